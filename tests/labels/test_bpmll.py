@@ -122,8 +122,8 @@ def test_steps_that_are_too_long() -> None:
 def test_weights_that_overflow_are_refused() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    with pytest.raises(InvalidInputError, match="decay=50.0: the weights of the network overflowed.*lower both"):
-        BPMLL.paper(3, decay=50, random_state=0).fit(X, X > 0.3)
+    with pytest.raises(InvalidInputError, match="decay=1000.0: the weights of the network overflowed.*lower both"):
+        BPMLL.paper(3, decay=1000, random_state=0).fit(X, X > 0.3)
 
 
 def test_the_decay_is_chosen_on_instances_that_are_held_out() -> None:
