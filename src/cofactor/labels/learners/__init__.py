@@ -12,7 +12,7 @@ learners of which each sees the labels before it. `fit_tasks` fits many of them.
 """
 
 from cofactor.labels.learners.base import Learner
-from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, with_labels
+from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, uncertain, with_labels
 from cofactor.labels.learners.fitting import (
     SAVABLE,
     Fitted,
@@ -97,6 +97,7 @@ __all__ = [
     "stacked",
     "suits_logistics",
     "takes_sparse",
+    "uncertain",
     "warn_of_stopped",
     "with_labels",
 ]

@@ -14,11 +14,10 @@ from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, Stat
 from cofactor.labels.learners.linear import LINKS, LinearLearner, linked
 from cofactor.labels.learners.per_label import learners_of_state, state_of_learners
 
-__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "with_labels"]
+__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "uncertain", "with_labels"]
 
 
 _LABELS_AHEAD = 32  # labels for which the sums over the labels before them are one product
-_LEAST, _LEAST_BELOW_1 = 1e-300, 1e-16  # logarithms stay finite
 
 
 def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
@@ -36,6 +35,11 @@ def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
     return sparse.csr_array(sparse.hstack([X, more], format="csr"))
 
 
+def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities so far from 0 and 1 that their logarithms are finite."""
+    return np.clip(p, 1e-300, 1 - 1e-16)
+
+
 def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return whether a label of probabilities p is on, and add the logarithms of what was drawn to `logs`.
 
@@ -45,7 +49,7 @@ def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDA
     >>> drawn_label(np.array([[0.5, 0.5]]), np.array([0.2, 0.9]), logs), logs.round(2)
     (array([[ True, False]]), array([[-0.69, -0.69]]))
     """
-    p = np.clip(p, _LEAST, 1 - _LEAST_BELOW_1)
+    p = uncertain(p)
     on = np.asarray(uniforms < p)
     logs += np.where(on, np.log(p), np.log1p(-p))
     return on

@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.features import CheckedFeatures, as_dense
 from cofactor.labels.learners.per_label import LinearLabelLearners
 from cofactor.model.parallel import in_workers, n_side_by_side
 
@@ -76,7 +76,7 @@ def fit_logistics(
     >>> learners.coef.round(2)
     array([[0.45]])
     """
-    table = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    table = as_dense(X)
     mean, L = table.mean(axis=0), labels.shape[1]
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
         table = table - mean

@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import f1_sets_of_draws
-from cofactor.labels.learners import ChainLearners
+from cofactor.labels.learners import ChainLearners, uncertain
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -259,7 +259,7 @@ class ProbabilisticChain(LearnerModel):
             n_sets = labels.shape[1]
             again = chain.repeated(seen, np.repeat(np.arange(n), n_sets))
             p = chain.link_probabilities(again, labels.reshape(n * n_sets, t), t).reshape(n, n_sets)
-            p = np.clip(p, 1e-300, 1 - 1e-16)
+            p = uncertain(p)
             labels, logs = _both(labels, logs, p)
             if way == "beam" and logs.shape[1] > self.beam_width:
                 best = np.sort(np.argsort(-logs, axis=1, kind="stable")[:, : self.beam_width], axis=1)
