@@ -26,6 +26,11 @@ def data_dir() -> Path:
     return path
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Look for doctests in no helper of tests: some of them fit models when they are imported."""
+    return (collection_path.suffix == ".py" and not collection_path.name.startswith("test_")) or None
+
+
 def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
     gc.collect()

@@ -122,9 +122,14 @@ def is_warm() -> bool:
 
 
 def _names() -> list[str]:
-    """Return the class names of all models. Those that take long come first, so that all processes end together."""
-    first = ("OrdinalProbit", "MMMF", "GPLVM", "GibbsIPMMMF")
-    return [*first, *(name for name in (*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS) if name not in first)]
+    """Return the class names of all models.
+
+    Models of ratings share kernels, which processes that run at once would each compile, and share few with those of
+    labels: one process begins with ratings, the others with labels. What takes long comes before what does not, so that
+    all processes end together.
+    """
+    first = ("OrdinalProbit", "BinaryRelevance", *LABEL_MODELS, *TRANSFORMERS, "GPLVM", "MMMF", "IPMMMF", "GibbsIPMMMF")
+    return list(dict.fromkeys([*first, *RATING_MODELS]))
 
 
 def _run(name: str) -> str:

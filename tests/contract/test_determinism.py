@@ -117,8 +117,7 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
 
 
 @parallel
-@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("n_jobs", "backend"), [(1, "loky"), (2, "threading"), (2, "loky"), (2, "sequential")])
 def test_carriers_of_parallel_tasks_do_not_change_a_bit(name, backend, n_jobs):
     with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
         assert bits(fresh(name).fit(*data(name))) == bits(fitted(name))

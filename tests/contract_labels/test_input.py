@@ -178,6 +178,7 @@ def test_names_of_labels(name):
     assert list(fresh(name).fit(X, frame).predict(X).columns) == [3, 1, 4, 15, 9, 2]
 
 
+@pytest.mark.filterwarnings("ignore:n_neighbors=")
 @every
 @pytest.mark.parametrize(
     "change",

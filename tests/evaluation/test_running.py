@@ -8,18 +8,17 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import joblib
 import numpy as np
@@ -31,7 +30,9 @@ from cofactor.evaluation import Cell, Interrupted, ResultStore, RunProgress, Sto
 from cofactor.evaluation.run import running
 from cofactor.evaluation.run.cells import Result
 from cofactor.evaluation.run.running import _Pace
+from cofactor.interrupts import begin_worker
 from cofactor.kernels.threads import n_threads, thread_limit
+from cofactor.model import parallel
 from cofactor.ratings import GibbsMMMF
 
 Start = Callable[..., BaseProcess]
@@ -435,42 +436,60 @@ def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
 
 
 NAPPING = """
-import os, signal, time
+import atexit, os, signal, sys, threading, time
 from cofactor.evaluation import Cell, Interrupted, run_cells
 
 def nap(k):
     time.sleep(0.02)
     return {"pid": os.getpid()}
 
+os.setsid()
+for number, stream in enumerate((out, err), 1):
+    os.dup2(stream.fileno(), number)
+    stream.close()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has been told to ignore it
 cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
 try:
     run_cells(cells, n_jobs=2, on_progress=lambda progress: print(progress.result.measures["pid"], flush=True))
 except Interrupted as stop:
-    print(stop)
+    print(stop, flush=True)
+threading._shutdown()  # as at the end of any program; multiprocessing leaves it out
+atexit._run_exitfuncs()
 """
 
 
+@dataclass
+class Napping:
+    """A run of two jobs in a group of its own."""
+
+    process: BaseProcess
+    out: TextIO
+    err: TextIO
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+
 @pytest.fixture
-def napping() -> Iterator[subprocess.Popen[str]]:
-    """Start a run of two jobs in a group of its own, and wait until both do something."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", NAPPING],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    yield child
-    child.kill()
-    child.communicate()
+def napping(start: Start) -> Iterator[Napping]:
+    """Start a run of two jobs."""
+    pipes = [multiprocessing.Pipe(duplex=False) for _ in range(2)]
+    process = start(NAPPING, out=pipes[0][1], err=pipes[1][1])
+    streams = []
+    for ours, theirs in pipes:
+        theirs.close()
+        streams.append(os.fdopen(os.dup(ours.fileno()), "r"))
+        ours.close()
+    with streams[0], streams[1]:
+        yield Napping(process, *streams)
 
 
-def workers_of(child: subprocess.Popen[str]) -> set[int]:
-    assert child.stdout is not None
+def workers_of(child: Napping) -> set[int]:
     workers: set[int] = set()
     while len(workers) < 2:
-        workers.add(int(child.stdout.readline()))
+        workers.add(int(child.out.readline()))
     return workers
 
 
@@ -484,18 +503,19 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.parametrize("pause", [0.02, 0.06])
 @pytest.mark.evidence
-def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: subprocess.Popen[str], pause: float) -> None:
+def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: Napping, pause: float) -> None:
     workers = workers_of(napping)
     os.killpg(napping.pid, signal.SIGINT)
     time.sleep(pause)
     os.killpg(napping.pid, signal.SIGINT)
-    out, err = napping.communicate(timeout=60)
-    assert out.splitlines()[-1].startswith("interrupted: ")
-    assert err == ""
+    napping.process.join(60)
+    assert napping.out.read().splitlines()[-1].startswith("interrupted: ")
+    assert napping.err.read() == ""
+    assert napping.process.exitcode == 0
     assert not any(map(is_running, workers))
 
 
-def starting(child: subprocess.Popen[str]) -> set[int]:
+def starting(child: Napping) -> set[int]:
     """Return a worker that a run has started, which has loaded something, but has not done any work."""
     listed = Path(f"/proc/{child.pid}/task/{child.pid}/children")
     while True:
@@ -509,13 +529,11 @@ def starting(child: subprocess.Popen[str]) -> set[int]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells whether processes run by what Linux says")
 @pytest.mark.parametrize("found", [workers_of, starting])
 @pytest.mark.evidence
-def test_workers_end_with_a_parent_that_is_killed(
-    napping: subprocess.Popen[str], found: Callable[..., set[int]]
-) -> None:
+def test_workers_end_with_a_parent_that_is_killed(napping: Napping, found: Callable[..., set[int]]) -> None:
     """Also those which have not done anything yet: they would wait for five minutes."""
     workers = found(napping)
     assert all(map(is_running, workers))
-    napping.kill()
+    napping.process.kill()
     until = time.monotonic() + 20  # five seconds where nothing else runs
     while any(map(is_running, workers)) and time.monotonic() < until:
         time.sleep(0.1)
@@ -544,3 +562,23 @@ def test_an_interruption_leaves_ctrl_c_as_it_was() -> None:
 def test_ctrl_c_concerns_the_parent_of_workers_alone() -> None:
     results = run_cells(make_cells(2, lambda k: {"k": signal.getsignal(signal.SIGINT) is signal.SIG_IGN}), n_jobs=2)
     assert [result.measures["k"] for result in results] == [True, True]
+
+
+def test_processes_are_told_the_same_whatever_they_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else joblib would end them, and start others, whenever tasks of another kind come."""
+
+    class Recorder:
+        def __init__(self, **options: Any) -> None:
+            told.append((options.get("initializer"), options.get("initargs")))
+
+        def __call__(self, tasks: Any) -> Any:
+            return (None for _ in ())
+
+    told: list[Any] = []
+    monkeypatch.setattr(parallel, "Parallel", Recorder)
+    parallel.side_by_side(print, [(1,)], 1, 2)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        parallel.side_by_side(print, [(1,)], 1, None)
+        list(parallel.in_workers([], None))
+    list(parallel.in_workers([], 2))
+    assert told == [(None, None), *[(begin_worker, (os.getpid(),))] * 3]

@@ -8,8 +8,10 @@ from scipy import sparse
 
 import cofactor
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.boosting import step_terms
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels import AdaBoostMH, AdaBoostMR
+from cofactor.labels.adaptation.instance_cuts import best_cuts_of
 from cofactor.metrics.labels import hamming_loss, ranking_loss
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -117,6 +119,19 @@ def test_the_number_of_rounds_is_chosen_on_instances_that_are_held_out() -> None
         assert (np.abs(model.predict_proba(X) - 0.5) < 0.5).all()
 
 
+def test_cuts_of_instances_are_a_regression_on_their_scores() -> None:
+    X, Y = toy()
+    ranked = AdaBoostMR.paper(6, threshold=0).fit(X, Y).decision_function(X)
+    known = np.column_stack([ranked, np.ones(len(X))])
+    cut = known @ np.linalg.lstsq(known, best_cuts_of(ranked, Y > 0), rcond=None)[0]
+    model = AdaBoostMR(6, threshold=0).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(X), ranked - cut[:, None], atol=1e-9)
+    found = model.explain(X[:3], range(Y.shape[1])).columns
+    np.testing.assert_allclose(
+        np.bincount(found["instance"], found["contribution"]), model.decision_function(X[:3]).sum(axis=1), atol=1e-9
+    )
+
+
 def test_threads_change_nothing() -> None:
     X, Y = toy(40)
     with thread_limit(1):
@@ -162,3 +177,19 @@ def test_parameters_out_of_range() -> None:
     for name, value in (("n_estimators", 0), ("n_estimators", "many"), ("stumps", "deep")):
         with pytest.raises((InvalidInputError, TypeError), match=name):
             AdaBoostMH.paper(**{name: value}).fit(X, Y)
+
+
+def test_terms_of_pairs_stay_in_range_where_scores_go_far() -> None:
+    rng = np.random.default_rng(0)
+    labels = sparse.csr_array([[1, 0, 0, 1, 0], [0, 1, 0, 0, 0]])
+    on = labels.toarray() > 0
+    terms, sums, scores = np.ones((2, 5)), np.empty((2, 2)), np.zeros((2, 5))
+    for _ in range(120):
+        outputs = np.array([[5.0, 5, 5, 4.6, 5], [-5, -5, -5, -5, -4.7]]) + 0.1 * rng.normal(size=(2, 5))
+        pointers = labels.indptr.astype(np.int64), labels.indices.astype(np.int64)
+        step_terms(np.array([0, 1], np.uint8), np.exp(0.5 * outputs), terms, *pointers, sums)
+        scores += outputs
+    shifted = scores - scores.mean(axis=1, keepdims=True)
+    expected = np.where(on, 0, np.exp(0.5 * shifted)).sum(axis=1) * np.where(on, np.exp(-0.5 * shifted), 0).sum(axis=1)
+    np.testing.assert_allclose(sums[:, 0] * sums[:, 1], expected, rtol=1e-10)
+    assert np.all((terms > 0) & (terms < 1e101))

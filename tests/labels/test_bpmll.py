@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels import BPMLL
-from cofactor.labels.adaptation.bpmll import Network, best_cuts_of
+from cofactor.labels.adaptation.bpmll import Network
+from cofactor.labels.adaptation.instance_cuts import best_cuts_of
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 
@@ -105,6 +108,22 @@ def test_a_single_label_is_ranked_with_its_absence() -> None:
     model = BPMLL.paper(3, random_state=0).fit(X, X > 0.3)
     assert model.coef_.shape == (3, 2)
     assert np.mean(model.predict(X) == (X > 0.3)) > 0.9
+
+
+def test_steps_that_are_too_long() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    with pytest.warns(
+        ConvergenceWarning, match="BPMLL learned nothing: the mean error .*; lower learning_rate, now 1e.06"
+    ):
+        BPMLL.paper(3, learning_rate=1e6, max_iter=5, random_state=0).fit(X, X > 0.3)
+
+
+def test_weights_that_overflow_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    with pytest.raises(InvalidInputError, match="decay=1000.0: the weights of the network overflowed.*lower both"):
+        BPMLL.paper(3, decay=1000, random_state=0).fit(X, X > 0.3)
 
 
 def test_the_decay_is_chosen_on_instances_that_are_held_out() -> None:

@@ -72,6 +72,7 @@ def test_orders():
             r"expected 'given', 'random', 'pearson', 'cosine', .*'likelihood-gain' \(.*\), or a list of the positions",
         ),
         ([0, 1, 2, 2], "each of the numbers 0 to 3 once"),
+        ([True, 0, 2, 3], "or a list of the positions"),
         ([0, 1, 2], "it has 3 of 4 labels"),
         (["a", "b", "a", "c"], "a is there twice"),
         (["a", "b", "c", "x"], "no label is called 'a'"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import KMeans
 
 from cofactor.labels.clusters import first_centres, k_means, squared_distances
 
@@ -45,3 +46,26 @@ def test_distances_of_dense_and_sparse_rows() -> None:
     for form in (np.asarray, sparse.csr_array):
         np.testing.assert_allclose(squared_distances(form(X), Z), expected, atol=1e-13)
     assert np.all(squared_distances(X.astype(np.float32), X.astype(np.float32)) >= 0)
+
+
+def test_clusters_are_those_of_scikit_learn_from_the_same_centres() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4)) * (rng.random((150, 4)) < 0.5)
+    start = np.arange(150) % 6
+    means = np.stack([X[start == j].mean(axis=0) for j in range(6)])
+    for given, first in ((None, first_centres(X, 6)), (start, means)):
+        expected = KMeans(6, init=first, n_init=1, max_iter=300).fit(X)
+        for form in (np.asarray, sparse.csr_array):
+            centres, labels = k_means(form(X), 6, start=given)
+            assert np.array_equal(labels, expected.labels_)
+            np.testing.assert_allclose(centres, expected.cluster_centers_, atol=1e-12)
+
+
+def test_a_centre_without_rows_takes_the_row_farthest_from_its_own() -> None:
+    X = np.array([[-10.0], [10.0], [-9.0], [-9.5], [-13.0], [9.0], [10.5], [11.0]])
+    start = np.array([0, 0, 1, 1, 1, 2, 2, 2])  # no row is nearest to 0
+    expected = KMeans(3, init=[[0.0], [-10.5], [30.5 / 3]], n_init=1).fit(X)
+    centres, labels = k_means(X, 3, start=start)
+    assert np.array_equal(labels, expected.labels_)
+    np.testing.assert_allclose(centres, expected.cluster_centers_)
+    assert sorted(np.bincount(labels)) == [1, 3, 4]

@@ -1,12 +1,13 @@
 """The page on adding a method shows the source as it is."""
 
+import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.children import forking
 
 import cofactor
 from cofactor.labels.embedding import plst
@@ -29,6 +30,14 @@ def test_the_page_names_files_that_exist():
         assert (root / name).is_file()
 
 
+def run_pytest(arguments: list[str], said: Path) -> None:
+    """Run other tests in this process, which was forked for that."""
+    file = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    sys.exit(pytest.main(arguments))
+
+
 @pytest.mark.evidence
 def test_the_skeleton_passes_the_contract_tests(tmp_path):
     """A reader begins with it: it is registered as the page says, and its tests run."""
@@ -46,8 +55,11 @@ CASES["Mine"] = Mine.paper(random_state=0)
 """
     before, cases, after = models.read_text(encoding="utf-8").partition("\n#: Cases that learn")
     models.write_text(before + registered + cases + after, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "Mine", str(folder)]
+    arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "-k", "Mine", str(folder)]
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
-    outcome = subprocess.run([*command, *settings], capture_output=True, text=True)
-    assert outcome.returncode == 0, outcome.stdout
-    assert int(re.findall(r"(\d+) passed", outcome.stdout)[0]) > 40
+    process = forking().Process(target=run_pytest, args=([*arguments, *settings], tmp_path / "said"))
+    process.start()
+    process.join()
+    said = (tmp_path / "said").read_text()
+    assert process.exitcode == 0, said
+    assert int(re.findall(r"(\d+) passed", said)[0]) > 40

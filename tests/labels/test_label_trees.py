@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import MLDecisionTree, MLForest
 from cofactor.labels.learners import TreeData, TreeSettings, grow_tree
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -127,3 +127,9 @@ def test_parameters_out_of_range() -> None:
     ):  # fmt: skip
         with pytest.raises((InvalidInputError, TypeError), match=name):
             MLForest.paper(**{name: value}).fit(X, Y)
+
+
+def test_a_leaf_for_all_instances_is_warned_of():
+    X = np.linspace(0, 1, 120)[:, None]
+    with pytest.warns(InputWarning, match="MLDecisionTree predicts the same for all 90 instances .*, 1 label: its set"):
+        MLDecisionTree(min_samples_leaf=100).fit(X, np.hstack([X > 0.2, X > 0.9]))

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
 from cofactor.datasets import load_labels
+from cofactor.errors import InputWarning
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.embedding import tree
 from cofactor.labels.embedding.mlchmf import MLCHMF
@@ -251,7 +252,8 @@ def test_a_tie_is_negative() -> None:
 
 def test_fewer_retained_instances_than_neighbours_all_vote() -> None:
     X, Y = two_groups((6, 4))
-    model = MLCHMF.paper(**EXACT, n_neighbors=50).fit(X, Y)
+    with pytest.warns(InputWarning, match="n_neighbors=50 is more than the 9 other training instances"):
+        model = MLCHMF.paper(**EXACT, n_neighbors=50).fit(X, Y)
     assert len(model.owners_) == 6
     assert np.array_equal(model.predict(X[:6]), Y[:6])
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.datasets import load_labels
+from cofactor.errors import InputWarning
 from cofactor.labels.adaptation.mlknn import MLkNN
 from cofactor.metrics.labels import average_precision, hamming_loss
 
@@ -89,7 +90,8 @@ def test_turning_shifting_and_scaling_the_space_changes_nothing() -> None:
 
 def test_fewer_instances_than_neighbours() -> None:
     X, Y, new = toy(6)
-    few = MLkNN.paper(100).fit(X, Y)
+    with pytest.warns(InputWarning, match="n_neighbors=100 is more than the 5 other training instances: all of them"):
+        few = MLkNN.paper(100).fit(X, Y)
     assert few.posteriors_.shape == (3, 6)
     np.testing.assert_allclose(few.predict_proba(new), by_counting(X, Y, new, 5, 1.0), atol=1e-12)
 

@@ -9,6 +9,7 @@ from sklearn.cross_decomposition import CCA as OtherCCA
 from sklearn.cross_decomposition import PLSSVD
 from sklearn.decomposition import NMF, PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import CCA, MDDM, MLDA, MLSI, FeatureNMF, FeatureSpace
@@ -207,7 +208,10 @@ def test_bases_are_scikit_learns_and_new_rows_are_folded_in() -> None:
     X[3] = 0
     found = FeatureNMF(3, random_state=0, max_iter=300).fit(X)
     other = NMF(3, init="nndsvda", max_iter=300, random_state=0).fit(X)
-    np.testing.assert_allclose(found.components_, other.components_, atol=1e-6)
+    lengths = np.linalg.norm(other.components_, axis=1, keepdims=True)
+    np.testing.assert_allclose(found.components_, other.components_ / lengths, atol=1e-6)
     V = found.transform(X)
     np.testing.assert_allclose(V, [nnls(found.components_.T, x)[0] for x in X], atol=1e-5)
     assert not V[3].any()
+    with pytest.warns(ConvergenceWarning, match="FeatureNMF stopped after 2 iterations: raise max_iter, or tol, now"):
+        FeatureNMF(3, random_state=0, max_iter=2).fit(X)

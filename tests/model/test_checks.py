@@ -31,6 +31,8 @@ def test_other_values_are_taken_and_named(check):
     ],
 )
 def test_choices_are_listed_with_the_nearest(value, message):
+    with pytest.raises(InvalidInputError, match=r"x='c': expected one of 'a' \(first\), 'b'$"):
+        check_choice("x", "c", {"a": "first", "b": int})
     check_choice("x", None, ["given", "correlation", None])
     with pytest.raises(InvalidInputError, match=message.replace("?", "[?]") + "$" * (value != [1])):
         check_choice("x", value, ["given", "correlation", None])

@@ -47,3 +47,15 @@ def test_signatures_and_copies_are_those_of_scikit_learn() -> None:
     for same in (copy.deepcopy(search), pickle.loads(pickle.dumps(search)), clone(search)):
         assert same.estimator.get_params() == search.estimator.get_params()
     assert search.set_params(estimator__alpha=5.0).estimator.alpha == 5
+
+
+def test_names_are_read_again_where_a_constructor_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def constructor(self: labels.PLST, beta: float = 1.0) -> None:
+        self.beta = beta
+
+    names = labels.PLST._get_param_names()
+    names.clear()  # a list of its own
+    assert "alpha" in labels.PLST._get_param_names()
+    monkeypatch.setattr(labels.PLST, "__init__", constructor)
+    assert labels.PLST._get_param_names() == ["beta"]
+    assert labels.PLST(beta=2.0).get_params() == {"beta": 2.0}

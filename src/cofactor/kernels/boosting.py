@@ -107,3 +107,44 @@ def reweigh(above, factor, factor_on, weights, y_indptr, y_indices):  # type: ig
             weights[i, k] *= factor[side, k]
         for b in range(y_indptr[i], y_indptr[i + 1]):
             weights[i, y_indices[b]] *= factor_on[side, y_indices[b]]
+
+
+@kernel
+def step_terms(above, factor, terms, y_indptr, y_indices, sums):  # type: ignore[no-untyped-def]
+    """Multiply the terms of labels that are off by the factor of their side, divide those that are on by it.
+
+    Write the sums of both into the two columns of `sums`. Only their product counts: where the first has gone far, it
+    moves to the second.
+    """
+    L = terms.shape[1]  # below, labels that are on have negative terms for a moment
+    for i in range(len(terms)):
+        side = above[i]
+        for b in range(y_indptr[i], y_indptr[i + 1]):
+            k = y_indices[b]
+            terms[i, k] /= factor[side, k] * factor[side, k]
+        for k in range(L):
+            terms[i, k] *= factor[side, k]
+        whole, on = 0.0, 0.0
+        for b in range(y_indptr[i], y_indptr[i + 1]):
+            on += terms[i, y_indices[b]]
+        for b in range(y_indptr[i], y_indptr[i + 1]):
+            terms[i, y_indices[b]] *= -1.0
+        for k in range(L):
+            whole += max(terms[i, k], 0.0)
+        move = whole if whole > 1e100 or 0.0 < whole < 1e-100 else 1.0
+        for k in range(L if move != 1.0 else 0):
+            terms[i, k] /= move
+        for b in range(y_indptr[i], y_indptr[i + 1]):
+            terms[i, y_indices[b]] *= -move * move if move != 1.0 else -1.0
+        sums[i, 0] = whole / move
+        sums[i, 1] = on * move
+
+
+@kernel
+def pair_weights(terms, share, share_on, y_indptr, y_indices, weights):  # type: ignore[no-untyped-def]
+    """Write terms times the share of their instance: of labels that are off, and of those that are on."""
+    for i in range(len(terms)):
+        for k in range(terms.shape[1]):
+            weights[i, k] = terms[i, k] * share[i]
+        for b in range(y_indptr[i], y_indptr[i + 1]):
+            weights[i, y_indices[b]] = terms[i, y_indices[b]] * share_on[i]

@@ -77,6 +77,7 @@ def grow(columns, rows, room, limits, random, nodes, leaf_of):  # type: ignore[n
     n_samples, heavy = 0, 0
     for i in range(len(counts)):
         heavy += counts[i]
+    for i in range(len(counts)):
         room.place[i] = -1
         if counts[i] > 0:
             samples[n_samples] = i

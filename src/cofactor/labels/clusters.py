@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
+from scipy import sparse
 
-from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.kernels.clusters import divide
+from cofactor.labels.features import CheckedFeatures, is_sparse, squared_lengths
 
 __all__ = ["first_centres", "k_means", "squared_distances"]
 
-_POWER_STEPS = 20  #: k-means only starts from the longest axis, so it need not be exact
+_POWER_STEPS = 10  #: k-means only starts from the longest axis, so it need not be exact
+_TOLERANCE = 1e-4  #: of the mean variance of the features: scikit-learn's, of the squared shift of all centres
 
 
-def k_means(X: CheckedFeatures, k: int, *, max_iter: int = 300) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Cluster rows by k-means, which starts from `first_centres`.
+def k_means(
+    X: CheckedFeatures, k: int, *, max_iter: int = 300, start: NDArray[np.int64] | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Cluster rows by k-means, as scikit-learn does from the same centres.
 
     Parameters
     ----------
@@ -28,6 +30,8 @@ def k_means(X: CheckedFeatures, k: int, *, max_iter: int = 300) -> tuple[NDArray
         Number of clusters; as many as there are distinct rows, if these are fewer.
     max_iter : int, default=300
         Most iterations.
+    start : ndarray of shape (n,), int64, optional
+        Clusters to start from. If one of the k has no row, and by default, k-means starts from `first_centres`.
 
     Returns
     -------
@@ -45,10 +49,47 @@ def k_means(X: CheckedFeatures, k: int, *, max_iter: int = 300) -> tuple[NDArray
     k = _n_distinct(X, k)
     if k == 1:
         return _mean(X)[None, :].astype(X.dtype), np.zeros(X.shape[0], dtype=np.int32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rows that differ by rounding errors share a centre
-        found = KMeans(k, init=first_centres(X, k).astype(X.dtype), n_init=1, max_iter=max_iter).fit(X)
-    return found.cluster_centers_, found.labels_
+    if start is None or not np.bincount(start, minlength=k).all():
+        start = _parts(X, k)
+    centres, labels, lengths = _means(X, start, k), np.full(X.shape[0], -1), squared_lengths(X)
+    mean = _mean(X)
+    tolerance = _TOLERANCE * max(0.0, lengths.sum() / len(lengths) - mean @ mean) / len(mean)
+    for _ in range(max_iter):
+        before = labels
+        labels, scores = _nearest(X, centres)
+        if np.array_equal(labels, before):
+            break
+        moved = _means(X, _without_empty(labels, lengths / 2 - scores, k), k)
+        shift = np.square(moved - centres).sum()
+        centres = moved
+        if shift <= tolerance:
+            labels, _ = _nearest(X, centres)
+            break
+    else:
+        labels, _ = _nearest(X, centres)
+    return np.ascontiguousarray(centres.T, dtype=X.dtype), labels
+
+
+def _nearest(X: CheckedFeatures, centres: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the nearest centre of each row, and half the squared length of the row less half its squared distance."""
+    scores = np.asarray(X @ centres.astype(X.dtype, copy=False))
+    scores -= np.einsum("fj,fj->j", centres, centres) / 2
+    labels = scores.argmax(axis=1)
+    return labels, scores[np.arange(len(labels)), labels]
+
+
+def _without_empty(labels: NDArray[np.int64], far: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """Give each cluster without rows the row farthest from its centre."""
+    counts = np.bincount(labels, minlength=k)
+    empty = np.flatnonzero(counts == 0)
+    if not len(empty):
+        return labels
+    labels, order = labels.copy(), iter(np.argsort(-far, kind="stable"))
+    for j in empty:
+        i = next(i for i in order if counts[labels[i]] > 1)
+        counts[labels[i]] -= 1
+        labels[i], counts[j] = j, 1
+    return labels
 
 
 def squared_distances(X: CheckedFeatures, Z: NDArray[Any]) -> NDArray[np.float64]:
@@ -63,8 +104,8 @@ def squared_distances(X: CheckedFeatures, Z: NDArray[Any]) -> NDArray[np.float64
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
     product = np.asarray(X @ Z.T)
     product *= -2
-    product += _squared_lengths(X)[:, None]
-    product += _squared_lengths(Z)
+    product += squared_lengths(X)[:, None]
+    product += squared_lengths(Z)
     return np.asarray(np.maximum(product, 0.0, out=product))
 
 
@@ -76,40 +117,33 @@ def first_centres(X: Any, k: int) -> NDArray[np.float64]:
     search of deterministic methods for initializing K-means and Gaussian mixture clustering", Intelligent Data
     Analysis 11, 2007).
     """
-    parts, scatters = [np.arange(X.shape[0])], [0.0]
-    while len(parts) < k:
-        place = int(np.argmax(scatters))
-        widest, _ = parts.pop(place), scatters.pop(place)
-        right = _longest_axis_scores(X[widest]) > 0
-        if right.all() or not right.any():  # the rows differ by less than rounding errors
-            right = np.arange(len(widest)) == 0
-        for part in (widest[~right], widest[right]):
-            parts.append(part)
-            scatters.append(_scatter(X[part]) if len(part) > 1 else -1.0)
-    return np.stack([_mean(X[part]) for part in parts])
+    return np.ascontiguousarray(_means(X, _parts(X, k), k).T)
+
+
+def _parts(X: Any, k: int) -> NDArray[np.int64]:
+    """Return the part of each row; see `first_centres`."""
+    by_row = X if is_sparse(X) else sparse.csr_array(X)
+    rows = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False), by_row.data
+    n, D = X.shape
+    order, ends, parts = np.empty(n, np.int64), np.empty(k, np.int64), np.empty(n, np.int64)
+    divide(rows, order, ends, np.empty(k), D, _POWER_STEPS)
+    parts[order] = np.repeat(np.arange(k), np.diff(ends, prepend=0))
+    return parts
+
+
+def _means(X: Any, labels: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+    """Return the means of clusters, in columns."""
+    if is_sparse(X):
+        D = X.shape[1]
+        at = X.indices * np.int64(k) + np.repeat(labels, np.diff(X.indptr))
+        sums = np.bincount(at, X.data, D * k).reshape(D, k)
+    else:
+        sums = X.T @ (labels[:, None] == np.arange(k)).astype(X.dtype)
+    return sums / np.bincount(labels, minlength=k)
 
 
 def _mean(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-
-
-def _scatter(X: Any) -> float:
-    values = (X.data if is_sparse(X) else X.ravel()).astype(np.float64)
-    mean = _mean(X)
-    return float(values @ values - X.shape[0] * (mean @ mean))
-
-
-def _longest_axis_scores(X: Any) -> NDArray[np.float64]:
-    """Return the centred coordinates of rows along nearly their longest axis, whose largest weight is positive."""
-    X, mean = X.astype(np.float64), _mean(X)
-    squares = np.asarray((X * X).sum(axis=1)).ravel() - 2 * (X @ mean)
-    far = X[[int(np.argmax(squares))]]
-    axis = (far.toarray() if is_sparse(X) else far).ravel() - mean
-    for _ in range(_POWER_STEPS):
-        scores = X @ axis - mean @ axis
-        axis = X.T @ scores - scores.sum() * mean
-        axis /= np.linalg.norm(axis) or 1.0
-    return (X @ axis - mean @ axis) * np.sign(axis[np.argmax(np.abs(axis))])
 
 
 def _n_distinct(X: Any, most: int) -> int:
@@ -124,10 +158,3 @@ def _n_distinct(X: Any, most: int) -> int:
         if len(found) == most:
             break
     return len(found)
-
-
-def _squared_lengths(X: CheckedFeatures) -> NDArray[np.float64]:
-    if is_sparse(X):
-        return np.asarray((X * X).sum(axis=1)).ravel()
-    dense = np.asarray(X)
-    return np.asarray(np.einsum("ij,ij->i", dense, dense))

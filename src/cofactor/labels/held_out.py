@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_with_sets, usable_scores
 from cofactor.labels.copies import warn_of_copies
@@ -21,9 +21,11 @@ from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_t
 from cofactor.labels.filling import known_shares
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import column_means
-from cofactor.labels.scoring import of_all_labels, with_constant
+from cofactor.labels.scoring import of_all_labels, on_by_scores, with_constant
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import make_generator
 from cofactor.model.commit import learned_names
+from cofactor.text import counted
 from cofactor.typing import Features, Labels
 
 if TYPE_CHECKING:
@@ -176,6 +178,22 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
     model.calibration_, model.decision_ = learn_decision(
         threshold, model.decide_for, scores, labels, data.weights, recorded, known=known
     )
+    if len(scores) >= ENOUGH and not data.monitor.stopped:
+        _warn_of_one_answer(model, scores)
+
+
+def _warn_of_one_answer(model: Any, scores: NDArray[Any]) -> None:
+    """Warn if a model predicts the same labels for all instances with these scores."""
+    on = on_by_scores(model, scores)
+    if (on == on[0]).all():
+        what = counted(np.count_nonzero(on[0]), "label") if on[0].any() else "no label"
+        warnings.warn(
+            InputWarning(
+                f"{type(model).__name__} predicts the same for all {len(on):,} instances that were held out, {what}: "
+                "its settings, or the features, tell no instance from another"
+            ),
+            stacklevel=callers_level(),
+        )
 
 
 def fit_threshold(

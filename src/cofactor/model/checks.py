@@ -72,7 +72,7 @@ def resolve_size(value: Any, whole: int) -> int:
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
-    """Refuse a parameter which is none of its choices. A mapping says of each what it means.
+    """Refuse a parameter which is none of its choices. A mapping to texts says what they mean.
 
     Examples
     --------
@@ -83,7 +83,8 @@ def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
     known = list(choices)
     if _is_one_of(value, known):
         return
-    words = [f"{one!r} ({choices[one]})" for one in known] if isinstance(choices, Mapping) else map(repr, known)
+    meant = choices if isinstance(choices, Mapping) else {}
+    words = [f"{one!r} ({meant[one]})" if isinstance(meant.get(one), str) else repr(one) for one in known]
     near = nearest(value, filter(None, known))[:1] if isinstance(value, str) else ()
     advice = f"did you mean {near[0]!r}?" if near else ""
     raise InvalidInputError(f"expected one of {', '.join(words)}", argument=name, found=value, advice=advice)

@@ -22,7 +22,7 @@ def side_by_side(
     """
     at_a_time = n_side_by_side(n_tasks, n_jobs)
     share = max(1, n_threads() // at_a_time)
-    parallel = Parallel(n_jobs=at_a_time, prefer="threads")
+    parallel = Parallel(n_jobs=at_a_time, prefer="threads", **_of_processes(prefer="threads"))
     return list(parallel(delayed(task)(*args, share) for args in arguments))
 
 
@@ -67,8 +67,7 @@ def in_workers(
         Of ``joblib.Parallel``.
     """
     named: dict[str, Any] = {} if backend is None else {"backend": backend}
-    if backend == "loky" or isinstance(get_active_backend()[0], BACKENDS["loky"]):
-        named |= {"initializer": begin_worker, "initargs": (os.getpid(),)}
+    named |= _of_processes(backend)
     return_as = "generator" if ordered else "generator_unordered"
     parallel = Parallel(n_jobs=n_jobs, return_as=return_as, **named, **options)
     results: Any = None
@@ -82,6 +81,16 @@ def in_workers(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # joblib warns of tasks that were handed out and are not awaited
                 results.close()
+
+
+def _of_processes(backend: str | None = None, prefer: str | None = None) -> dict[str, Any]:
+    """Return what `joblib.Parallel` is told where processes of this machine carry the tasks.
+
+    It is the same wherever they do: joblib keeps its processes only for the next tasks that come with the same.
+    """
+    if backend != "loky" and not isinstance(get_active_backend(prefer=prefer)[0], BACKENDS["loky"]):
+        return {}
+    return {"initializer": begin_worker, "initargs": (os.getpid(),)}
 
 
 def n_side_by_side(n_tasks: int, n_jobs: int | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -18,6 +19,7 @@ _Class = TypeVar("_Class", bound=type[BaseEstimator])
 def refuses_unknown_parameters(kind: _Class) -> _Class:
     """Let the constructors and `set_params` of a class, and of those below it, say which name is wrong; return it.
 
+    Names are read from a constructor once: scikit-learn reads them anew in each `get_params`, thus in every copy.
     Python names the class in which a constructor was written, perhaps a base class; scikit-learn lists all parameters.
     A base class would do the same, and make every model one class deeper.
 
@@ -46,7 +48,23 @@ def refuses_unknown_parameters(kind: _Class) -> _Class:
     new.__wrapped__ = kind.__init__  # type: ignore[attr-defined]  # whose signature `help` and scikit-learn show
     kind.__new__ = new  # type: ignore[assignment]
     kind.set_params = _set_params
+    kind._get_param_names = classmethod(_param_names)
     return kind
+
+
+def _param_names(cls: Any) -> list[str]:
+    return list(_names(cls, cls.__init__))
+
+
+@cache
+def _names(kind: Any, constructor: Any) -> tuple[str, ...]:
+    """Return what scikit-learn reads from a constructor, which another may replace."""
+    return tuple(BaseEstimator._get_param_names.__func__(kind))
+
+
+@cache
+def _signature(constructor: Any) -> inspect.Signature:
+    return inspect.signature(constructor)
 
 
 def _new(cls: type[BaseEstimator], *args: Any, **params: Any) -> Any:
@@ -57,7 +75,7 @@ def _new(cls: type[BaseEstimator], *args: Any, **params: Any) -> Any:
     if problem:
         raise InvalidTypeError(problem)
     try:
-        inspect.signature(cls.__init__).bind_partial(None, *args, **params)
+        _signature(cls.__init__).bind_partial(None, *args, **params)
     except TypeError as error:
         raise InvalidTypeError(f"{cls.__name__}: {error}") from None
     return object.__new__(cls)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
 from cofactor.ratings import as_ratings
 from cofactor.ratings.ids import pair_columns
@@ -137,6 +139,11 @@ class LabelFrequencies(LabelModel):
     def _fit(self, data: FitInput) -> None:
         known = data.n_instances if data.known is None else data.known.sum(axis=0)
         self.frequencies_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / known
+
+    def _decide(self, threshold: str, data: FitInput, recorded: NDArray[np.float64] | None = None) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # the rule says the same of all instances by definition
+            super()._decide(threshold, data, recorded)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return np.tile(self.frequencies_ - 0.5, (X.shape[0], 1))

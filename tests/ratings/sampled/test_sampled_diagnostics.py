@@ -9,7 +9,6 @@ from cofactor.ratings import BPMF, OrdinalProbit
 from cofactor.ratings.sampled.base import identified
 from cofactor.samplers.diagnostics import require_arviz
 
-arviz = require_arviz()
 DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)
 
 
@@ -54,6 +53,7 @@ def test_nothing_depends_on_how_factors_are_turned():
 
 
 def test_diagnostics_are_those_of_arviz(model):
+    arviz = require_arviz()
     found = model.diagnostics()
     assert found.quantities[:3] == ("log-likelihood", "interaction", "gap_mean[1]")
     assert (found.n_chains, found.n_draws) == (2, 20)

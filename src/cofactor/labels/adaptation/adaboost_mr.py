@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.kernels.boosting import pair_weights, step_terms
 from cofactor.labels.adaptation.adaboost_mh import HammingCourse, squared_error
 from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, labels_of
+from cofactor.labels.adaptation.instance_cuts import cut_regression
+from cofactor.labels.base import FitInput
 from cofactor.metrics.labels import ranking_loss
+from cofactor.model.checks import check_flag
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 _LARGEST = 5.0  #: α of a cut that leaves no pair in the wrong order
 _ROUNDING = 1e-12  #: of sums of weights
-_FAR = 700.0  #: exponents beyond would overflow
 
 
 class AdaBoostMR(StumpBoosting):
@@ -37,6 +42,10 @@ class AdaBoostMR(StumpBoosting):
     stumps : {"auto", "presence", "threshold"}, default="auto"
         What a cut asks: whether a feature is not 0, or whether it lies above a threshold, midway between two values
         that occur. "auto" asks for presence where features are many, and mostly 0, as words are.
+    instance_cuts : bool, default=True
+        Whether a cut for each instance is learned in training, and subtracted from its scores: the regression of the
+        cut with the fewest wrong labels on the scores, as in `BPMLL`. The sum above says how labels of an instance are
+        ranked, and nothing of how its scores compare with those of another. `paper` does without.
     {scale}
         Here "auto" is "none": thresholds move with the scale of a feature.
     {threshold}
@@ -76,7 +85,49 @@ class AdaBoostMR(StumpBoosting):
            [ True, False]])
     """
 
-    _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global"}
+    _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global", "instance_cuts": False}
+
+    def __init__(
+        self,
+        n_estimators: int | str = "auto",
+        *,
+        stumps: str = "auto",
+        instance_cuts: bool = True,
+        scale: str = "auto",
+        threshold: float | str = "auto",
+        decide_for: str = "micro",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            stumps=stumps,
+            scale=scale,
+            threshold=threshold,
+            decide_for=decide_for,
+            random_state=random_state,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.instance_cuts = instance_cuts
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_flag("instance_cuts", self.instance_cuts)
+
+    def _fit(self, data: FitInput) -> None:
+        super()._fit(data)
+        if not self.instance_cuts or data.labels.shape[1] == 1:
+            return
+        *slope, constant = cut_regression(self._scores(data.features), data.labels.toarray() > 0)
+        self.intercept_ -= self.intercept_ @ slope + constant  # the cut is a sum over the same features
+        self.steps_ -= (self.steps_ @ slope)[:, None]
+
+    def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        if self.instance_cuts:  # those of the rounds have no cuts
+            data.by_products.held_out = None
+        return super()._held_out(data)
 
     def _course(self, Y: sparse.csr_array) -> Course:
         return HammingCourse(Y) if Y.shape[1] == 1 else _RankingCourse(Y)
@@ -92,25 +143,12 @@ class _RankingCourse:
 
     def __init__(self, Y: sparse.csr_array) -> None:
         self.labels = labels_of(Y)
-        self._on = Y.toarray() > 0
-        sizes = self._on.sum(axis=1)
+        sizes = np.diff(self.labels.indptr)
         pairs = sizes * (Y.shape[1] - sizes)
         self._share = np.where(pairs > 0, 1 / np.maximum(pairs, 1), 0.0) / max(1, np.count_nonzero(pairs))
-        self._scores = np.zeros(Y.shape)
-        self._weigh()
-
-    def _weigh(self) -> float:
-        """Set the weights of labels, with the sum 2: each pair counts for both; return the objective."""
-        on, F = self._on, self._scores
-        top = np.where(on, -np.inf, F).max(axis=1, keepdims=True)  # of the labels that are off: nothing overflows
-        E = np.exp(np.clip(0.5 * (F - np.where(np.isfinite(top), top, 0.0)), -_FAR, _FAR))
-        off_sum, on_sum = np.where(on, 0.0, E).sum(axis=1), np.where(on, 1 / E, 0.0).sum(axis=1)
-        each = self._share * off_sum * on_sum
-        objective = float(each.sum())
-        self.weights = np.where(on, (self._share * off_sum)[:, None] / E, (self._share * on_sum)[:, None] * E)
-        if objective > 0:
-            self.weights /= objective
-        return objective
+        self._terms = np.ones(Y.shape)  # exp(F/2) of labels that are off, exp(-F/2) of those that are on
+        self.weights = np.empty(Y.shape)
+        self.take(np.zeros(Y.shape[0], np.uint8), np.zeros((1, Y.shape[1])))
 
     def outputs(self, sides: Sides) -> NDArray[np.float64]:
         gain = 2 * sides.on - sides.heavy
@@ -119,5 +157,10 @@ class _RankingCourse:
         return np.asarray(np.sign(gain) * min(_LARGEST, float(np.arctanh(min(r, 1 - 1e-15)))))
 
     def take(self, above: NDArray[np.uint8], outputs: NDArray[np.float64]) -> float:
-        self._scores += outputs[above]
-        return self._weigh()
+        """Set the weights of labels, with the sum 2: each pair counts for both; return the objective."""
+        sums = np.empty((len(above), 2))
+        step_terms(above, np.exp(0.5 * outputs), self._terms, *self.labels, sums)
+        objective = float((self._share * sums[:, 0] * sums[:, 1]).sum())
+        share = self._share / (objective if objective > 0 else 1.0)
+        pair_weights(self._terms, share * sums[:, 1], share * sums[:, 0], *self.labels, self.weights)
+        return objective

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,20 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
+from cofactor.labels.adaptation.instance_cuts import cut_regression
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import ranking_loss
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 #: Values of `decay` among which "auto" chooses.
 _DECAYS = (0.2, 0.05, 0.01)
-_BEYOND = 0.1  # how far the lowest and the highest cut of an instance lie beyond its outputs
 
 
 class BPMLL(LabelModel):
@@ -172,10 +175,28 @@ class BPMLL(LabelModel):
 
         net, self.history_ = self._trained(X, Y, self.decay_, generator, note)
         self.n_iter_ = len(self.history_)
+        if not all(np.isfinite(part).all() for part in (net.W, net.b, net.V, net.c)):
+            raise InvalidInputError(
+                ("the weights of the network overflowed with ", Argument("learning_rate", self.learning_rate)),
+                argument="decay",
+                found=self.decay_,
+                advice="lower both",
+            )
+        self._warn_if_diverged()
         self.hidden_coef_, self.hidden_intercept_, self.coef_, self.intercept_ = net.W, net.b, net.V, net.c
         outputs = net.outputs(X)
-        known = np.column_stack([outputs, np.ones(len(outputs))])
-        self.cut_coef_ = np.asarray(np.linalg.lstsq(known, best_cuts_of(outputs, Y.toarray() > 0), rcond=None)[0])
+        self.cut_coef_ = cut_regression(outputs, Y.toarray() > 0)
+
+    def _warn_if_diverged(self) -> None:
+        """Warn if the error is above 1, which it is where all outputs are alike, and falls no more."""
+        before, last = self.history_[-2:] if self.n_iter_ > 1 else (np.inf, self.history_[-1])
+        if not (last < 1.01 or last < 0.9999 * before):
+            warnings.warn(
+                f"BPMLL learned nothing: the mean error of its last epoch is {last:.3g}, that of outputs which are all "
+                f"alike 1; lower learning_rate, now {self.learning_rate:g}, or decay, now {self.decay_:g}",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
 
     def _trained(
         self,
@@ -271,21 +292,3 @@ class Network:
 def _at_least_two(Y: sparse.csr_array) -> sparse.csr_array:
     """Return labels, of a single one with its absence as the second one."""
     return Y if Y.shape[1] > 1 else sparse.csr_array(np.hstack([Y.toarray(), 1 - Y.toarray()]))
-
-
-def best_cuts_of(outputs: NDArray[np.float64], on: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return for each instance the cut of its outputs with the fewest wrong labels, the lowest of several.
-
-    Examples
-    --------
-    >>> best_cuts_of(np.array([[0.5, -0.5, 0.1], [0.2, 0.0, 0.4]]), np.array([[True, False, True], [True, True, True]]))
-    array([-0.2, -0.1])
-    """
-    order = np.argsort(outputs, axis=1, kind="stable")
-    ranked, on = np.take_along_axis(outputs, order, axis=1), np.take_along_axis(on, order, axis=1)
-    start = np.zeros((len(on), 1), dtype=np.int64)
-    missed = np.hstack([start, np.cumsum(on, axis=1)])
-    wrong = missed + (~on).sum(axis=1)[:, None] - np.hstack([start, np.cumsum(~on, axis=1)])
-    middles = (ranked[:, 1:] + ranked[:, :-1]) / 2
-    cuts = np.hstack([ranked[:, :1] - _BEYOND, middles, ranked[:, -1:] + _BEYOND])
-    return np.take_along_axis(cuts, np.argmin(wrong, axis=1)[:, None], axis=1)[:, 0]

@@ -23,7 +23,7 @@ from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-_SHARES = tuple(10.0 ** np.arange(0, -2.5, -0.5))  # of the penalty of ridge regression
+_SHARES = tuple(10.0 ** np.arange(0, -4.5, -0.5))  # of the penalty of ridge regression
 _DRAWS = 20  # until no two labels have the same code
 
 
@@ -39,7 +39,9 @@ class CompressedSensing(CodeModel):
     Parameters
     ----------
     n_components : int or float, default=1.0
-        Number m of rows of A, or its share of the number of labels, in (0, 1]; `paper` takes 50.
+        Number m of rows of A, at most that of the labels, or its share of them, in (0, 1]; `paper` takes 50. With 1.0
+        and a Hadamard matrix A has all its rows, the next power of two above the number of labels: then the columns
+        are orthogonal and the code loses nothing, while as many rows as labels, drawn at random, do.
     alpha : float or "auto", default="auto"
         Weight of the penalty of the regression, at least 0; "auto" takes the one with the least exact leave-one-out
         error of ridge regression of the labels, from which calibrated scores are best. Where `threshold` is a number,
@@ -151,11 +153,17 @@ class CompressedSensing(CodeModel):
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
-        m = n_wanted(self.n_components, L)
+        m = self._n_rows(L)
         return super()._fit_bytes(data) + 8 * (m * L + n * m + L * L)
 
+    def _n_rows(self, L: int) -> int:
+        """Return the number m of rows of A for so many labels."""
+        every = isinstance(self.n_components, float) and self.n_components == 1 and self.matrix == "hadamard"
+        return _hadamard_size(L) if every else n_wanted(self.n_components, L)
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        A = _measurements(d, Y.shape[1], self.matrix, make_generator(self.random_state))
+        L = Y.shape[1]
+        A = _measurements(self._n_rows(L), L, self.matrix, make_generator(self.random_state))
         return Code(np.asarray(Y @ A.T, dtype=np.float64), A, -0.5)
 
     def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
@@ -202,7 +210,7 @@ class CompressedSensing(CodeModel):
             self.coef_, self.intercept_ = space.ridge(codes, self.alpha_)
 
     def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "n_nonzero": self.n_nonzero_}
+        return {**super()._settled(), "n_components": self.n_components, "n_nonzero": self.n_nonzero_}
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
         return self._decoded_codes(np.asarray(codes, dtype=np.float64), self.n_nonzero_) + self.offset_
@@ -220,6 +228,11 @@ class CompressedSensing(CodeModel):
             raise InvalidInputError(f"n_nonzero_ is {self.n_nonzero_} for {L} labels")
 
 
+def _hadamard_size(n: int) -> int:
+    """Return the least power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
 def _measurements(m: int, L: int, kind: str, generator: np.random.Generator) -> NDArray[np.float64]:
     """Return A of shape (m, L), with different columns where that is possible.
 
@@ -227,7 +240,7 @@ def _measurements(m: int, L: int, kind: str, generator: np.random.Generator) -> 
     """
     if kind == "gaussian":
         return generator.normal(scale=1 / np.sqrt(m), size=(m, L))
-    size = 1 << max(m - 1, L - 1).bit_length()
+    size = _hadamard_size(max(m, L))
     for _ in range(_DRAWS):
         rows, columns = (generator.permutation(size)[:k] for k in (m, L))
         shared = rows[:, None] & columns

@@ -227,10 +227,7 @@ class LEML(LabelModel):
         return min(resolve_size(self.n_components, L), data.features.shape[1], L)
 
     def _fit(self, data: FitInput) -> None:
-        auto = self.alpha == AUTO
-        # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
-        penalty = ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight if auto else 0.0
-        self.alpha_ = 2 * math.sqrt(penalty) if auto else float(self.alpha)
+        self.alpha_ = self._penalty(data) if self.alpha == AUTO else float(self.alpha)
         d = self._n_wanted(data)
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
@@ -246,6 +243,11 @@ class LEML(LabelModel):
         scale *= 0.5 if self.loss == "squared" and space is None else 1.0  # the problem has the loss without its ½
         self.objective_, self.certificate_ = scale * result.objective, scale * result.certificate
         self.history_, self.n_iter_ = [scale * value for value in result.history], result.n_iter
+
+    def _penalty(self, data: FitInput) -> float:
+        """Return the weight of the penalties that "auto" takes."""
+        # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
+        return 2 * math.sqrt(ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight)
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}

@@ -12,7 +12,7 @@ learners of which each sees the labels before it. `fit_tasks` fits many of them.
 """
 
 from cofactor.labels.learners.base import Learner
-from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, with_labels
+from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, uncertain, with_labels
 from cofactor.labels.learners.fitting import (
     SAVABLE,
     Fitted,
@@ -22,10 +22,12 @@ from cofactor.labels.learners.fitting import (
     fit_learner,
     is_savable,
     learner_from_state,
+    takes_sparse,
 )
 from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
 from cofactor.labels.learners.linear import LinearLearner
+from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.per_label import (
@@ -87,11 +89,15 @@ __all__ = [
     "check_weights",
     "fit_label_learners",
     "fit_learner",
+    "fit_logistics",
     "fit_tasks",
     "grow_tree",
     "is_savable",
     "learner_from_state",
     "stacked",
+    "suits_logistics",
+    "takes_sparse",
+    "uncertain",
     "warn_of_stopped",
     "with_labels",
 ]

@@ -14,7 +14,10 @@ from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, Stat
 from cofactor.labels.learners.linear import LINKS, LinearLearner, linked
 from cofactor.labels.learners.per_label import learners_of_state, state_of_learners
 
-__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "with_labels"]
+__all__ = ["ChainLearners", "LinearChain", "SeparateChain", "chain_of", "uncertain", "with_labels"]
+
+
+_LABELS_AHEAD = 32  # labels for which the sums over the labels before them are one product
 
 
 def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
@@ -30,6 +33,26 @@ def with_labels(X: CheckedFeatures, labels: NDArray[Any]) -> CheckedFeatures:
         return np.ascontiguousarray(np.hstack([X, labels.astype(X.dtype)]))
     more = sparse.csr_array(labels.astype(X.dtype))
     return sparse.csr_array(sparse.hstack([X, more], format="csr"))
+
+
+def uncertain(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities so far from 0 and 1 that their logarithms are finite."""
+    return np.clip(p, 1e-300, 1 - 1e-16)
+
+
+def drawn_label(p: NDArray[np.float64], uniforms: NDArray[np.float64], logs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether a label of probabilities p is on, and add the logarithms of what was drawn to `logs`.
+
+    Examples
+    --------
+    >>> logs = np.zeros((1, 2))
+    >>> drawn_label(np.array([[0.5, 0.5]]), np.array([0.2, 0.9]), logs), logs.round(2)
+    (array([[ True, False]]), array([[-0.69, -0.69]]))
+    """
+    p = uncertain(p)
+    on = np.asarray(uniforms < p)
+    logs += np.where(on, np.log(p), np.log1p(-p))
+    return on
 
 
 class ChainLearners(ABC):
@@ -92,6 +115,25 @@ class ChainLearners(ABC):
             labels[:, t] = scores[:, t] > 0
         return scores, labels > 0
 
+    def draw(self, seen: Any, n: int, uniforms: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return label sets, shape (n, S, T), drawn label by label, and the logarithms of their probabilities, (n, S).
+
+        Parameters
+        ----------
+        seen : object
+            What the features of n instances say.
+        n : int
+        uniforms : ndarray of shape (S, T)
+            A label of the s-th set is on where its number is below the probability.
+        """
+        S, T = uniforms.shape
+        again = self.repeated(seen, np.repeat(np.arange(n), S))
+        labels, logs = np.zeros((n * S, T)), np.zeros((n, S))
+        for t in range(T):
+            p = self.link_probabilities(again, labels[:, :t], t).reshape(n, S)
+            labels[:, t] = drawn_label(p, uniforms[:, t], logs).ravel()
+        return labels.reshape(n, S, T) > 0, logs
+
 
 class LinearChain(ChainLearners):
     """Linear learners: one product says what the features say to all of them.
@@ -141,6 +183,19 @@ class LinearChain(ChainLearners):
     def repeated(self, seen: Any, rows: NDArray[np.int64]) -> Any:
         """Return some rows of what is seen."""
         return seen[rows]
+
+    def draw(self, seen: Any, n: int, uniforms: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return label sets drawn label by label; what all labels before some add to these is one product."""
+        S, T = uniforms.shape
+        labels, logs, weights = np.zeros((n * S, T), np.float32), np.zeros((n, S)), self.label_coef.astype(np.float32)
+        for first in range(0, T, _LABELS_AHEAD):
+            last = min(first + _LABELS_AHEAD, T)
+            ahead = labels[:, :first] @ weights[:first, first:last]
+            for t in range(first, last):
+                more = ahead[:, t - first] + labels[:, first:t] @ weights[first:t, t]
+                p = linked(seen[:, t, None] + more.reshape(n, S), self.link)
+                labels[:, t] = drawn_label(p, uniforms[:, t], logs).ravel()
+        return labels.reshape(n, S, T) > 0, logs
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         header = {"n_features": self.n_features, "n_labels": self.n_labels, "link": self.link}

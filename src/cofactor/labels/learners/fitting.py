@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import CheckedFeatures, Learner
 from cofactor.labels.learners.gaussian import GaussianLearner
@@ -36,6 +37,7 @@ __all__ = [
     "is_savable",
     "learner_from_state",
     "neighbour_index",
+    "takes_sparse",
 ]
 
 #: What makes a learner of a fitted estimator, by its exact class, since a subclass may score in another way.
@@ -127,6 +129,11 @@ def check_estimator(estimator: Any) -> None:
         )
     if isinstance(getattr(estimator, "class_weight", None), dict):
         raise InvalidInputError("class_weight of the estimator must be None or 'balanced': one for all labels")
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Whether an estimator says that it takes sparse features."""
+    return bool(get_tags(estimator).input_tags.sparse)
 
 
 def check_weights(estimator: Any) -> None:
@@ -269,7 +276,7 @@ def _fit(
     if seed is not None:
         model.set_params(**{name: seed for name, value in model.get_params().items() if _is_open_seed(name, value)})
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    with _refused_by(estimator), warnings.catch_warnings(record=True) as raised:
+    with _refused_by(estimator, X), warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(X, y, **weights)
     for warning in raised:
@@ -283,13 +290,17 @@ def _is_open_seed(name: str, value: Any) -> bool:
 
 
 @contextmanager
-def _refused_by(estimator: Any) -> Iterator[None]:
+def _refused_by(estimator: Any, X: Any = None) -> Iterator[None]:
     """Turn errors of an estimator into errors of this package."""
     try:
         yield
     except InvalidInputError:
         raise
     except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and is_sparse(X) and not takes_sparse(estimator):
+            advice = "give a dense table, or take an estimator such as LinearSVC(), MultinomialNB() or a tree"
+            problem = f"features are sparse, which {type(estimator).__name__} does not take"
+            raise InvalidTypeError(problem, advice=advice) from error
         refusal = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
         raise refusal(f"{type(estimator).__name__} refuses: {error}") from error
 

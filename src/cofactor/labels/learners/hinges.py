@@ -17,7 +17,7 @@ from cofactor.kernels.hinge_block import fit_hinge_block
 from cofactor.kernels.lanes import LANES
 from cofactor.kernels.squared_hinge import fit_squared_hinge
 from cofactor.kernels.threads import parallel_for
-from cofactor.labels.features import is_sparse, squared_lengths
+from cofactor.labels.features import as_dense, is_sparse, squared_lengths
 from cofactor.labels.learners.base import CheckedFeatures
 from cofactor.labels.learners.fitting import Fitted
 from cofactor.labels.learners.linear import LinearLearner
@@ -101,7 +101,7 @@ def fitted_by_kernels(
         return _fitted(tasks, costs, D, partial(_by_blocks, table, costs, tol, int(estimator.max_iter), stopped))
     if not few:
         return None
-    dense = np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    dense = np.ascontiguousarray(as_dense(X))
     return _fitted(tasks, costs, D, partial(_by_newton, dense, stopped))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
@@ -22,7 +25,8 @@ class FeatureNMF(NonnegativeReduction):
 
     .. math:: \min_{V, B \ge 0} \|X - V B\|_F^2, \qquad v(x) = \operatorname{argmin}_{v \ge 0} \|x - v B\|^2
 
-    The bases B are those of `sklearn.decomposition.NMF`. New features are the non-negative coefficients v(x), for
+    The bases B are those of `sklearn.decomposition.NMF`, divided by their lengths, since distances between coefficients
+    depend on these. New features are the non-negative coefficients v(x), for
     training instances as for new ones: what a classifier learns from them holds for both.
 
     Parameters
@@ -40,7 +44,7 @@ class FeatureNMF(NonnegativeReduction):
     Attributes
     ----------
     components_ : ndarray of shape (J, D)
-        Bases B.
+        Bases B, of length 1, or 0 where nothing is left for one.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int
@@ -59,7 +63,7 @@ class FeatureNMF(NonnegativeReduction):
     Notes
     -----
     For features that are non-negative by nature, such as counts of words. Standardised features that were shifted lose
-    much by it: ML-kNN on emotions had an accuracy of .37 after it, and of .56 without. `MNMTF` learns bases with the
+    much by it: ML-kNN on emotions had an accuracy of .51 after it, and of .56 without. `MNMTF` learns bases with the
     labels. A row of zeros has the coefficients 0.
 
     References
@@ -107,5 +111,15 @@ class FeatureNMF(NonnegativeReduction):
         refuse_too_large(self, 8 * J * (n + D), X.size)
         seed = int(make_generator(self.random_state).integers(np.iinfo(np.int32).max))
         solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)
-        solver.fit(X)
-        self.components_, self.n_iter_ = solver.components_.astype(np.float64), int(solver.n_iter_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # which speaks of no model and no parameter
+            solver.fit(X)
+        if solver.n_iter_ >= self.max_iter:
+            warnings.warn(
+                f"FeatureNMF stopped after {self.max_iter} iterations: raise max_iter, or tol, now {self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
+        B = solver.components_.astype(np.float64)
+        length = np.linalg.norm(B, axis=1, keepdims=True)
+        self.components_, self.n_iter_ = B / np.where(length > 0, length, 1), int(solver.n_iter_)

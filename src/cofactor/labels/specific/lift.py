@@ -53,7 +53,8 @@ class LIFT(LabelModel):
         \qquad m = \lceil r \min(|P|, |Q|) \rceil
 
     where p and q are the centres of m clusters of P and of Q by k-means. A linear support vector machine on
-    :math:`\phi_l`, less its mean over the training instances, scores the label.
+    :math:`\phi_l`, less its mean over the training instances, scores the label. K-means of the more frequent of P and Q
+    starts from clusters of all instances, which labels with the same m share.
 
     Parameters
     ----------
@@ -194,13 +195,18 @@ class LIFT(LabelModel):
         return 16 * data.features.shape[1] * int(np.ceil(self.ratio * rarer).sum())
 
     def _fit(self, data: FitInput) -> None:
-        X, columns, L = data.features, sparse.csc_array(data.labels), data.labels.shape[1]
+        X, columns, (n, L) = data.features, sparse.csc_array(data.labels), data.labels.shape
+        count = np.diff(columns.indptr)
+        sizes = np.maximum(1, np.ceil(self.ratio * np.minimum(count, n - count)).astype(int))
+        starts: dict[int, NDArray[np.int64]] = {}  # clusters of all instances, for each size
         seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
 
         def tasks() -> Iterator[tuple[Any, ...]]:
             for k in range(L):
-                ratio = 0.0 if data.monitor.stopped else float(self.ratio)
-                yield self.estimator, X, columns[:, [k]], ratio, int(seeds[k])
+                m = 1 if data.monitor.stopped else int(sizes[k])
+                if m not in starts:
+                    starts[m] = k_means(X, m, max_iter=_MAX_ITER)[1]
+                yield self.estimator, X, columns[:, [k]], m, starts[m], int(seeds[k])
 
         fitted: list[_FittedLabel] = []
         for label in in_processes(_fit_label, tasks(), self.n_jobs):
@@ -253,12 +259,18 @@ class LIFT(LabelModel):
                 raise InvalidInputError(f"expected a learner of classes 0 and 1 of {count} features for each label")
 
 
-def _fit_label(estimator: Any, X: CheckedFeatures, column: sparse.csc_array, ratio: float, seed: int) -> _FittedLabel:
+def _fit_label(
+    estimator: Any, X: CheckedFeatures, column: sparse.csc_array, m: int, start: NDArray[np.int64], seed: int
+) -> _FittedLabel:
     """Cluster the instances that have a label, and that do not, and fit an estimator to distances from the centres."""
     y = column.toarray().ravel() > 0
-    m = max(1, math.ceil(ratio * min(np.count_nonzero(y), np.count_nonzero(~y))))
+    few = np.count_nonzero(y) < np.count_nonzero(~y)
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
-        centres = np.concatenate([k_means(X[np.flatnonzero(kind)], m, max_iter=_MAX_ITER)[0] for kind in (y, ~y)])
+        clusters = [
+            k_means(X[kind], m, max_iter=_MAX_ITER, start=start[kind] if many else None)[0]
+            for kind, many in ((np.flatnonzero(y), not few), (np.flatnonzero(~y), few))
+        ]
+        centres = np.concatenate(clusters)
         seen = np.sqrt(squared_distances(X, centres))
         means = seen.mean(axis=0)
         seen -= means

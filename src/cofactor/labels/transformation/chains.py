@@ -39,7 +39,8 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
     if isinstance(order, str) and order in (*ORDERS, *also):
         return
     places = np.asarray(order) if order is not None else np.empty(0)
-    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU":
+    truths = isinstance(order, list | tuple) and any(isinstance(place, bool) for place in order)
+    if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU" or truths:
         kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
         measures = ", ".join(map(repr, (*MEASURES, *also)))
         raise kind(

@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import f1_sets_of_draws
-from cofactor.labels.learners import ChainLearners
+from cofactor.labels.learners import ChainLearners, uncertain
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -251,31 +251,28 @@ class ProbabilisticChain(LearnerModel):
         """Return label sets of instances; each label at a time is put to all sets that were begun."""
         chain, way, (n, L) = self.chain_, self._way(), (X.shape[0], len(self.order_))
         seen = chain.seen(X)
-        labels, logs = np.zeros((n, 1, 0)), np.zeros((n, 1))
         if way == "monte-carlo":
-            S = len(self.uniforms_)
-            labels, logs = np.zeros((n, S, 0)), np.zeros((n, S))
+            drawn, logs = chain.draw(seen, n, self.uniforms_)
+            return Sets(self._placed(drawn), np.full(logs.shape, 1 / logs.shape[1]), logs)
+        labels, logs = np.zeros((n, 1, 0)), np.zeros((n, 1))
         for t in range(L):
             n_sets = labels.shape[1]
             again = chain.repeated(seen, np.repeat(np.arange(n), n_sets))
             p = chain.link_probabilities(again, labels.reshape(n * n_sets, t), t).reshape(n, n_sets)
-            p = np.clip(p, 1e-300, 1 - 1e-16)
-            if way == "monte-carlo":
-                on = self.uniforms_[:, t] < p
-                logs = logs + np.where(on, np.log(p), np.log1p(-p))
-                labels = np.concatenate([labels, on[:, :, None]], axis=2)
-            else:
-                labels, logs = _both(labels, logs, p)
-                if way == "beam" and logs.shape[1] > self.beam_width:
-                    best = np.sort(np.argsort(-logs, axis=1, kind="stable")[:, : self.beam_width], axis=1)
-                    labels = np.take_along_axis(labels, best[:, :, None], axis=1)
-                    logs = np.take_along_axis(logs, best, axis=1)
-        in_order = np.zeros(labels.shape, dtype=bool)
-        in_order[:, :, self.order_] = labels > 0
-        if way == "monte-carlo":
-            return Sets(in_order, np.full(logs.shape, 1 / logs.shape[1]), logs)
+            p = uncertain(p)
+            labels, logs = _both(labels, logs, p)
+            if way == "beam" and logs.shape[1] > self.beam_width:
+                best = np.sort(np.argsort(-logs, axis=1, kind="stable")[:, : self.beam_width], axis=1)
+                labels = np.take_along_axis(labels, best[:, :, None], axis=1)
+                logs = np.take_along_axis(logs, best, axis=1)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return Sets(in_order, weights / weights.sum(axis=1, keepdims=True), logs)
+        return Sets(self._placed(labels > 0), weights / weights.sum(axis=1, keepdims=True), logs)
+
+    def _placed(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return labels of the chain at their own places."""
+        found = np.empty_like(labels)
+        found[:, :, self.order_] = labels
+        return found
 
     def _check_learned(self) -> None:
         super()._check_learned()
