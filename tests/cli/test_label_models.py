@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_names_of_papers_lead_to_models(run, table: Path) -> None:
-    meant = {"clr": "calibrated-label-ranking", "ECC": "ensemble-of-chains", "ml-dt": "ml-decision-tree"}
+    meant = {"clr": "calibrated-label-ranking", "ECC": "ensemble-of-chains", "multi-class": "label-powerset"}
     for name, suggested in (meant | {"ada-boost": "ada-boost-mh, ada-boost-mr"}).items():
         assert f"(did you mean {suggested}?)" in run("fit", table, *OPTIONS, "-m", name).error
     assert set(LabelTask.other_names.values()) <= set(LabelTask().models())

@@ -6,7 +6,15 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
-from cofactor.plots import OKABE_ITO, plot_correlations, plot_label_structure, save_figure
+from cofactor.labels import CML, ChainCRF, TreeCRF
+from cofactor.plots import (
+    OKABE_ITO,
+    plot_correlations,
+    plot_label_structure,
+    plot_likelihood,
+    plot_marginals,
+    save_figure,
+)
 
 from .pixels import check_drawn_and_whole
 
@@ -19,6 +27,7 @@ PICTURES = {
     "signed correlations by cluster": (plot_correlations, (C - 0.5, CLUSTERS)),
     "tree": (plot_label_structure, (maximum_spanning_tree(C), C)),
     "chain": (plot_label_structure, (greedy_chain(C), C)),
+    "marginals": (plot_marginals, (C[0], C[1] > 0.5)),
 }
 
 
@@ -92,6 +101,36 @@ def test_many_labels_and_one():
     assert plot_correlations([[0.0]]).images
 
 
+X = rng.normal(size=(30, 2))
+Y = (X @ rng.normal(size=(2, 3)) + rng.normal(size=(30, 3)) > 0).astype(int)
+
+
+def test_trees_and_likelihoods_of_models():
+    tree, full = TreeCRF.paper(threshold="joint").fit(X, Y), CML.paper(pairs="four-state").fit(X, Y)
+    assert (tree.edges()[:, 1] == tree.parents_[tree.order_[1:]]).all()
+    assert (tree.pair_weights() != 0).sum() == 4  # two edges, both ways
+    np.testing.assert_allclose(tree.pair_weights()[tuple(tree.edges().T)], tree.pair_coef_[0, 0])
+    np.testing.assert_allclose(full.pair_weights(), full.pair_weights().T)
+    drawn = plot_label_structure(tree.edges(), tree.pair_weights(), names="abc")
+    assert {tuple(line.get_xydata()[0]) for line in drawn.lines} <= {text.get_position() for text in drawn.texts}
+    chain = ChainCRF.paper().fit(X, np.zeros_like(Y))  # no label varies
+    assert chain.edges().shape == (0, 2)
+    assert chain.pair_weights().shape == (0, 0)
+    ax = plot_likelihood({"tree": tree.history_, "all pairs": full.history_}, title="Emotions")
+    assert [line.get_ydata()[-1] for line in ax.lines] == [-tree.objective_, -full.objective_]
+
+
+def test_bars_of_marginals():
+    chances = np.linspace(0, 1, 60)
+    ax = plot_marginals(chances, chances < 0.8, truth=chances > 0.9, title="one")
+    widths = [bar.get_width() for bar in sorted(ax.patches, key=lambda bar: bar.get_y())]
+    assert widths == sorted(chances, reverse=True)[:20]
+    filled = [bar.get_width() for bar in ax.patches if to_hex(bar.get_facecolor()).upper() == OKABE_ITO[0]]
+    assert filled == [one for one in widths if one < 0.8]
+    assert ax.lines[0].get_xdata().tolist() == chances[chances > 0.9].tolist()[::-1]
+    assert ax.get_title(loc="left") == "one: 48 of 60 labels in the likeliest set, 30 above ½"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -103,6 +142,11 @@ def test_many_labels_and_one():
         (lambda: plot_label_structure([[k, (k + 1) % 9] for k in range(9)], C), "do not connect all labels"),
         (lambda: plot_label_structure([0, 1, 2], C), "each of the numbers 0 to 9 once"),
         (lambda: plot_label_structure(np.arange(10), C, names=["a"]), "expected 10 names"),
+        (lambda: plot_marginals([0.2, 1.2], [0, 1]), "from 0 to 1"),
+        (lambda: plot_marginals([0.2, 0.3], [0, 1, 1]), "label_set must hold one value for each of the 2 labels"),
+        (lambda: plot_marginals([0.2, 0.3], [0, 2]), "label_set"),
+        (lambda: plot_likelihood({}), "at least one"),
+        (lambda: plot_likelihood({"CML": [1.0, np.nan]}), "finite"),
     ],
 )
 def test_what_is_refused(call, message):

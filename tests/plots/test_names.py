@@ -48,6 +48,8 @@ PICTURES = {
     "label_structure": (4, lambda n: plots.plot_label_structure([1, 0, 2], np.eye(3), names=[n, n, n], title=n)),
     "label_tree": (1, lambda n: plots.plot_label_tree(NODES, title=n)),
     "learning_curves": (3, lambda n: plots.plot_learning_curves(lines(n), error=n, title=n, logarithmic=True)),
+    "likelihood": (2, lambda n: plots.plot_likelihood({n: [3.0, 2.0]}, title=n)),
+    "marginals": (4, lambda n: plots.plot_marginals([0.1, 0.2, 0.3], [0, 1, 1], names=[n, n, n], title=n)),
     "parameter_lines": (4, lambda n: plots.plot_parameter_lines(lines(n), parameter=n, measure=n, title=n)),
     "parameter_map": (
         6,

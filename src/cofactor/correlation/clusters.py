@@ -57,7 +57,7 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
 
     References
     ----------
-    Section 5.4 of C.-L. Li's thesis (2011).
+    Section 5.4 of C.-X. Li's thesis (2011).
 
     Examples
     --------
@@ -111,7 +111,7 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
 
     References
     ----------
-    Section 5.4 of C.-L. Li's thesis (2011).
+    Section 5.4 of C.-X. Li's thesis (2011).
 
     Examples
     --------
@@ -159,7 +159,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     References
     ----------
     J. Shi & J. Malik, "Normalized cuts and image segmentation", IEEE Transactions on Pattern Analysis and Machine
-    Intelligence 22, 2000, doi:10.1109/34.868688; for labels, section 5.4 of C.-L. Li's thesis (2011).
+    Intelligence 22, 2000, doi:10.1109/34.868688; for labels, section 5.4 of C.-X. Li's thesis (2011).
 
     Examples
     --------

@@ -83,7 +83,7 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
 
     References
     ----------
-    Section 3.2.2 of C.-L. Li's thesis (2011).
+    Section 3.2.2 of C.-X. Li's thesis (2011).
 
     Examples
     --------
@@ -145,7 +145,7 @@ def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayL
 
     References
     ----------
-    Section 7.3.2 of C.-L. Li's thesis (2011).
+    Section 7.3.2 of C.-X. Li's thesis (2011).
 
     Examples
     --------

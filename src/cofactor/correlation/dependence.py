@@ -40,7 +40,7 @@ def squared_pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     References
     ----------
-    Numbers of equations are those of C.-L. Li's thesis (2011), as in all measures of this page.
+    Numbers of equations are those of C.-X. Li's thesis (2011), as in all measures of this page.
 
     Examples
     --------

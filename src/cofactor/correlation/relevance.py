@@ -63,7 +63,7 @@ def feature_correlation(
 
     References
     ----------
-    Section 3.2.1 of C.-L. Li's thesis (2011).
+    Section 3.2.1 of C.-X. Li's thesis (2011).
 
     Examples
     --------

@@ -157,7 +157,7 @@ def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:
 
     References
     ----------
-    Section 7.3.2 of C.-L. Li's thesis (2011).
+    Section 7.3.2 of C.-X. Li's thesis (2011).
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 ==========================  =========================================================================
 `plot_convergence`          objective of several solvers against seconds or iterations
+`plot_likelihood`           log-likelihood of several models against iterations
 `plot_confusion`            which level was predicted for which, as a matrix
 `plot_reliability`          how often predictions came true against how probable they were called
 `plot_label_reliability`    the same of labels: of all together, and of single ones
@@ -18,6 +19,7 @@
 `plot_cooccurrence`         which labels go together, as they come or sorted by group
 `plot_correlations`         how labels go together by any measure, by cluster
 `plot_label_structure`      a tree or chain of labels, with the weights of its edges
+`plot_marginals`            how probable each label of one instance is, and its likeliest label set
 `plot_group_sparsity`       which labels use which latent factor
 `plot_threshold_curves`     micro-F1 against the cut of the scores, with the learned cut
 `plot_parameter_map`        a measure for each pair of values of two parameters
@@ -36,9 +38,9 @@ colours, `OKABE_ITO`, and each series also has a marker or a line style of its o
 
 from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves
 from cofactor.plots.correlations import plot_correlations, plot_label_structure
-from cofactor.plots.curves import plot_convergence, plot_scaling, plot_tradeoff, plot_validation
+from cofactor.plots.curves import plot_convergence, plot_likelihood, plot_scaling, plot_tradeoff, plot_validation
 from cofactor.plots.figures import OKABE_ITO, save_figure
-from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_threshold_curves
+from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_marginals, plot_threshold_curves
 from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
 from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
@@ -61,6 +63,8 @@ __all__ = [
     "plot_label_structure",
     "plot_label_tree",
     "plot_learning_curves",
+    "plot_likelihood",
+    "plot_marginals",
     "plot_parameter_lines",
     "plot_parameter_map",
     "plot_reliability",

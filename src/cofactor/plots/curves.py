@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.plots.figures import (
     MUTED,
     OKABE_ITO,
@@ -21,11 +21,12 @@ from cofactor.plots.figures import (
     tidy,
     titled,
 )
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence", "plot_scaling", "plot_tradeoff", "plot_validation"]
+__all__ = ["plot_convergence", "plot_likelihood", "plot_scaling", "plot_tradeoff", "plot_validation"]
 
 
 def plot_convergence(
@@ -101,15 +102,65 @@ def plot_convergence(
     else:
         ax.yaxis.set_major_formatter("{x:,.6g}")
     if x == "iterations":
-        from matplotlib.ticker import MaxNLocator
-
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _whole_numbers(ax)
     tidy(
         ax,
         "time (seconds)" if x == "seconds" else "iterations",
         f"objective J − {lowest:,.6g}, the lowest seen" if gap else "objective J",
         title,
     )
+    legend(ax)
+    return ax
+
+
+def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, *, title: str = "") -> Axes:
+    """Plot the log-likelihoods of one or several models along their training.
+
+    Parameters
+    ----------
+    histories : mapping of str to array-like
+        For each model its objective at the start and after every iteration, as the ``history_`` of conditional random
+        fields: the negative log-likelihood of the training instances, and the penalties.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line per model, the log-likelihood less the penalties, with a marker where it stopped; the legend says where
+        that is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a history is not a sequence of finite numbers.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_likelihood({"CML": [90.0, 40.0, 35.0], "TreeCRF": [90.0, 50.0]})
+    >>> ax.lines[0].get_xydata().tolist()
+    [[0.0, -90.0], [1.0, -40.0], [2.0, -35.0]]
+    >>> ax.get_legend().get_texts()[1].get_text()
+    'TreeCRF: -50 after 1 iteration'
+    """
+    if not isinstance(histories, Mapping):
+        raise InvalidTypeError("expected a mapping from names to histories", argument="histories", found=histories)
+    checked = {str(name): numbers(values, f"histories[{name!r}]") for name, values in histories.items()}
+    if not checked:
+        raise InvalidInputError("expected at least one name with a history", argument="histories")
+    ax = new_axes(ax)
+    for index, (name, values) in enumerate(checked.items()):
+        n_iter = len(values) - 1
+        words = f"{name}: {-values[-1]:,.6g} after {counted(n_iter, 'iteration')}"
+        style = series_style(index)
+        ax.plot(np.arange(len(values)), -values, label=words, linewidth=1.8, markersize=5, markevery=[n_iter], **style)
+    ax.yaxis.set_major_formatter("{x:,.6g}")
+    _whole_numbers(ax)
+    tidy(ax, "iterations", "log-likelihood less penalties", title)
     legend(ax)
     return ax
 
@@ -394,3 +445,10 @@ def _short(value: float) -> str:
         if value >= factor:
             return f"{value / factor:g}{suffix}"
     return f"{value:g}"
+
+
+def _whole_numbers(ax: Axes) -> None:
+    """Mark the horizontal axis at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -30,9 +30,10 @@ from cofactor.plots.figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_cooccurrence", "plot_group_sparsity", "plot_threshold_curves"]
+__all__ = ["plot_cooccurrence", "plot_group_sparsity", "plot_marginals", "plot_threshold_curves"]
 
 _NAMED = 40  # up to this number of labels, their names stand at the axes
+_BARS = 20  # labels of an instance
 _LONGEST = 22  # letters of a name
 
 
@@ -246,6 +247,82 @@ def plot_threshold_curves(
     return ax
 
 
+def plot_marginals(
+    probabilities: ArrayLike,
+    label_set: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    truth: ArrayLike | None = None,
+    names: Sequence[Any] | None = None,
+    title: str = "",
+) -> Axes:
+    """Plot how probable each label of one instance is, and which labels are in its likeliest label set.
+
+    Both are answers of a conditional random field: a label may be in the likeliest set though it is off in most of the
+    probability, and the other way round.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (L,)
+        A row of ``predict_proba``.
+    label_set : array-like of shape (L,)
+        The same row of ``predict`` of a model with ``threshold="joint"``: truth values, 0 and 1, or -1 and 1.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    truth : array-like of shape (L,), optional
+        The labels that the instance has, to be marked at their bars.
+    names : sequence of length L, optional
+        Names of the labels; by default their positions.
+    title : str, default=""
+        What the title begins with.
+
+    Returns
+    -------
+    matplotlib Axes
+        A bar for each of the 20 most probable labels, the most probable one at the top. Bars of labels in the likeliest
+        set are filled, those of others are hollow; a line marks ½.
+
+    Raises
+    ------
+    ValueError
+        If `probabilities` are not from 0 to 1, or the other arguments do not fit them.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_marginals([0.2, 0.9, 0.4], [0, 1, 1], names=["sad", "calm", "happy"])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['calm', 'happy', 'sad']
+    >>> ax.get_title(loc="left")
+    '2 of 3 labels in the likeliest set, 1 above ½'
+    """
+    chances = numbers(probabilities, "probabilities")
+    if chances.min() < 0 or chances.max() > 1:
+        raise InvalidInputError("expected numbers from 0 to 1", argument="probabilities")
+    n_labels = len(chances)
+    inside = _of_one(label_set, "label_set", n_labels)
+    has = None if truth is None else _of_one(truth, "truth", n_labels)
+    words = _one_per_label(np.array(range(n_labels) if names is None else names, dtype=object), "names", n_labels)
+    drawn = np.argsort(-chances, kind="stable")[:_BARS]
+    ax = new_axes(ax, 6.4, 1.2 + 0.22 * len(drawn))
+    for chosen, colour, what in ((True, OKABE_ITO[0], "in the likeliest set"), (False, "white", "not in it")):
+        places = np.flatnonzero(inside[drawn] == chosen)
+        if len(places):
+            ax.barh(places, chances[drawn[places]], color=colour, edgecolor=OKABE_ITO[0], height=0.7, label=what)
+    if has is not None:
+        places = np.flatnonzero(has[drawn])
+        ax.plot(chances[drawn[places]], places, "D", color=OKABE_ITO[1], markersize=6, label="true", clip_on=False)
+    ax.axvline(0.5, color=MUTED, linewidth=1.2, linestyle=":")
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(drawn) - 0.4, -0.6)
+    sums = f"{inside.sum()} of {n_labels} labels in the likeliest set, {np.count_nonzero(chances > 0.5)} above ½"
+    tidy(ax, "probability", "label", titled(title, sums), grid=False)
+    name_ticks(ax.yaxis, [str(word) for word in words[drawn]], _LONGEST)
+    legend(ax)
+    return ax
+
+
 def square_root_heat(
     ax: Axes, values: Any, label: str = "overlap of their rows (Jaccard index)", aspect: str = "equal"
 ) -> None:
@@ -314,6 +391,12 @@ def name_labels(ax: Axes, names: Sequence[Any] | None, placed: NDArray[np.int64]
     if both:
         name_ticks(ax.yaxis, words, _LONGEST, fontsize=size)
     ax.tick_params(length=0)
+
+
+def _of_one(labels: ArrayLike, name: str, n_labels: int) -> NDArray[np.bool_]:
+    """Return which labels an instance has."""
+    table = as_label_sets(_one_per_label(labels, name, n_labels)[None], name)
+    return np.asarray(table.toarray()[0] > 0)
 
 
 def _checked_matrix(values: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ OTHER_NAMES = {
     "lp": "label-powerset",
     "mldt": "ml-decision-tree",
     "mlsf": "meta-labels",
+    "multiclass": "label-powerset",
     "pcc": "probabilistic-chain",
     "rfmldt": "ml-forest",
 }

@@ -18,8 +18,11 @@ HIDDEN = frozenset(
 )
 
 
-#: Where a name has hyphens: before a word, after an abbreviation of several letters, and before one that ends it.
-_PARTING = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})|(?<=[a-z]{3})(?=[A-Z]+$)")
+#: Where a name has hyphens: before a word, after an abbreviation of several letters, and before one that ends the name
+#: or that a word follows.
+_PARTING = re.compile(
+    r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})|(?<=[a-z]{3})(?=[A-Z]+$|[A-Z]{2,}[A-Z][a-z]{2})"
+)
 
 
 def short_names(kinds: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
@@ -32,8 +35,8 @@ def short_names(kinds: Mapping[str, type[Any]]) -> dict[str, type[Any]]:
 
     Examples
     --------
-    >>> list(short_names(dict.fromkeys(["BinaryMMMF", "EnsembleOfChains", "MLForest", "GroPLE", "RAkEL"], object)))
-    ['binary-mmmf', 'ensemble-of-chains', 'ml-forest', 'grople', 'rakel']
+    >>> list(short_names(dict.fromkeys(["BinaryMMMF", "ChainCRFEnsemble", "MLForest", "GroPLE", "RAkEL"], object)))
+    ['binary-mmmf', 'chain-crf-ensemble', 'ml-forest', 'grople', 'rakel']
     """
     return {_PARTING.sub("-", name).lower(): kind for name, kind in kinds.items()}
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -91,6 +92,33 @@ class CRF(LabelModel):
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
+
+    def pair_weights(self) -> NDArray[np.float64]:
+        """Return what each pair of labels adds to the score of a label set where both are alike.
+
+        Returns
+        -------
+        ndarray of shape (L', L')
+            Symmetric, 0 on the diagonal and for pairs without a weight, of the L' labels that vary in training. Where
+            features weigh the pairs, these are the weights for features of 0. With four states it is what the weights
+            say beyond those of single labels: (v00 + v11 - v10 - v01) / 2.
+
+        Examples
+        --------
+        >>> from cofactor.labels import CML
+        >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
+        >>> CML.paper(2.0).fit(X, X.repeat(2, axis=1)).pair_weights().round(2)
+        array([[0.  , 1.01],
+               [1.01, 0.  ]])
+        """
+        check_is_fitted(self)
+        n_labels = int(np.count_nonzero(self.constant_ == 0))
+        table = np.zeros((n_labels, n_labels))
+        if n_labels:
+            pairs = self._field().pairs
+            both, _, _ = pairs.parts(self.pair_coef_[-1])
+            table[pairs.first, pairs.second] = table[pairs.second, pairs.first] = both / 2
+        return table
 
     def _weights(self) -> Weights:
         return Weights(self.coef_, self.intercept_, self.pair_coef_)

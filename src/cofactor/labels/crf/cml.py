@@ -78,8 +78,9 @@ class CML(OfSets, CRF):
 
     References
     ----------
-    X. Li, "Multi-label learning with label correlations", thesis, 2011, sections 4.1.1 and 4.2. N. Ghamrawi & A.
-    McCallum, "Collective multi-label classification", CIKM 2005.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011, sections 4.1.1 and 4.2.
+    N. Ghamrawi & A. McCallum, "Collective multi-label classification", CIKM 2005, doi:10.1145/1099554.1099591.
 
     Examples
     --------

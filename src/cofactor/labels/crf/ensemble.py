@@ -60,7 +60,8 @@ class ChainCRFEnsemble(LabelModel):
 
     References
     ----------
-    X. Li, "Multi-label learning with label correlations", thesis, 2011, section 4.4.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011, section 4.4.
 
     Examples
     --------

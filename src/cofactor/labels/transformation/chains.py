@@ -16,7 +16,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.text import did_you_mean, first_repeated
+from cofactor.text import did_you_mean, first_repeated, nearest
 
 __all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "order_of", "refuse_order"]
 
@@ -42,12 +42,12 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
     truths = isinstance(order, list | tuple) and any(isinstance(place, bool) for place in order)
     if places.ndim != 1 or not len(places) or places.dtype.kind not in "iuU" or truths:
         kind = InvalidInputError if isinstance(order, str) else InvalidTypeError
-        measures = ", ".join(map(repr, (*MEASURES, *also)))
+        known = (*ORDERS, *also)
         raise kind(
-            f"expected 'given', 'random', {measures} (the label that is most like the others first), or a list of the "
-            "positions, or the names, of all labels",
+            f"expected one of {', '.join(map(repr, known))}, or a list of the positions, or the names, of all labels",
             argument="order",
             found=order,
+            advice=did_you_mean(order, known) if isinstance(order, str) and nearest(order, known) else (),
         )
     if places.dtype.kind == "U":
         repeated = first_repeated(places)

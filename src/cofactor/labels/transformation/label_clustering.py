@@ -95,8 +95,8 @@ class LabelClustering(LabelModel):
 
     References
     ----------
-    C.-L. Li, "Exploiting label correlations for multi-label classification", M.S. thesis, University of California, San
-    Diego, 2011, section 5.4.
+    C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
+    San Diego, 2011, section 5.4.
 
     Examples
     --------
