@@ -64,7 +64,7 @@ LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 #: Parameters that make a fit as short as possible.
 _LEAST = {
-    "n_factors": 2, "n_components": 2, "n_groups": 2, "n_implicit": 2, "n_neighbors": 2, "n_members": 2,
+    "n_factors": 2, "n_components": 2, "n_groups": 2, "n_implicit": 2, "n_neighbors": 3, "n_members": 2,
     "n_estimators": 2, "max_iter": 2, "n_sweeps": 6, "burn_in": 2,
 }  # fmt: skip
 
