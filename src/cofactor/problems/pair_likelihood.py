@@ -26,12 +26,12 @@ class PairLikelihoodProblem(PenalizedProblem, ABC):
     share : ndarray of shape (L,)
         The weighted share of the instances that have each label.
     pairs : PairForm
-    n_weights : int
-        Weights of a pair and a state: 1, or one for each feature and a constant one.
     penalties : mapping from str to Penalty
         Penalties of W and V.
     weights : ndarray of shape (N,)
         Weights of the instances.
+    more : mapping from str to tuple of int, optional
+        Shapes of other arrays.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class PairLikelihoodProblem(PenalizedProblem, ABC):
         X: Any,
         share: Floats,
         pairs: PairForm,
-        n_weights: int,
         penalties: Mapping[str, Penalty],
         weights: np.ndarray,
+        more: Mapping[str, tuple[int, ...]] | None = None,
     ) -> None:
         L = len(share)
-        shapes = {"W": (X.shape[1], L), "b": (L,), "V": (n_weights, pairs.n_states, len(pairs.first))}
+        shapes = {"W": (X.shape[1], L), "b": (L,), "V": (1, pairs.n_states, len(pairs.first)), **(more or {})}
         super().__init__(shapes, penalties, True, np.float64)
         self._X, self._pairs, self._weights, self._share = X, pairs, weights, share
         self._mean = np.asarray(X.T @ (weights / weights.sum())).ravel()
@@ -52,26 +52,33 @@ class PairLikelihoodProblem(PenalizedProblem, ABC):
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return W, b and V, of features and labels that are not centred."""
         arrays = {name: array.copy() for name, array in self.layout.views(x).items()}
-        _, first, second = self._pairs.parts(arrays["V"][-1])
-        arrays["b"] -= self._mean @ arrays["W"] + self._shift(arrays["V"][-1]) + self._pairs.by_label(first, second)
+        _, first, second = self._pairs.parts(arrays["V"][0])
+        arrays["b"] -= self._mean @ arrays["W"] + self._shift(arrays["V"][0]) + self._pairs.by_label(first, second)
         return arrays
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
         """Return a rough guess of 1 / (second derivative of J) for each parameter: that of independent labels."""
         scale, total = np.empty(self.size), self._weights.sum()
         views, varying = self.layout.views(scale), self._share * (1 - self._share)
-        table: Any = self._X
-        squared = table.multiply(table) if hasattr(table, "multiply") else table**2
-        squares = np.asarray(squared.T @ self._weights)
+        squares = self._squares()
         views["b"][...] = total * varying
         views["W"][...] = np.outer(squares - total * self._mean**2, varying) + self._weight_of("W")
         of_pairs = varying[self._pairs.first] * varying[self._pairs.second] * (4 if self._pairs.n_states == 1 else 1)
-        views["V"][...] = np.append(squares, total)[-len(views["V"]) :, None, None] * of_pairs + self._weight_of("V")
+        views["V"][...] = total * of_pairs + self._weight_of("V")
+        self._put_curvatures(squares, views)
         return 1 / np.maximum(scale, _LEAST_CURVATURE)
+
+    def _put_curvatures(self, squares: Floats, out: Mapping[str, np.ndarray]) -> None:
+        """Write second derivatives by other arrays; `squares` are the sums of squares of the features."""
 
     @abstractmethod
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J at `x` and write its gradient."""
+
+    def _squares(self) -> Floats:
+        table: Any = self._X
+        squared = table.multiply(table) if hasattr(table, "multiply") else table**2
+        return np.asarray(squared.T @ self._weights)
 
     def _weight_of(self, name: str) -> float:
         return float(getattr(self.penalties.get(name), "alpha", 0.0))

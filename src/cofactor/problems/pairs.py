@@ -59,6 +59,13 @@ class PairForm:
             return (2 * a - first - second)[None]
         return np.array([a - first - second, first - a, second - a, a])
 
+    def indicators(self, sets: Floats) -> Floats:
+        """Return what each weight gives each set of (S, L), shape (S, k P)."""
+        t, u = sets[:, self.first], sets[:, self.second]
+        if self.form == TWO_STATES:
+            return np.asarray(t == u, dtype=np.float64)
+        return np.concatenate([(1 - t) * (1 - u), t * (1 - u), (1 - t) * u, t * u], axis=1)
+
     def by_label(self, first: Floats, second: Floats) -> Floats:
         """Return the sum of what the first and the second labels of pairs have, for each label."""
         found = np.bincount(self.first, first, self.n_labels) + np.bincount(self.second, second, self.n_labels)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from cofactor.penalties import Penalty
+from cofactor.problems.pair_basis import PairBasis
 from cofactor.problems.pair_likelihood import PairLikelihoodProblem
 from cofactor.problems.pairs import Floats, PairForm
 
@@ -22,8 +22,9 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
         s_i(t) = (x_i W + b) \, t^\top + \sum_{j < k} \sum_q z_i v_{q, jk} f_q(t_j, t_k)
 
     with the indicators f of a `PairForm`, and z = 1, or z = (x, 1) where features weigh the pairs. The gradient takes
-    matrix products over instances × label sets: with M entries of z, an evaluation costs
-    O(nnz(X) L + N |S| (L + M) + M |S| L²), and not the product of all of these.
+    matrix products over instances × label sets: an evaluation costs O(nnz(X) L + N |S| L + |S| L²), and with features
+    O(nnz(X) |S| + D |S| r) more, or O(nnz(X) r + N |S| r) if that is less. For a solver sees their weights as B (D, r)
+    in a `PairBasis`, with r no larger than |S|.
 
     Parameters
     ----------
@@ -54,45 +55,70 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
         weights: np.ndarray | None = None,
     ) -> None:
         weights = np.ones(X.shape[0]) if weights is None else weights
-        share = sets[own].T @ (weights / weights.sum())
-        n_weights = X.shape[1] + 1 if with_features else 1
-        super().__init__(X, share, pairs, n_weights, penalties, weights)
-        self._sets, self._own = sets, own
-        self._centred = sets - self._share
-        self._observed = np.zeros((n_weights, len(sets)))
-        self._add_to_sets(self._observed, slice(None), weights[:, None] * _one_hot(own, len(sets)))
+        counts = np.bincount(own, weights, len(sets))
+        share, (N, D) = counts @ sets / counts.sum(), X.shape
+        more, penalties = {}, dict(penalties)
+        if with_features:
+            self._basis = PairBasis.of_sets(sets, pairs, counts / counts.sum())
+            more["B"] = (D, len(self._basis.variances))
+            penalties |= {"B": penalties["V"]} if "V" in penalties else {}
+        super().__init__(X, share, pairs, penalties, weights, more)
+        self._sets, self._own, self._counts, self._centred = sets, own, counts, sets - share
+        if with_features:
+            r, S = len(self._basis.variances), len(sets)
+            self._instances_first = N * r * (D + S) < D * S * (r + N)
+            self._observed = np.asarray(X.T @ (weights[:, None] * self._basis.scores[own]))
+
+    def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return W, b and V, of features and labels that are not centred."""
+        arrays = super().arrays(x)
+        B = arrays.pop("B", None)
+        if B is not None:
+            of_features = (B @ self._basis.directions).reshape(len(B), *arrays["V"].shape[1:])
+            arrays["V"] = np.concatenate([of_features, arrays["V"]])
+        return arrays
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J at `x` and write its gradient."""
         arrays, out = self.layout.views(x), self.layout.views(gradient)
-        base = self._base(arrays)
-        of_pairs = pair_scores(arrays["V"], self._sets, self._pairs)
-        table, _ = self._pairs.quadratic(arrays["V"][-1])
-        of_pairs[-1] = np.einsum("sl,sl->s", self._centred @ table, self._centred)
-        slopes, expected, total = np.empty_like(base), -self._observed, 0.0
+        base, B = self._base(arrays), arrays.get("B")
+        table, _ = self._pairs.quadratic(arrays["V"][0])
+        of_pairs = np.einsum("sl,sl->s", self._centred @ table, self._centred)
+        of_sets = None if B is None or self._instances_first else B @ self._basis.scores.T
+        slopes, expected, total = np.empty_like(base), -self._counts, 0.0
+        if B is not None:
+            out["B"][...] = -self._observed
         step = max(1, _SCORES_PER_BLOCK // len(self._sets))
         for first in range(0, len(base), step):
             rows = slice(first, first + step)
-            scores = base[rows] @ self._sets.T + with_context(self._X[rows], of_pairs)
+            scores = base[rows] @ self._sets.T + of_pairs
+            if B is not None:
+                scores += self._X[rows] @ of_sets if of_sets is not None else (self._X[rows] @ B) @ self._basis.scores.T
             own, weights = self._own[rows], self._weights[rows]
-            logs = logsumexp(scores, axis=1)
-            total += float(weights @ (logs - scores[np.arange(len(own)), own]))
-            chances = weights[:, None] * np.exp(scores - logs[:, None])
+            scores -= scores.max(axis=1, keepdims=True)
+            of_own = scores[np.arange(len(own)), own]
+            chances = np.exp(scores, out=scores)
+            sums = chances.sum(axis=1)
+            total += float(weights @ (np.log(sums) - of_own))
+            chances *= (weights / sums)[:, None]
             slopes[rows] = chances @ self._sets - weights[:, None] * self._sets[own]
-            self._add_to_sets(expected, rows, chances)
+            expected += chances.sum(axis=0)
+            if B is not None:
+                self._add_features(out["B"], self._X[rows], chances)
         self._put_gradient(slopes, out)
-        for m, each in enumerate(expected[:-1]):
-            weighed = each[:, None] * self._sets
-            out["V"][m] = self._pairs.quadratic_gradient(self._sets.T @ weighed, weighed.sum(axis=0))
-        products = self._centred.T @ (expected[-1][:, None] * self._centred)
-        out["V"][-1] = self._pairs.quadratic_gradient(products, np.zeros(len(products)))
+        products = self._centred.T @ (expected[:, None] * self._centred)
+        out["V"][0] = self._pairs.quadratic_gradient(products, np.zeros(len(products)))
         return total + self.add_penalties(x, gradient)
 
-    def _add_to_sets(self, sums: Floats, rows: slice, table: Floats) -> None:
-        """Add z' T for a table T of some instances and all sets."""
-        if len(sums) > 1:
-            sums[:-1] += self._X[rows].T @ table
-        sums[-1] += table.sum(axis=0)
+    def _add_features(self, sums: Floats, X: Any, chances: Floats) -> None:
+        """Add X' C R for the chances C of sets, and the scores R of the basis."""
+        R = self._basis.scores
+        sums += X.T @ (chances @ R) if self._instances_first else (X.T @ chances) @ R
+
+    def _put_curvatures(self, squares: Floats, out: Mapping[str, np.ndarray]) -> None:
+        """Write second derivatives by the weights of features."""
+        if "B" in out:
+            out["B"][...] = np.outer(squares, self._basis.variances) + self._weight_of("V")
 
 
 def pair_scores(V: Floats, sets: Floats, pairs: PairForm) -> Floats:
@@ -107,9 +133,3 @@ def pair_scores(V: Floats, sets: Floats, pairs: PairForm) -> Floats:
 def with_context(X: Any, of_pairs: Floats) -> Floats:
     """Return z G for what pairs give the sets, G (M, S), and z = 1 or (x, 1)."""
     return of_pairs[-1:] if len(of_pairs) == 1 else X @ of_pairs[:-1] + of_pairs[-1]
-
-
-def _one_hot(own: np.ndarray, n_sets: int) -> Floats:
-    table = np.zeros((len(own), n_sets))
-    table[np.arange(len(own)), own] = 1
-    return table

@@ -79,7 +79,7 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
         weights = np.ones(X.shape[0]) if weights is None else weights
         self._Y, self._tree = np.asarray(Y.toarray(), dtype=np.float64), tree
         share = self._Y.T @ (weights / weights.sum())
-        super().__init__(X, share, tree.pairs(), 1, penalties, weights)
+        super().__init__(X, share, tree.pairs(), penalties, weights)
         first, second = self._Y[:, self._pairs.first], self._Y[:, self._pairs.second]
         self._observed = weights @ (first * second)
 

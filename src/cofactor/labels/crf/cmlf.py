@@ -43,7 +43,8 @@ class CMLF(OfSets, CRF):
 
     Notes
     -----
-    A gradient costs O(n D L + n S (D + L) + D S L²), by matrix products.
+    Label sets depend on combinations of the weights of pairs alone, at most S of them, which are fitted: a gradient
+    costs O(n D L + n S (D + L) + D S² + S L²), by matrix products.
 
     References
     ----------

@@ -44,9 +44,13 @@ class OfSets:
                 found=self.inference,
                 advice="take 'supported'",
             )
-        n_weights = (D + 1 if self._with_features else 1) * (4 if self.pairs == FOUR_STATES else 1) * L * (L - 1) // 2
-        n_sets = 1 << L if self._exact(L) else n
-        return 8 * (25 * n_weights + n_sets * L + min(n * n_sets, 1 << 23))
+        n_pairs = (4 if self.pairs == FOUR_STATES else 1) * L * (L - 1) // 2
+        n_sets = 1 << L if self._exact(L) else len(distinct_sets(data.labels)[0])
+        n_numbers = 25 * n_pairs + n_sets * L + min(n * n_sets, 1 << 23)
+        if self._with_features:  # in the coordinates of a `PairBasis`
+            rank = min(n_sets, n_pairs)
+            n_numbers += 25 * D * rank + (D + n_sets + rank) * n_pairs
+        return 8 * n_numbers
 
     def _exact(self, n_labels: int) -> bool:
         """Return whether all label sets are looked at."""
