@@ -11,6 +11,7 @@ from scipy.special import logit
 from sklearn import config_context
 
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, likelihood_penalty
 from cofactor.labels.crf.chain import ChainCRF
@@ -128,16 +129,16 @@ class ChainCRFEnsemble(LabelModel):
         generator, K = make_generator(self.random_state), self.n_estimators
         orders = [generator.permutation(data.labels.shape[1]) for _ in range(K)]
 
-        def fitted(order: NDArray[np.int64], n_threads: int) -> ChainCRF:
+        def fitted(k: int, n_threads: int) -> ChainCRF:
+            stage = data.monitor.stage(f"chain {k + 1}")
             chain = ChainCRF(
-                self.alpha_, order=order, max_iter=self.max_iter, tol=self.tol, scale="none",
+                self.alpha_, order=orders[k], max_iter=self.max_iter, tol=self.tol, scale="none",
                 threshold="joint", callback=(lambda progress: True) if data.monitor.stopped else stage,
             )  # fmt: skip
-            with config_context(assume_finite=True):  # checked already, and warned of
+            with config_context(assume_finite=True), thread_limit(n_threads):  # checked already, and warned of
                 return chain.fit(data.features, data.labels, data.weights)
 
-        stage = data.monitor.stage("likelihood")
-        self.models_ = side_by_side(fitted, [(order,) for order in orders], K, self.n_jobs)
+        self.models_ = side_by_side(fitted, [(k,) for k in range(K)], K, self.n_jobs)
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
     def _settled(self) -> dict[str, Any]:
