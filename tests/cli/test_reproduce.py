@@ -87,7 +87,7 @@ def test_results_are_found_without_the_data(run, tmp_path: Path, monkeypatch: py
 
 
 def test_what_is_published_only_is_shown(run, tmp_path: Path):
-    outcome = run("reproduce", "li-table-7.5", "--quick", "--store", tmp_path / "kept.sqlite")
+    outcome = run("reproduce", "li-table-7.5", "--quick", "--from-store", "--store", filled(tmp_path))
     assert "published only" in outcome.out
     assert ".4775" in outcome.out
 

@@ -183,7 +183,7 @@ def test_methods_of_ours() -> None:
     assert ours("thesis-3.19") == set(load("thesis-3.19").methods)
     assert {"MLCHMF", "BinaryRelevance", "MLkNN"} <= ours("thesis-5.9")
     assert {"MLkNN", "MNMTF"} <= ours("mnmtf-2") < set(load("mnmtf-2").methods)
-    assert ours("li-7.1") == {"BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)"}
+    assert ours("li-7.1") == {"BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)", "CML", "CMLF"}
     assert ours("thesis-5.11") == set()
 
 
@@ -330,7 +330,7 @@ def test_rows_that_are_in_two_tables_of_li_agree() -> None:
     whole, dimensions, clusters = load("li-7.4"), load("li-7.6"), load("li-7.7")
     for metric in whole.metrics:
         for method, table, again in (
-            ("PLST", dimensions, "PLST (50)"),
+            ("LabelPCA", dimensions, "LabelPCA (50)"),
             ("chi2 clustering", clusters, "chi2 clustering"),
             ("random clustering", clusters, "random clustering"),
         ):

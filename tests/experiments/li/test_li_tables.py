@@ -5,22 +5,40 @@ import pytest
 
 from cofactor.evaluation.run.cells import Result
 from cofactor.experiments.base.experiment import Sample
-from cofactor.experiments.li.tables import (
+from cofactor.experiments.li.cells import (
     CLUSTERINGS,
-    EXPERIMENTS,
-    MEASURES,
+    EMOTIONS,
+    INVERSIONS,
+    LINEAR,
+    LOGISTIC,
+    NEAREST,
     PRINTED,
+    SMALL,
+    WHOLE,
+    whole_cells,
+)
+from cofactor.experiments.li.claims import (
     clustering_claims,
     dimension_claims,
     frequency_claims,
+    inversion_claims,
     random_claims,
     small_claims,
     whole_claims,
 )
-from cofactor.experiments.li.work import label_measures, learned_split
+from cofactor.experiments.li.tables import EXPERIMENTS
+from cofactor.experiments.li.work import LEARNERS, MEASURES, _parts, chains_split, label_measures, learned_split
 
 NAMED = {experiment.name: experiment for experiment in EXPERIMENTS}
-SVM, LOGISTIC = "BinaryRelevance (linear SVM)", "BinaryRelevance (logistic regression)"
+#: A cell of the first split; what differs follows.
+GIVEN = {"method": "", "data": "cal500", "split": "holdout 1/50", "seed": 0}
+
+
+def result(method, parameters=None, **measures):
+    return Result(
+        key="", method=method, data="cal500", split="", seed=0, parameters=parameters or {}, checksum="", measure="",
+        version="", status="done", measures=measures, error="", seconds=1.0,
+    )  # fmt: skip
 
 
 def found(**by_method):
@@ -38,13 +56,13 @@ def test_macro_f1_leaves_out_labels_with_nothing():
 
 def test_label_pca_is_regression_on_principal_components():
     """With as many components as labels, label PCA is least squares of each label, cut at one half."""
-    from cofactor.experiments.li.tables import EMOTIONS
-    from cofactor.experiments.li.work import _parts
-
-    columns, split = EMOTIONS[:3], "holdout 1/50"
-    X, Y, test, truth = _parts(split, 0, columns)
-    given = {"learner": "PLST", "scales": ["rescaled"], "grid": {}, "settings": {"n_components": 3}}
-    measured = learned_split("PLST (3)", "cal500", split, 0, columns=columns, **given)
+    columns = EMOTIONS[:3]
+    X, Y, test, truth = _parts("holdout 1/50", 0, columns)
+    settings = {"n_components": 3}
+    measured = learned_split(
+        **GIVEN, learner="LabelPCA", scales=["rescaled"], grid={}, settings=settings, columns=columns
+    )
+    assert LEARNERS["LabelPCA"].n_components != 3  # the next cell takes its own settings
     design = [np.column_stack([part, np.ones(len(part))]) for part in (X, test)]
     scores = design[1] @ np.linalg.lstsq(design[0], Y, rcond=None)[0]
     assert len(test) == 50
@@ -52,9 +70,8 @@ def test_label_pca_is_regression_on_principal_components():
 
 
 def test_normalization_and_parameters_are_chosen():
-    measured = learned_split(
-        "kNN", "cal500", "holdout 1/50", 0, scales=["L1", "z-score"], grid={"n_neighbors": [1, 15]}, columns=[1, 5]
-    )
+    choices = {"scales": ["L1", "z-score"], "grid": {"n_neighbors": [1, 15]}, "settings": {}}
+    measured = learned_split(**GIVEN, learner="kNN", columns=[1, 5], **choices)
     scale, neighbours = measured["chosen"].split(", n_neighbors ")
     assert scale in ("L1", "z-score")
     assert neighbours in ("1", "15")
@@ -74,16 +91,42 @@ def test_random_claims():
 
 
 def test_claims_on_learners():
-    assert verdicts(small_claims(found(**{SVM: 0.6, LOGISTIC: 0.6, "RBF SVM": 0.6, "kNN": 0.5}))) == [True, True]
-    assert verdicts(small_claims(found(**{SVM: 0.5, LOGISTIC: 0.6, "RBF SVM": 0.6, "kNN": 0.5}))) == [False, False]
-    good = {SVM: 0.4, LOGISTIC: 0.45, "RBF SVM": 0.4, "PLST": 0.44, "feature/label CCA": 0.4, PRINTED: 0.3}
-    assert verdicts(whole_claims(found(**good))) == [True] * 3
-    assert verdicts(whole_claims(found(**good | {SVM: 0.5, "PLST": 0.4, PRINTED: 0.39}))) == [False] * 3
-    assert verdicts(whole_claims(found(PLST=0.4))) == [None] * 3
+    names = dict.fromkeys((LINEAR, LOGISTIC, "RBF SVM"), 0.6)
+    good = names | {"kNN": 0.5, "multi-class": 0.5, "CML": 0.8, "CMLF": 0.7, "CML, supported": 0.8}
+    assert verdicts(small_claims(found(**good))) == [True] * 6
+    bad = good | {LINEAR: 0.45, "CML": 0.55, "CMLF": 0.5, "CML, supported": 0.5}
+    assert verdicts(small_claims(found(**bad))) == [False] * 6
+    assert verdicts(small_claims(found(**names))) == [None] * 4 + [True, None]
+
+
+def test_claims_on_all_labels():
+    steps = (
+        *("CCA (printed decoding)", "FeatureLabelCCA", "multi-class", "kNN", "sampled chi2 chain", "chi2 chain"),
+        *("chi2 tree", "random chain", "sampled ML chain, 51 chains", "chain ensembles, 51 chains", "LabelPCA"),
+        *("random clustering", "chi2 clustering", "supported CML", "RBF SVM", LINEAR, LOGISTIC),
+    )
+    values = {name: 0.3 + 0.005 * k for k, name in enumerate(steps)}
+    values |= {NEAREST: values["multi-class"], "LabelPCA": values[LOGISTIC] - 0.015, PRINTED: 0.2}
+    good = found(**values)
+    for metric in ("micro_f1", "macro_f1", "example_f1"):
+        good[metric]["supported CML"] = Sample(0.9)
+    assert verdicts(whole_claims(good)) == [True] * 12
+    bad = found(**{name: -value for name, value in values.items()})
+    bad["micro_f1"][NEAREST] = Sample(0.0)
+    assert verdicts(whole_claims(bad)).count(False) == 10  # the random chain, and label PCA, are no worse than others
+    assert verdicts(whole_claims(found(LabelPCA=0.4))) == [None] * 12
+
+
+def test_claims_on_inversions():
+    shares = dict.fromkeys(INVERSIONS, Sample(0.48))
+    assert verdicts(inversion_claims({"normalized_inversions": shares})) == [True, True]
+    few = {f"{row}, 51 chains": Sample(0.4) for row in INVERSIONS} | {"chi2, 51 chains": Sample(0.5)}
+    assert verdicts(inversion_claims({"normalized_inversions": few})) == [False, False]
+    assert verdicts(inversion_claims({"normalized_inversions": {}})) == [None, None]
 
 
 def test_claims_on_dimensions():
-    rising = {f"PLST ({d})": 0.3 + d / 2000 for d in (1, 5, 10, 20, 50, 100, 150)}
+    rising = {f"LabelPCA ({d})": 0.3 + d / 2000 for d in (1, 5, 10, 20, 50, 100, 150)}
     falling = {name: 0.6 - 2 * value for name, value in rising.items()}
     mixed = {**found(**falling), "macro_f1": found(**rising)["macro_f1"]}
     assert verdicts(dimension_claims(mixed)) == [True, True, True]
@@ -92,31 +135,47 @@ def test_claims_on_dimensions():
     ]  # fmt: skip
 
 
-def test_what_is_not_here_stands_beside_with_its_reason():
-    result = Result(
-        key="", method="PLST", data="cal500", split="", seed=0, parameters={}, checksum="", measure="", version="",
-        status="done", measures=dict.fromkeys(MEASURES, 0.4), error="", seconds=1.0,
-    )  # fmt: skip
-    rows = NAMED["li-table-7.4"].outcome([result]).rows
-    here = {row.method for row in rows if row.here is not None}
-    absent = {row.method for row in rows if row.reason == "not in this package"}
-    assert here == {"PLST"}
-    assert len(absent) == 7
-    assert {"supported CML", "chain ensembles", "random chain"} <= absent
-    assert NAMED["li-table-7.5"].cells("full") == []
-    assert {row.reason for row in NAMED["li-table-7.5"].outcome([]).rows} == {"not in this package"}
+def test_every_row_of_the_tables_is_measured():
+    given = {f"chain ensembles/{name}": 0.4 for name in MEASURES}
+    inversions = {f"{row}/normalized_inversions": 0.5 for row in INVERSIONS}
+    chains = result("random chains", {"variant": "51 chains"}, **given, **inversions)
+    rows = {row.method for row in NAMED["li-table-7.4"].outcome([chains]).rows if row.here is not None}
+    assert rows == {"chain ensembles"}
+    rows = NAMED["li-table-7.5"].outcome([chains]).rows
+    assert [(row.method, row.variant, row.here.mean) for row in rows] == [
+        (name, "51 chains", 0.5) for name in INVERSIONS
+    ]
+    clusters = {"chi2 clustering", "random clustering", "sampled ML chain", "chain ensembles"}
+    assert {method.row for method in WHOLE} | clusters == {
+        PRINTED, NEAREST, *(row.method for row in NAMED["li-table-7.4"].outcome([]).rows),
+    }  # fmt: skip
+    assert {method.row for method in SMALL} == {row.method for row in NAMED["li-table-7.1"].outcome([]).rows}
+    few, many = whole_cells("quick"), whole_cells("full")
+    assert {cell.key for cell in few} <= {cell.key for cell in many}
+    assert {cell.parameters["settings"]["random_state"] for cell in many if cell.method == "random chain"} == set(
+        range(5)
+    )
+
+
+def test_random_chains_of_labels():
+    settings = {"random_state": 0, "tol": 0.05}
+    by = {"chi2": "chi-squared", "Pearson correlation": "squared-pearson"}
+    measured = chains_split(**GIVEN, n_chains=3, settings=settings, by=by)
+    assert measured["chi2/normalized_inversions"] == measured["Pearson correlation/normalized_inversions"]
+    assert measured["sampled ML chain/label_accuracy"] > 0.8
+    assert measured["chain ensembles/marginals:label_accuracy"] > 0.8
 
 
 def test_clusters_of_labels():
     """Rows of table 7.7 are cells, and chi2 and Pearson's correlation are one method."""
     rows = {row.method for row in NAMED["li-table-7.7"].outcome([]).rows}
     assert rows == {cell.method for cell in NAMED["li-table-7.7"].cells("quick")} == set(CLUSTERINGS)
-    given = {"learner": "label clustering", "scales": ["rescaled"], "grid": {}, "columns": list(range(12))}
+    given = {"learner": "clustering", "scales": ["rescaled"], "grid": {}, "columns": list(range(12))}
     measured = [
-        learned_split(name, "cal500", "holdout 1/50", 0, settings=CLUSTERINGS[name] | {"max_size": 3}, **given)
-        for name in ("chi2 clustering", "Pearson clustering", "random clustering")
+        learned_split(**GIVEN, settings=CLUSTERINGS[name].settings | {"max_size": 3}, **given)
+        for name in ("random clustering", "chi2 clustering", "Pearson clustering")
     ]
-    assert measured[0] == measured[1] != measured[2]
+    assert measured[0] != measured[1] == measured[2]
     good = dict.fromkeys(CLUSTERINGS, 0.42) | {"chi2 clustering": 0.425, "Pearson clustering": 0.425}
     assert verdicts(clustering_claims(found(**good))) == [True] * 3
     bad = good | {"Pearson clustering": 0.41, "random clustering": 0.4}
@@ -124,12 +183,6 @@ def test_clusters_of_labels():
 
 
 def test_picture_has_the_printed_numbers_too():
-    results = [
-        Result(
-            key="", method=f"PLST ({d})", data="cal500", split="", seed=0, parameters={}, checksum="", measure="",
-            version="", status="done", measures=dict.fromkeys(MEASURES, 0.4), error="", seconds=1.0,
-        )
-        for d in (1, 5, 10, 20, 50, 100, 150)
-    ]  # fmt: skip
+    results = [result(f"LabelPCA ({d})", **dict.fromkeys(MEASURES, 0.4)) for d in (1, 5, 10, 20, 50, 100, 150)]
     (picture,) = NAMED["li-table-7.6"].outcome(results).pictures
     assert "micro-F1, printed" in picture.draw().get_legend_handles_labels()[1]

@@ -6,50 +6,57 @@ numbers are imported here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, LinearSVC
 
+from cofactor.correlation import measured, normalized_inversions
 from cofactor.evaluation import SCALINGS, Search
 from cofactor.experiments.base.label_work import label_set, rows_of
-from cofactor.labels import BinaryRelevance, FeatureLabelCCA, LabelClustering, LabelPCA, LabelPowerset
+from cofactor.labels import (
+    CML,
+    CMLF,
+    BinaryRelevance,
+    ChainCRF,
+    ChainCRFEnsemble,
+    FeatureLabelCCA,
+    KNNVote,
+    LabelClustering,
+    LabelPCA,
+    LabelPowerset,
+    TreeCRF,
+)
 from cofactor.metrics import label_report
 from cofactor.typing import Labels
 
-__all__ = ["GRIDS", "LEARNERS", "MEASURES", "label_measures", "learned_split", "random_split"]
+__all__ = ["LEARNERS", "MEASURES", "chains_split", "label_measures", "learned_split", "random_split"]
 
 MEASURES = ("label_accuracy", "micro_f1", "macro_f1", "example_f1", "micro_mcc", "example_mcc")
 """The measures of the tables, as `cofactor.metrics.label_report` names them."""
 
 LEARNERS: Mapping[str, BaseEstimator] = {
-    "BinaryRelevance (linear SVM)": BinaryRelevance.paper(estimator=LinearSVC(dual=False), random_state=0),
-    "BinaryRelevance (logistic regression)": BinaryRelevance.paper(estimator=LogisticRegression(max_iter=1000)),
+    "linear SVM": BinaryRelevance.paper(estimator=LinearSVC(dual=False), random_state=0),
+    "logistic regression": BinaryRelevance.paper(estimator=LogisticRegression(max_iter=1000)),
     "RBF SVM": OneVsRestClassifier(SVC()),
-    "kNN": KNeighborsClassifier(),
-    "multi-class": LabelPowerset.paper(random_state=0),
-    "PLST": LabelPCA.paper(),
-    "feature/label CCA": FeatureLabelCCA.paper(),
-    "label clustering": LabelClustering.paper(random_state=0),
+    "kNN": KNNVote.paper(),
+    "multi-class": LabelPowerset.paper(estimator=SVC(kernel="linear"), threshold="joint"),
+    "CML": CML.paper(threshold="joint"),
+    "CMLF": CMLF.paper(threshold="joint"),
+    "chain": ChainCRF.paper(threshold="joint"),
+    "tree": TreeCRF.paper(threshold="joint"),
+    "clustering": LabelClustering.paper(random_state=0),
+    "LabelPCA": LabelPCA.paper(),
+    "FeatureLabelCCA": FeatureLabelCCA.paper(),
 }
-"""What stands behind the names of the tables; label PCA is `PLST` with unpenalized regression."""
-
-GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "BinaryRelevance (linear SVM)": {"estimator__C": [0.01, 0.1, 1.0]},
-    "BinaryRelevance (logistic regression)": {"estimator__C": [0.1, 1.0, 10.0]},
-    "RBF SVM": {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]},
-    "kNN": {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]},
-    "multi-class": {"estimator__C": [0.01, 0.1, 1.0]},
-    "PLST": {},
-    "feature/label CCA": {},
-}
+"""What learns. SVC looks at each pair of classes, as the source does; random fields predict the likeliest label set."""
 
 
 def label_measures(truth: Labels, predicted: Labels) -> dict[str, float]:
@@ -84,11 +91,12 @@ def learned_split(
     split: str,
     seed: int,
     *,
+    learner: str,
     scales: Sequence[str],
     grid: Mapping[str, Sequence[Any]],
-    learner: str = "",
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any],
     columns: Sequence[int] | None = None,
+    **named: Any,
 ) -> dict[str, Any]:
     """Measure a method on one split; normalization and parameters are chosen by five folds of the training part.
 
@@ -96,26 +104,43 @@ def learned_split(
     ----------
     method, data, split, seed
         As in `Cell`; the data set is CAL500.
+    learner : str
+        Name in `LEARNERS`.
     scales : sequence of str
         Names in `SCALINGS` to choose from.
     grid : mapping
-        Values to choose from, by micro-F1.
-    learner : str
-        Name in `LEARNERS` where it is not the name of the method.
+        Values of its parameters to choose from, by micro-F1.
     settings : mapping
-        Its parameters.
+        Its other parameters.
     columns : sequence of int, optional
         The labels, counted from 0; by default all.
+    **named
+        What else names the cell, such as ``variant``; not used here.
 
     Examples
     --------
-    >>> found = learned_split("kNN", "cal500", "holdout 1/50", 0, scales=["L2"], grid={"n_neighbors": [5]})
+    >>> given = {"learner": "kNN", "scales": ["L2"], "grid": {"n_neighbors": [5]}, "settings": {}}
+    >>> found = learned_split("kNN", "cal500", "holdout 1/50", 0, **given)
     >>> found["chosen"], 0.8 < found["label_accuracy"] < 0.9
     ('L2, n_neighbors 5', True)
     """
     X, Y, test, truth = _parts(split, seed, columns)
-    model = Pipeline([("scale", SCALINGS[scales[0]]), ("learner", LEARNERS[learner or method])])
-    model.set_params(**{f"learner__{name}": value for name, value in (settings or {}).items()})
+    fitted, chosen = _fitted(learner, scales, grid, settings, X, Y, seed)
+    return {**label_measures(truth, fitted.predict(test)), "chosen": chosen}
+
+
+def _fitted(
+    learner: str,
+    scales: Sequence[str],
+    grid: Mapping[str, Sequence[Any]],
+    settings: Mapping[str, Any],
+    X: NDArray[Any],
+    Y: NDArray[Any],
+    seed: int,
+) -> tuple[Any, str]:
+    """Return a fitted pipeline, of the steps "scale" and "learner", and what was chosen, in words."""
+    model = Pipeline([("scale", SCALINGS[scales[0]]), ("learner", clone(LEARNERS[learner]))])
+    model.set_params(**{f"learner__{name}": value for name, value in settings.items()})
     choices: dict[str, Any] = {f"learner__{name}": values for name, values in grid.items()}
     choices["scale"] = [SCALINGS[name] for name in scales]
     if any(len(values) > 1 for values in choices.values()):
@@ -126,7 +151,60 @@ def learned_split(
         fitted = model.set_params(**chosen).fit(X, Y)
     words = [next(name for name in scales if SCALINGS[name] is chosen["scale"])]
     words += [f"{name.removeprefix('learner__')} {chosen[name]}" for name in sorted(chosen) if name != "scale"]
-    return {**label_measures(truth, fitted.predict(test)), "chosen": ", ".join(words)}
+    return fitted, ", ".join(words)
+
+
+def chains_split(
+    method: str,
+    data: str,
+    split: str,
+    seed: int,
+    *,
+    n_chains: int,
+    settings: Mapping[str, Any],
+    by: Mapping[str, str],
+    **named: Any,
+) -> dict[str, Any]:
+    """Measure random chains of all labels on one split: their vote, the likeliest one, and how measures order them.
+
+    Parameters
+    ----------
+    method, data, split, seed
+        As in `Cell`; the data set is CAL500.
+    n_chains : int
+    settings : mapping
+        Parameters of `ChainCRFEnsemble`.
+    by : mapping
+        Names of measures in `cofactor.correlation.MEASURES`, by the names of the rows.
+    **named
+        What else names the cell, such as ``variant``; not used here.
+
+    Returns
+    -------
+    dict
+        The measures, with the row before a stroke: ``"chain ensembles/micro_f1"``. The likeliest chain has the least
+        objective. ``fit_seconds`` is time of the processor for the fits of the chains.
+    """
+    X, Y, test, truth = _parts(split, seed)
+    scale = clone(SCALINGS["rescaled"]).fit(X)
+    X, test = scale.transform(X), scale.transform(test)
+    begin = time.process_time()
+    vote = ChainCRFEnsemble.paper(n_chains, threshold="joint", **settings).fit(X, Y)
+    found: dict[str, Any] = {"fit_seconds": time.process_time() - begin}
+    likelihoods = [-chain.objective_ for chain in vote.models_]
+    best = vote.models_[int(np.argmax(likelihoods))]
+    predicted = {
+        ("sampled ML chain", ""): best.predict(test),
+        ("chain ensembles", ""): vote.predict(test),
+        ("chain ensembles", "marginals:"): vote.predict_proba(test) > 0.5,
+    }
+    for (row, before), labels in predicted.items():
+        found |= {f"{row}/{before}{name}": value for name, value in label_measures(truth, labels).items()}
+    for row, measure in by.items():
+        table = measured(measure, X, Y)
+        weights = [float(table[chain.order_[1:], chain.order_[:-1]].sum()) for chain in vote.models_]
+        found[f"{row}/normalized_inversions"] = normalized_inversions(weights, likelihoods)
+    return found
 
 
 def random_split(method: str, data: str, split: str, seed: int, *, rate: float | None) -> dict[str, float]:
