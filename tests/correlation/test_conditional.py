@@ -97,7 +97,7 @@ def test_threads_do_not_change_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     with thread_limit(3):
         three = likelihood_gain(X, Y)
     np.testing.assert_array_equal(one, three)
-    monkeypatch.setattr("cofactor.correlation.conditional._MOST_INVERSES", 0)
+    monkeypatch.setattr("cofactor.correlation.logistic._MOST_INVERSES", 0)
     np.testing.assert_allclose(likelihood_gain(X, Y), one, atol=1e-8)
 
 
@@ -110,6 +110,24 @@ def test_what_is_refused(measure) -> None:  # type: ignore[no-untyped-def]
         measure(X[1:], Y)
     with pytest.raises(InvalidInputError, match="finite numbers"):
         measure(np.where(X > 1, np.nan, X), Y)
+
+
+def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
+    many = sparse.csr_array(sparse.random(1000, 1000, 0.01, random_state=0) > 0)
+    wide = np.zeros((1000, 200))
+    with pytest.raises(
+        InvalidInputError, match="models of 499,500 pairs of labels.*'partial-correlation'.*give the pairs"
+    ):
+        likelihood_gain(wide, many)
+    X, Y = data()
+    found = likelihood_gain(X, Y, pairs=[[2, 1], [3, 3], [1, 2], [0, 4]])
+    expected = np.zeros((5, 5))
+    for i, j in ((1, 2), (2, 1), (0, 4), (4, 0)):
+        expected[i, j] = likelihood_gain(X, Y)[i, j]
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[0.0, 1.0]]):
+        with pytest.raises(InvalidInputError, match="pairs"):
+            likelihood_gain(X, Y, pairs=pairs)
 
 
 def test_features_that_say_nothing() -> None:

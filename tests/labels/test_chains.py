@@ -69,15 +69,16 @@ def test_orders():
     [
         (
             "by name",
-            r"expected 'given', 'random', 'pearson', 'cosine', .*'likelihood-gain' \(.*\), or a list of the positions",
+            "expected one of 'given', 'random', 'pearson', 'cosine', .*'likelihood-gain', or a list of the positions",
         ),
+        ("chi-square", r"labels; did you mean chi-squared\?"),
         ([0, 1, 2, 2], "each of the numbers 0 to 3 once"),
         ([True, 0, 2, 3], "or a list of the positions"),
         ([0, 1, 2], "it has 3 of 4 labels"),
         (["a", "b", "a", "c"], "a is there twice"),
         (["a", "b", "c", "x"], "no label is called 'a'"),
-        ([0.0, 1.0], "expected 'given', 'random', 'pearson'"),
-        (None, "expected 'given', 'random', 'pearson'"),
+        ([0.0, 1.0], "expected one of 'given', 'random', 'pearson'"),
+        (None, "expected one of 'given', 'random', 'pearson'"),
     ],
 )
 def test_wrong_orders(order, message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,15 +10,16 @@ from scipy import sparse
 from scipy.special import expit
 
 from cofactor.correlation.dependence import check_binary, squared_pearson
-from cofactor.correlation.logistic import Rotated, fit_labels, fit_pairs, in_blocks, inverse_hessians, rotated
-from cofactor.correlation.similarities import Floats, is_sparse, weights_of
-from cofactor.errors import InvalidInputError
+from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
+from cofactor.correlation.similarities import Floats, co_occurrence, dense, is_sparse, weights_of
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import CELLS
+from cofactor.problems.logistics import Rotated, rotated
 
 __all__ = ["check_instances", "likelihood_gain", "partial_correlation", "varying"]
 
 
-_MOST_INVERSES = 1 << 25  #: numbers of inverse Hessians that are kept
+_MOST_PRODUCTS = 6 * 10**10  #: pairs of labels × instances × features that are compared without being asked for
 
 
 def check_instances(X: Any, Y: Any) -> None:
@@ -38,20 +39,29 @@ def varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
     return np.flatnonzero((on > 0) & (on < table.shape[0]))
 
 
-def _prepared(
-    X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None
-) -> tuple[Rotated, sparse.csc_array, NDArray[np.int64], Floats | None]:
-    """Return rotated features, the labels that vary, and which these are; instances without weight are left out."""
+class _Prepared(NamedTuple):
+    """Instances with a weight above 0, and the labels that vary among them."""
+
+    features: Rotated
+    labels: sparse.csc_array
+    weights: Floats
+    vary: NDArray[np.int64]
+
+
+def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> _Prepared:
     check_instances(X, Y)
     if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 < alpha < np.inf:
         raise InvalidInputError("expected a number above 0", argument="alpha", found=alpha)
-    weights = weights_of(sample_weight, np.shape(Y)[0])
+    n, D = np.shape(X)
+    CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
+    features, labels = dense(X), sparse.csc_array(Y, dtype=np.float64)
+    if not np.isfinite(features).all():
+        raise InvalidInputError("expected finite numbers", argument="X")
+    weights = weights_of(sample_weight, n)
     vary = varying(Y, weights)
-    labels = sparse.csc_array(Y, dtype=np.float64)[:, vary]
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        X, labels, weights = (X.tocsr() if is_sparse(X) else np.asarray(X))[kept], labels[kept], weights[kept]
-    return rotated(X, weights), sparse.csc_array(labels), vary, weights
+    weights = np.ones(n) if weights is None else weights
+    kept = np.flatnonzero(weights)
+    return _Prepared(rotated(features[kept]), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
 
 
 def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:
@@ -95,13 +105,13 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
     """
     L = np.shape(Y)[1]
     CELLS.check(L**2, f"similarities of {L:,} labels are {L**2:,} numbers")
-    features, labels, vary, weights = _prepared(X, Y, alpha, sample_weight)
+    features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     blocks: dict[int, sparse.csc_array] = {}
 
     def fit(some: slice) -> None:
         y = labels[:, some].toarray()
-        theta, _ = fit_labels(features, y, alpha)
-        scores = features.table @ theta[:, :-1].T + theta[:, -1]
+        theta, _ = fit_labels(features, y, alpha, weights)
+        scores = features.scores(theta)
         blocks[some.start] = sparse.csc_array(np.where((scores >= 0) == (y > 0), 0, expit(scores) - 0.5))
 
     in_blocks(fit, len(vary), len(features.table))
@@ -112,7 +122,9 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
     return result
 
 
-def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:
+def likelihood_gain(
+    X: Any, Y: Any, *, alpha: float = 1.0, pairs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Floats:
     r"""Return how much a model of two labels explains beyond a model of each; 0 with a constant label.
 
     .. math:: \ell(y_i, y_j) - \left(\ell(y_i) + \ell(y_j)\right), \qquad
@@ -130,6 +142,8 @@ def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayL
         0 and 1.
     alpha : float, default=1.0
         α, above 0: 1/C of scikit-learn's ``LogisticRegression``. Intercepts are not penalized.
+    pairs : array-like of shape (P, 2), optional
+        Pairs of labels to be compared; others have 0. By default all are, unless that takes too long.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, at least 0.
 
@@ -138,10 +152,15 @@ def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayL
     ndarray of shape (L, L)
         In nats, zeros on the diagonal.
 
+    Raises
+    ------
+    InvalidInputError
+        If all pairs of labels times the features of all instances are more than 6·10¹⁰, some minutes.
+
     Notes
     -----
-    There are L(L - 1)/2 models of pairs. Hundreds of them are fitted at a time, by Newton's method, whose steps are
-    products of matrices. Each starts from its logistic regressions. Features become dense.
+    There are L(L - 1)/2 models of pairs. Many of them are fitted at a time, by L-BFGS, whose steps are products of
+    matrices. Each starts from its logistic regressions, and from their second derivatives. Features become dense.
 
     References
     ----------
@@ -157,37 +176,53 @@ def likelihood_gain(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayL
     """
     L = np.shape(Y)[1]
     CELLS.check(L**2, f"similarities of {L:,} labels are {L**2:,} numbers")
-    features, labels, vary, _ = _prepared(X, Y, alpha, sample_weight)
+    chosen = _chosen(pairs, X, Y)
+    features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     n = len(features.table)
-    p = features.table.shape[1] + 1
-    theta, alone = np.empty((len(vary), p)), np.empty(len(vary))
-    inverses = np.empty((len(vary), p, p)) if len(vary) * p * p <= _MOST_INVERSES else None
-
-    def fit_one(some: slice) -> None:
-        theta[some], alone[some] = fit_labels(features, labels[:, some].toarray(), alpha)
-        if inverses is not None:
-            inverses[some] = inverse_hessians(features, theta[some], alpha)
-
-    in_blocks(fit_one, len(vary), n)
-    i, j = np.triu_indices(len(vary), k=1)
+    singles = Singles(features, len(vary), alpha, weights)
+    in_blocks(lambda some: singles.fit(some, labels[:, some].toarray()), len(vary), n)
+    i, j = np.nonzero(np.triu(chosen[np.ix_(vary, vary)], k=1))
+    alike = _alike(labels, weights)[i, j]
     gain = np.empty(len(i))
 
-    def fit_two(some: slice) -> None:
+    def fit(some: slice) -> None:
         one, other = i[some], j[some]
-        gain[some] = (
-            alone[one]
-            + alone[other]
-            - fit_pairs(
-                features,
-                labels[:, one].toarray(),
-                labels[:, other].toarray(),
-                (theta[one], theta[other]),
-                alpha,
-                None if inverses is None else (inverses, one, other),
-            )
-        )
+        gain[some] = singles.value[one] + singles.value[other] - fit_pairs(singles, one, other, alike[some])
 
-    in_blocks(fit_two, len(i), n)
+    in_blocks(fit, len(i), n)
     result = np.zeros((L, L))
     result[vary[i], vary[j]] = gain
     return np.asarray(np.maximum(result + result.T, 0))
+
+
+def _chosen(pairs: ArrayLike | None, X: Any, Y: Any) -> NDArray[np.bool_]:
+    """Return which pairs of labels are compared, a symmetric table; refuse all pairs where these are too many."""
+    check_instances(X, Y)
+    (n, D), L = np.shape(X), np.shape(Y)[1]
+    if pairs is None:
+        n_pairs = L * (L - 1) // 2
+        if n_pairs * n * D > _MOST_PRODUCTS:
+            raise InvalidInputError(
+                f"models of {n_pairs:,} pairs of labels, of {n:,} instances with {D:,} features each, take hours",
+                advice=(
+                    "take 'partial-correlation', which looks at features too, or 'mutual-information'; or give the ",
+                    Argument("pairs"),
+                    " to be compared",
+                ),
+            )
+        return np.ones((L, L), dtype=bool)
+    found = np.asarray(pairs)
+    if found.ndim != 2 or found.shape[1:] != (2,) or found.dtype.kind not in "iu":
+        raise InvalidInputError(f"expected pairs of labels, found shape {found.shape}", argument="pairs")
+    if found.size and not (found.min() >= 0 and found.max() < L):
+        raise InvalidInputError(f"expected pairs of labels from 0 to {L - 1}", argument="pairs")
+    chosen = np.zeros((L, L), dtype=bool)
+    chosen[found[:, 0], found[:, 1]] = chosen[found[:, 1], found[:, 0]] = True
+    return chosen
+
+
+def _alike(labels: sparse.csc_array, weights: Floats) -> Floats:
+    """Return the sum of the weights of instances where two labels are equal, shape (L, L)."""
+    both = co_occurrence(labels, weights)
+    on = np.diag(both)
+    return np.asarray(weights.sum() - on[:, None] - on + 2 * both)

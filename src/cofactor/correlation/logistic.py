@@ -3,255 +3,167 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import expit
 
-from cofactor.correlation.similarities import Floats, dense
-from cofactor.errors import InvalidInputError
+from cofactor.correlation.similarities import Floats
 from cofactor.kernels.threads import library_limit, parallel_for
-from cofactor.limits import CELLS
-from cofactor.solvers.newton_each import Evaluated, newton_each
+from cofactor.problems.logistics import LogisticProblems, Rotated
+from cofactor.solvers.lbfgs_each import lbfgs_each
 
-__all__ = ["Rotated", "fit_labels", "fit_pairs", "in_blocks", "inverse_hessians", "rotated"]
+__all__ = ["Singles", "fit_labels", "fit_pairs", "in_blocks"]
 
 Places = NDArray[np.int64]
 
-_BLOCK = 1 << 17  #: instances × problems that are in memory together, as many of several tables
-_EPS = float(np.finfo(np.float64).eps)
-
-
-class Rotated(NamedTuple):
-    """Centred features in the directions of their principal components, which ridge penalties do not see.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, r)
-        Orthogonal columns.
-    squares : ndarray of shape (r,)
-        Their squared lengths.
-    weights : ndarray of shape (n,)
-        Of the instances.
-    """
-
-    table: Floats
-    squares: Floats
-    weights: Floats
-
-
-def rotated(X: Any, weights: Floats | None) -> Rotated:
-    """Return features as logistic regressions take them here; at most n or D columns, whichever is less."""
-    n, D = np.shape(X)
-    CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
-    table = dense(X)
-    if not np.isfinite(table).all():
-        raise InvalidInputError("expected finite numbers", argument="X")
-    table = table - table.mean(axis=0)
-    with library_limit(1):
-        values, vectors = linalg.eigh(table.T @ table if n >= D else table @ table.T)
-        kept = values > values[-1] * max(n, D) * _EPS
-        values, vectors = values[kept], vectors[:, kept]
-        table = table @ vectors if n >= D else vectors * np.sqrt(values)
-    return Rotated(np.ascontiguousarray(table), values, np.ones(n) if weights is None else weights)
+_BLOCK = 1 << 15  #: instances × problems that are in memory together, as many of several tables: a cache holds them
+_MOST = 1 << 21  #: the same where there are more instances, and a few problems share each pass over the features
+_FEW = 32
+_MOST_INVERSES = 1 << 25  #: numbers of inverse Hessians that are kept
 
 
 def in_blocks(task: Callable[[slice], None], n_problems: int, n_rows: int) -> None:
     """Call a task for blocks of problems, in threads; the blocks do not depend on how many these are."""
-    size = max(1, _BLOCK // max(n_rows, 1))
+    n_rows = max(n_rows, 1)
+    size = max(1, _BLOCK // n_rows, min(_FEW, _MOST // n_rows))
     with library_limit(1, "blas"):
         parallel_for(lambda k: task(slice(k * size, min((k + 1) * size, n_problems))), -(-n_problems // size))
 
 
-def fit_labels(X: Rotated, Y: Floats, alpha: float) -> tuple[Floats, Floats]:
-    r"""Return coefficients and minima of logistic regressions of labels that vary.
+def fit_labels(X: Rotated, Y: Floats, alpha: float, weights: Floats) -> tuple[Floats, Floats]:
+    """Return coefficients of labels that vary, intercepts as the last, and minima; see `LogisticProblems`."""
+    problems = LogisticProblems(X, Y, alpha, weights)
+    theta, value, _ = lbfgs_each(problems, problems.start())
+    return theta, value
 
-    .. math:: \min_{w, b} \sum_i \omega_i \left(\log(1 + e^{s_i}) - y_i s_i\right) + \tfrac{\alpha}{2} \|w\|^2,
-        \qquad s_i = x_i \cdot w + b
+
+class Singles:
+    """Logistic regressions of all labels, from which models of pairs start.
 
     Parameters
     ----------
     X : Rotated
-    Y : ndarray of shape (n, B)
-        0 and 1.
+    n_labels : int
+        Of labels that vary.
     alpha : float
         Above 0.
-
-    Returns
-    -------
-    theta : ndarray of shape (B, r + 1)
-        Coefficients, and the intercept as the last.
-    value : ndarray of shape (B,)
+    weights : ndarray of shape (n,)
+        Of the instances.
     """
-    start = np.zeros((Y.shape[1], X.table.shape[1] + 1))
-    share = X.weights @ Y / X.weights.sum()
-    start[:, -1] = np.log(share / (1 - share))
-    theta, value, _ = newton_each(_Labels(X, Y, alpha), start)
-    return theta, value
+
+    def __init__(self, X: Rotated, n_labels: int, alpha: float, weights: Floats) -> None:
+        p = len(X.squares) + 1
+        self.X, self.alpha, self.weights = X, alpha, weights
+        self.theta, self.value = np.empty((n_labels, p)), np.empty(n_labels)
+        self.observed = np.empty((n_labels, p))  # sums of features where labels are on
+        self.curvature = np.empty((n_labels, p))
+        self.inverses = np.empty((n_labels, p, p)) if n_labels * p * p <= _MOST_INVERSES else None
+
+    def fit(self, some: slice, Y: Floats) -> None:
+        """Fit some of the labels."""
+        self.theta[some], self.value[some] = fit_labels(self.X, Y, self.alpha, self.weights)
+        self.observed[some] = self.X.back(self.weights[:, None] * Y)
+        chances = expit(self.X.scores(self.theta[some]))
+        varying = self.weights[:, None] * chances * (1 - chances)
+        total = varying.sum(axis=0)[:, None]
+        slopes = total * self.X.squares / len(Y) + self.alpha
+        self.curvature[some] = np.hstack([slopes, np.maximum(total, np.finfo(float).tiny)])
+        if self.inverses is not None:
+            for inverse, each in zip(self.inverses[some], varying.T, strict=True):
+                inverse[:] = _inverse_hessian(self.X, each, self.alpha)
+
+    def scaled(self, gradient: Floats, labels: Places) -> Floats:
+        """Return the inverse Hessians of labels, or guesses of them, times the rows of a table."""
+        if self.inverses is None:
+            return gradient / self.curvature[labels]
+        result = np.empty_like(gradient)
+        for label in np.unique(labels):
+            rows = np.flatnonzero(labels == label)
+            result[rows] = gradient[rows] @ self.inverses[label]
+        return result
 
 
-def inverse_hessians(X: Rotated, theta: Floats, alpha: float) -> Floats:
-    """Return the inverses of the Hessians of logistic regressions, shape (B, r + 1, r + 1)."""
+def _inverse_hessian(X: Rotated, curvature: Floats, alpha: float) -> Floats:
+    """Return the inverse Hessian of a logistic regression whose losses have these curvatures."""
     table = np.hstack([X.table, np.ones((len(X.table), 1))])
-    result = np.empty((len(theta), table.shape[1], table.shape[1]))
-    diagonal = np.append(np.full(table.shape[1] - 1, alpha), 0.0)
-    for one, coef in zip(result, theta, strict=True):
-        p = expit(table @ coef)
-        one[:] = linalg.inv(table.T @ (table * (X.weights * p * (1 - p))[:, None]) + np.diag(diagonal))
-    return result
+    hessian = table.T @ (table * curvature[:, None])
+    hessian[np.diag_indices(len(X.squares))] += alpha
+    scale = 1 / np.sqrt(np.maximum(np.diag(hessian), np.finfo(float).tiny))
+    inverse = linalg.inv(hessian * scale[:, None] * scale, assume_a="pos")
+    return np.asarray(inverse * scale[:, None] * scale)
 
 
-def fit_pairs(
-    X: Rotated,
-    Y: Floats,
-    Z: Floats,
-    start: tuple[Floats, Floats],
-    alpha: float,
-    inverses: tuple[Floats, Places, Places] | None = None,
-) -> Floats:
+def fit_pairs(singles: Singles, first: Places, second: Places, alike: Floats) -> Floats:
     r"""Return minima of the negative log-likelihoods of pairs of labels, with penalties.
 
     .. math:: P(y, z | x) \propto \exp(s y + t z + v\, [y = z])
 
-    with linear functions s and t of x, whose coefficients are penalized as in `fit_labels`, and v likewise.
+    with linear functions s and t of x, whose coefficients are penalized as those of a label, and v likewise. They start
+    at the logistic regressions of both labels, the minima for v = 0. So no minimum is above the sum of theirs.
 
     Parameters
     ----------
-    X : Rotated
-    Y, Z : ndarray of shape (n, B)
-        The first and the second label of each pair.
-    start : tuple of two ndarray of shape (B, r + 1)
-        Where s and t start: coefficients of their logistic regressions, the minima for v = 0. So no minimum is above
-        the sum of theirs.
-    alpha : float
-        Above 0.
-    inverses : tuple of three ndarray, optional
-        Inverse Hessians of labels there, shape (L, r + 1, r + 1), and which of them are those of the first and of the
-        second label of each pair, shape (B,): with them Newton steps take a third of the products.
+    singles : Singles
+    first, second : ndarray of shape (B,)
+        The labels of each pair.
+    alike : ndarray of shape (B,)
+        The sum of the weights of instances where both are equal.
 
     Returns
     -------
     ndarray of shape (B,)
     """
-    theta = np.hstack([*start, np.zeros((len(start[0]), 1))])
-    _, value, _ = newton_each(_Pairs(X, Y, Z, alpha, inverses), theta)
+    start = np.hstack([singles.theta[first], singles.theta[second], np.zeros((len(first), 1))])
+    _, value, _ = lbfgs_each(_Pairs(singles, first, second, alike), start)
     return value
-
-
-class _Labels:
-    """The problems of `fit_labels`."""
-
-    def __init__(self, X: Rotated, Y: Floats, alpha: float) -> None:
-        self.X, self.Y, self.alpha = X, Y, alpha
-
-    def evaluate(self, theta: Floats) -> Evaluated:
-        weights, scores = self.X.weights[:, None], _scores(self.X, theta)
-        p = expit(scores)
-        value = np.sum(weights * (np.logaddexp(0, scores) - self.Y * scores), axis=0)
-        gradient = _back(self.X, weights * (p - self.Y))
-        gradient[:, :-1] += self.alpha * theta[:, :-1]
-        value += self.alpha / 2 * np.einsum("bp,bp->b", theta[:, :-1], theta[:, :-1])
-        return Evaluated(value, gradient, weights * p * (1 - p))
-
-    def product(self, curvature: Floats, direction: Floats) -> Floats:
-        result = _back(self.X, curvature * _scores(self.X, direction))
-        result[:, :-1] += self.alpha * direction[:, :-1]
-        return result
-
-    def scaled(self, curvature: Floats, gradient: Floats) -> Floats:
-        return _inverse(self.X, curvature, self.alpha) * gradient
 
 
 class _Pairs:
     """The problems of `fit_pairs`; a row of parameters holds those of s, of t, and v."""
 
-    def __init__(
-        self, X: Rotated, Y: Floats, Z: Floats, alpha: float, inverses: tuple[Floats, Places, Places] | None
-    ) -> None:
-        self.X, self.Y, self.Z, self.alpha, self.inverses = X, Y, Z, alpha, inverses
-        self.equal = Y == Z
+    def __init__(self, singles: Singles, first: Places, second: Places, alike: Floats) -> None:
+        self.singles, self.first, self.second = singles, first, second
+        observed = singles.observed
+        self.observed = np.hstack([observed[first], observed[second], alike[:, None]])
+        self.n_each = n_each = observed.shape[1]
+        self.penalties = np.full(2 * n_each + 1, singles.alpha)
+        self.penalties[[n_each - 1, 2 * n_each - 1]] = 0  # intercepts
+        total = singles.weights.sum()
+        same = np.clip(alike / total, 0, 1)
+        self.of_v = (total * same * (1 - same) + singles.alpha)[:, None]
 
-    def evaluate(self, theta: Floats) -> Evaluated:
-        weights, k = self.X.weights[:, None], self.X.table.shape[1] + 1
-        s, t, v = _scores(self.X, theta[:, :k]), _scores(self.X, theta[:, k:-1]), theta[:, -1]
-        one_one = s + t + v
-        top = np.maximum(np.maximum(s, t), np.maximum(one_one, v))
-        on, off = np.exp(one_one - top), np.exp(v - top)  # both labels
-        first, second = np.exp(s - top), np.exp(t - top)  # one alone
-        total = on + off + first + second
-        logs = top + np.log(total) - self.Y * s - self.Z * t - self.equal * v
-        penalized = np.delete(theta, (k - 1, 2 * k - 1), axis=1)
-        value = np.sum(weights * logs, axis=0) + self.alpha / 2 * np.einsum("bp,bp->b", penalized, penalized)
-        p, q, same, both = (on + first) / total, (on + second) / total, (on + off) / total, on / total
-        gradient = np.hstack(
-            [
-                _back(self.X, weights * (p - self.Y)),
-                _back(self.X, weights * (q - self.Z)),
-                np.sum(weights * (same - self.equal), axis=0)[:, None],
-            ]
-        )
-        gradient += self._penalty(theta)
-        curvature = tuple(
-            weights * each
-            for each in (
-                p * (1 - p), q * (1 - q), same * (1 - same), both - p * q, both - p * same, both - q * same
-            )
-        )  # fmt: skip
-        return Evaluated(value, gradient, curvature)
+    def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
+        """Return objectives and gradients; states of pairs are weighed by e to their scores less the largest parts."""
+        X, weights, k = self.singles.X, self.singles.weights, self.n_each
+        s, t, v = X.scores(theta[:, :k]), X.scores(theta[:, k:-1]), theta[:, -1]
+        first_on, first_off, s_top = _weighed(s)
+        second_on, second_off, t_top = _weighed(t)
+        v_top = np.maximum(v, 0)
+        both, neither = np.exp(v - v_top) * first_on * second_on, np.exp(v - v_top) * first_off * second_off
+        first, second = np.exp(-v_top) * first_on * second_off, np.exp(-v_top) * first_off * second_on
+        total = both + neither + first + second
+        with np.errstate(divide="ignore", invalid="ignore"):  # a step that leads there is cut
+            logs = weights @ (np.log(total) + s_top + t_top) + weights.sum() * v_top
+            share = weights[:, None] / total
+            same = np.einsum("ib,ib->b", both + neither, share)[:, None]
+            gradient = np.hstack([X.back((both + first) * share), X.back((both + second) * share), same])
+        value = logs - np.einsum("bp,bp->b", theta, self.observed[which])
+        value += 0.5 * (theta**2 @ self.penalties)
+        return value, gradient - self.observed[which] + self.penalties * theta
 
-    def product(self, curvature: tuple[Floats, ...], direction: Floats) -> Floats:
-        k = self.X.table.shape[1] + 1
-        of_p, of_q, of_same, pq, p_same, q_same = curvature
-        s, t, v = _scores(self.X, direction[:, :k]), _scores(self.X, direction[:, k:-1]), direction[:, -1]
-        result = np.hstack(
-            [
-                _back(self.X, of_p * s + pq * t + p_same * v),
-                _back(self.X, pq * s + of_q * t + q_same * v),
-                np.sum(p_same * s + q_same * t + of_same * v, axis=0)[:, None],
-            ]
-        )
-        return result + self._penalty(direction)
-
-    def scaled(self, curvature: tuple[Floats, ...], gradient: Floats) -> Floats:
-        k = self.X.table.shape[1] + 1
-        last = gradient[:, -1:] / (curvature[2].sum(axis=0)[:, None] + self.alpha)
+    def scaled(self, gradient: Floats, which: Places) -> Floats:
+        """Return gradients times the inverse Hessians at v = 0, where the two labels are independent."""
+        k = self.n_each
         parts = gradient[:, :k], gradient[:, k:-1]
-        if self.inverses is None:
-            both = [_inverse(self.X, c, self.alpha) * part for part, c in zip(parts, curvature[:2], strict=True)]
-        else:
-            both = [_times(self.inverses[0], which, part) for part, which in zip(parts, self.inverses[1:], strict=True)]
-        return np.hstack([*both, last])
-
-    def _penalty(self, theta: Floats) -> Floats:
-        k = self.X.table.shape[1] + 1
-        result = self.alpha * theta
-        result[:, (k - 1, 2 * k - 1)] = 0  # intercepts
-        return result
+        labels = self.first[which], self.second[which]
+        both = [self.singles.scaled(part, each) for part, each in zip(parts, labels, strict=True)]
+        return np.hstack([*both, gradient[:, -1:] / self.of_v[which]])
 
 
-def _scores(X: Rotated, theta: Floats) -> Floats:
-    """Return scores of instances, shape (n, B)."""
-    return X.table @ theta[:, :-1].T + theta[:, -1]
-
-
-def _back(X: Rotated, table: Floats) -> Floats:
-    """Return the transpose of `_scores`, shape (B, r + 1)."""
-    return np.hstack([table.T @ X.table, table.sum(axis=0)[:, None]])
-
-
-def _times(inverses: Floats, which: Places, table: Floats) -> Floats:
-    """Return the rows of a table, each times the inverse Hessian of its label."""
-    result = np.empty_like(table)
-    for label in np.unique(which):
-        rows = np.flatnonzero(which == label)
-        result[rows] = table[rows] @ inverses[label]
-    return result
-
-
-def _inverse(X: Rotated, curvature: Floats, alpha: float) -> Floats:
-    """Return the inverse diagonal of the Hessian of one label, as if all instances had the mean curvature."""
-    total = curvature.sum(axis=0)[:, None]
-    slopes = 1 / (total * X.squares / len(X.table) + alpha)
-    return np.hstack([slopes, 1 / np.maximum(total, _EPS)])
+def _weighed(scores: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return e^s and 1, each divided by the larger of both, and the logarithm of that."""
+    small = np.exp(-np.abs(scores))
+    on = scores > 0
+    return np.where(on, 1, small), np.where(on, small, 1), np.maximum(scores, 0)
