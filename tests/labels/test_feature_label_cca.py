@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
@@ -58,6 +59,11 @@ def test_a_penalty_of_the_labels_keeps_the_code_invertible():
     full = FeatureLabelCCA.paper(1.0, label_penalty=0.5).fit(X, Y)
     np.testing.assert_allclose(full.decision_function(X), least_squares(X, Y), atol=1e-10)
     assert full.correlations_[0] < FeatureLabelCCA.paper(1.0).fit(X, Y).correlations_[0]
+
+
+def test_the_penalty_of_the_labels_is_that_of_ledoit_and_wolf():
+    rho = ledoit_wolf_shrinkage(Y)
+    assert FeatureLabelCCA(2, threshold=0).fit(X, Y).label_penalty_ == pytest.approx(rho / (1 - rho))
 
 
 def test_singular_scatters():

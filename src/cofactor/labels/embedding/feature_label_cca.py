@@ -11,9 +11,10 @@ from scipy import sparse
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, label_means, scatter, top_eigenvectors
+from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.reduction.eigenproblem import leading_directions
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_choice, check_number
+from cofactor.model.checks import check_choice
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -38,10 +39,11 @@ class FeatureLabelCCA(CodeModel):
         α, the weight of the penalty in the regression and in the eigenproblem, at least 0; "auto" takes the one with
         the least exact leave-one-out error of ridge regression of the labels. With 0 the inverse is the pseudo-inverse;
         `paper` takes it.
-    label_penalty : float, default=0.0
-        κ as a share of the mean of the diagonal of :math:`S_{yy}`, at least 0. Rare labels are combined less with it; 1
-        gives .002 more micro-F1 on cal500, with 50 components. With 0 combinations of labels that do not vary, as with
-        two equal labels, are left out.
+    label_penalty : float or "auto", default="auto"
+        κ as a share of the mean of the diagonal of :math:`S_{yy}`, at least 0: rare labels are combined less with it.
+        "auto" takes what Ledoit & Wolf (2004) found to bring the scatter of a sample nearest to that of all: .003 more
+        micro-F1 on cal500 with 50 components, and the cut 1/2. With 0 combinations of labels that do not vary, as with
+        two equal labels, are left out; `paper` takes it.
     decoding : {"inverse", "printed"}, default="inverse"
         How codes become scores: "printed" is that of the thesis, :math:`P \hat r + \bar y` with columns of P of length
         1. It does not invert the code, since P is not orthogonal, and predicts little but how frequent labels are.
@@ -62,6 +64,8 @@ class FeatureLabelCCA(CodeModel):
         P. Labels that are constant in training have no row.
     correlations_ : ndarray of shape (d,)
         √ν: the canonical correlations of features and labels if α = κ = 0.
+    label_penalty_ : float
+        The share that was taken.
     alpha_, n_components_, coef_, intercept_, decoder_, offset_
         See `CodeModel`; `decoder_` is :math:`P^T (S_{yy} + \kappa I)`.
     n_features_in_, label_names_, constant_, threshold_
@@ -75,6 +79,8 @@ class FeatureLabelCCA(CodeModel):
     ----------
     C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
     San Diego, 2011, algorithms 4 and 5; for their decoding see ``docs/corrections.md``, C68.
+    O. Ledoit & M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
+    Multivariate Analysis 88, 2004, doi:10.1016/S0047-259X(03)00096-4.
 
     Examples
     --------
@@ -88,19 +94,25 @@ class FeatureLabelCCA(CodeModel):
     array([0.873])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "directions_", "correlations_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "directions_": "Ld", "correlations_": "d"}
-    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 0.0}
+    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "directions_", "correlations_", "label_penalty_")
+    _shapes: ClassVar[Mapping[str, str]] = {
+        **CodeModel._shapes,
+        "directions_": "Ld",
+        "correlations_": "d",
+        "label_penalty_": "",
+    }
+    _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 0.0, "label_penalty": 0.0}
 
     directions_: NDArray[np.float64]
     correlations_: NDArray[np.float64]
+    label_penalty_: float
 
     def __init__(
         self,
         n_components: int | float | str = 1.0,
         alpha: float | str = "auto",
         *,
-        label_penalty: float = 0.0,
+        label_penalty: float | str = "auto",
         decoding: str = "inverse",
         fit_intercept: bool = True,
         scale: str = "auto",
@@ -128,7 +140,7 @@ class FeatureLabelCCA(CodeModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("label_penalty", self.label_penalty, low=0)
+        check_penalty("label_penalty", self.label_penalty)
         check_choice("decoding", self.decoding, ("inverse", "printed"))
 
     def _fit_bytes(self, data: FitInput) -> int:
@@ -137,8 +149,10 @@ class FeatureLabelCCA(CodeModel):
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         metric = scatter(Y, space.weights)
-        if self.label_penalty:
-            metric += self.label_penalty * metric.trace() / len(metric) * np.eye(len(metric))
+        given = self.label_penalty
+        self.label_penalty_ = shrinkage(Y, metric, space.weights) if given == AUTO else float(given)
+        if self.label_penalty_:
+            metric += self.label_penalty_ * metric.trace() / len(metric) * np.eye(len(metric))
         if FeatureSpace.too_large(space.X):
             values, vectors = top_eigenvectors(space.explained(Y, self.alpha_), len(metric))
             root = vectors * np.sqrt(values)
@@ -157,3 +171,29 @@ class FeatureLabelCCA(CodeModel):
     def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
         P = self.directions_
         return np.asarray(Y @ P - (self.offset_ + 0.5) @ P)
+
+    def _settled(self) -> dict[str, Any]:
+        return {**super()._settled(), "label_penalty": self.label_penalty_}
+
+
+def shrinkage(Y: sparse.csr_array, scatter: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+    """Return the share of its mean diagonal that, added to the scatter of labels, is nearest to that of all instances.
+
+    It is ρ / (1 - ρ) for the shrinkage ρ of Ledoit & Wolf, which is taken as .99 at most.
+
+    Examples
+    --------
+    >>> Y = sparse.csr_array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    >>> round(shrinkage(Y, np.array([[1.0, 0.5], [0.5, 0.75]])), 3)
+    4.667
+    """
+    weights = np.ones(Y.shape[0]) if weights is None else weights
+    total, mean = weights.sum(), label_means(Y, weights)
+    lengths = np.asarray(Y.multiply(Y).sum(axis=1)).ravel() - 2 * (Y @ mean) + mean @ mean
+    size = float((scatter**2).sum()) / total**2
+    apart = size - (scatter.trace() / total) ** 2 / len(scatter)  # from its mean diagonal
+    if apart <= 0:
+        return 0.0
+    noise = max((weights @ lengths**2 / total - size) / total, 0.0)
+    rho = min(noise / apart, 0.99)
+    return float(rho / (1 - rho))
