@@ -59,6 +59,9 @@ from cofactor.labels import (
 
 CASES: dict[str, LabelModel] = {
     "CML": CML.paper(max_iter=100, random_state=0),
+    "CML by Gibbs sampling": CML.paper(
+        inference="gibbs", stopping="none", n_sweeps=20, burn_in=5, n_chains=16, max_iter=10, random_state=0
+    ),
     "CMLF": CMLF.paper(10.0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
     "TreeCRF": TreeCRF.paper(max_iter=30, random_state=0),
     "ChainCRF": ChainCRF.paper(max_iter=30, random_state=0),
@@ -116,7 +119,7 @@ CASES: dict[str, LabelModel] = {
 }
 
 #: Cases that learn from one instance after the other, so that their order has some influence.
-ONE_BY_ONE = {"OMF by sgd", "BPMLL"}
+ONE_BY_ONE = {"OMF by sgd", "BPMLL", "CML by Gibbs sampling"}
 
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)

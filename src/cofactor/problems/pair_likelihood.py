@@ -1,6 +1,5 @@
 """What likelihoods of label sets with weights of pairs have in common."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 1e-3
 
 
-class PairLikelihoodProblem(PenalizedProblem, ABC):
+class PairLikelihoodProblem(PenalizedProblem):
     """Weights W of features, b of labels, and V of pairs of labels.
 
     A solver sees other coordinates than b, which has no penalty, so that the minimum is the same: scores of centred
@@ -71,10 +70,6 @@ class PairLikelihoodProblem(PenalizedProblem, ABC):
     def _put_curvatures(self, squares: Floats, out: Mapping[str, np.ndarray]) -> None:
         """Write second derivatives by other arrays; `squares` are the sums of squares of the features."""
 
-    @abstractmethod
-    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
-        """Return J at `x` and write its gradient."""
-
     def _squares(self) -> Floats:
         table: Any = self._X
         squared = table.multiply(table) if hasattr(table, "multiply") else table**2
@@ -92,7 +87,7 @@ class PairLikelihoodProblem(PenalizedProblem, ABC):
         a, _, _ = self._pairs.parts(V)
         return self._pairs.by_label(a * self._share[self._pairs.second], a * self._share[self._pairs.first])
 
-    def _put_gradient(self, slopes: Floats, out: Mapping[str, np.ndarray]) -> None:
-        """Write the derivatives by W and b of those by the scores of labels."""
+    def _put_gradient(self, X: Any, slopes: Floats, out: Mapping[str, np.ndarray]) -> None:
+        """Write the derivatives by W and b of those by the scores of labels, for instances with features X."""
         out["b"][...] = slopes.sum(axis=0)
-        out["W"][...] = self._X.T @ slopes - np.outer(self._mean, out["b"])
+        out["W"][...] = X.T @ slopes - np.outer(self._mean, out["b"])

@@ -105,7 +105,7 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
             expected += chances.sum(axis=0)
             if B is not None:
                 self._add_features(out["B"], self._X[rows], chances)
-        self._put_gradient(slopes, out)
+        self._put_gradient(self._X, slopes, out)
         products = self._centred.T @ (expected[:, None] * self._centred)
         out["V"][0] = self._pairs.quadratic_gradient(products, np.zeros(len(products)))
         return total + self.add_penalties(x, gradient)

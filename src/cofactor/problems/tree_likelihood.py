@@ -92,7 +92,7 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
         total, chances, both = tree_sums(F, self._tree, self._tree.of_edges(a), self._weights)
         total -= float(self._weights @ np.einsum("il,il->i", F, self._Y) + a @ self._observed)
         slopes = self._weights[:, None] * (chances - self._Y)
-        self._put_gradient(slopes, out)
+        self._put_gradient(self._X, slopes, out)
         of_pairs = both[first] - self._observed
         of_pairs -= self._share[second] * out["b"][first] + self._share[first] * out["b"][second]
         out["V"][0] = self._pairs.gradient(of_pairs, np.zeros(len(a)), np.zeros(len(a)))

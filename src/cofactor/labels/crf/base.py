@@ -18,11 +18,7 @@ from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.model.checks import check_number
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.penalties import L2
-from cofactor.solvers import lbfgs
 
-#: Steps and gradients that L-BFGS keeps: with 4 it takes half as many iterations more.
-_MEMORY = 10
 LEAST = 1e-9  # probabilities stay this far from 0 and 1
 
 
@@ -80,15 +76,12 @@ class CRF(LabelModel):
         self._learn(data)
 
     def _learn(self, data: FitInput) -> None:
-        """Learn the weights, by L-BFGS from zero."""
-        problem = self._field().problem(data, {"W": L2(self.alpha_), "V": L2(self.alpha_)})
-        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "memory": _MEMORY}
-        result = lbfgs(problem, np.zeros(problem.size), **settings, callback=data.monitor.stage("likelihood"))
+        """Learn the weights of the field that was chosen."""
+        result, weights = self._field().learn(data, self.alpha_, self.max_iter, self.tol)
         warn_if_unfinished(result, self)
         self.objective_, self.certificate_ = result.objective, result.certificate
         self.history_, self.n_iter_ = result.history, result.n_iter
-        arrays = problem.arrays(result.x)
-        self.coef_, self.intercept_, self.pair_coef_ = arrays["W"], arrays["b"], arrays["V"]
+        self.coef_, self.intercept_, self.pair_coef_ = weights
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}

@@ -30,19 +30,36 @@ class CML(OfSets, CRF):
     pairs : {{"two-state", "four-state"}}, default="two-state"
         One weight for a pair, which counts where both labels are alike (4.5), or one for each of its four states. Both
         give the same probabilities, since b has no penalty; those of `CMLF` differ.
-    inference : {{"auto", "exact", "supported"}}, default="auto"
-        Which label sets S are possible: all of at most 14 labels, or those of training (4.2). "auto" takes all of 10
-        labels or fewer.
+    inference : {{"auto", "exact", "supported", "gibbs"}}, default="auto"
+        Which label sets S are possible: all of at most 14 labels, those of training (4.2), or all, of which Gibbs
+        sampling draws some (4.3). "auto" takes all of 10 labels or fewer, else those of training. The next five
+        parameters are of "gibbs" alone.
+    update : {{"expectation", "perceptron"}}, default="expectation"
+        What a step takes from the features of the true label sets: the mean of label sets that are drawn, so that the
+        steps go to the maximum, or the likeliest one of them, which makes no probabilities.
+    stopping : {{"likelihood", "f1", "none"}}, default="likelihood"
+        Which loss of a held-out quarter of the instances tells how many epochs to learn from all: the mean of -log P
+        among the label sets that are known, or 1 less micro-F1 of marginals above ½. Epochs go on until five of them
+        have not lowered it by a thousandth, and those up to the lowest count. "none" makes `max_iter` epochs. Take "f1"
+        for the perceptron.
+    n_sweeps : int, default=200
+        Sweeps of each chain that predicts; a sweep draws each label once.
+    burn_in : int, default=20
+        First sweeps of each chain that predicts, of which nothing is kept. Chains that train need none: they begin at
+        the true labels, and go on from epoch to epoch, one sweep in each.
+    n_chains : int, default=4
+        Chains of each instance; their label sets are pooled.
     max_iter : int, default=500
-        Largest number of iterations.
+        Largest number of iterations, or of epochs.
     tol : float, default=1e-6
-        Converged when the objective falls by less than this share of itself per iteration, over five iterations.
+        Converged when the objective falls by less than this share of itself per iteration, over five iterations; not
+        of "gibbs".
     {scale}
     {threshold}
         "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
     {decide_for}
     {random_state}
-        It draws the quarter of the instances on which probabilities are learned.
+        It draws the quarter of the instances on which probabilities are learned, and all that "gibbs" draws.
     {callback}
     {verbose}
 
@@ -58,11 +75,19 @@ class CML(OfSets, CRF):
     pair_coef_ : ndarray of shape (1, q, P)
         V of the P pairs in the order of ``numpy.triu_indices``, with q = 1, or 4 states: 00, 10, 01, 11.
     sets_ : csr_array of shape (S, L')
-        The label sets that are possible.
+        The label sets that are possible; with "gibbs" those of training.
+    seed_ : int
+        Of the chains that predict, with "gibbs" alone.
     objective_ : float
-        Negative log-likelihood and penalties.
-    history_, certificate_, n_iter_
-        Objective after each iteration, distance from stationarity, number of iterations.
+        Negative log-likelihood and penalties. With "gibbs" the lowest held-out loss, or without one the share of the
+        labels of drawn label sets that are wrong.
+    history_ : list of float
+        Objective at the start and after each iteration; with "gibbs" after each epoch of the part that learns while the
+        rest is held out.
+    certificate_ : float
+        Distance from stationarity: the norm of the gradient, with "gibbs" of the mean of those in the last epoch.
+    n_iter_ : int
+        Number of iterations, or of epochs that the weights took.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
 
@@ -76,11 +101,24 @@ class CML(OfSets, CRF):
     All weights share one pass over instances × label sets, by matrix products: a gradient costs
     O(n D L + n S L + S L²), where the source counts each weight by itself (table 4.1).
 
+    With "gibbs", a step for a mini-batch B of twice as many instances as labels, 128 at most, after t instances, is
+
+    .. math:: w \leftarrow w + \eta_t \sum_{{i \in B}} \Bigl(f(x_i, y_i) - \bar f(x_i) - \frac{{\alpha}}{{n}} w\Bigr),
+        \qquad \eta_t = \frac{{1}}{{\lambda (t + t_0)}}, \quad \lambda = \frac{{\alpha}}{{n}}
+
+    with :math:`\bar f` as `update` says. λ t₀ is the trace of the Hessian of the likelihood of an instance, its labels
+    taken as independent, so no step is too long. All labels of all chains of a mini-batch are drawn side by side, label
+    by label: an epoch costs O(n D L + n L²). The weights are the mean of all steps, a later one weighing more; the
+    source takes the last ones, which are further from the maximum. The likeliest label set is the best one drawn,
+    bettered as long as a change of one label does. Weights of instances must be whole numbers.
+
     References
     ----------
     C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
-    San Diego, 2011, sections 4.1.1 and 4.2.
+    San Diego, 2011, sections 4.1.1, 4.2 and 4.3.
     N. Ghamrawi & A. McCallum, "Collective multi-label classification", CIKM 2005, doi:10.1145/1099554.1099591.
+    T. Tieleman, "Training restricted Boltzmann machines using approximations to the likelihood gradient", ICML 2008,
+    for chains that go on.
 
     Examples
     --------
@@ -90,10 +128,15 @@ class CML(OfSets, CRF):
     >>> CML.paper().fit(X, y).predict([[0.0], [7.0]]).astype(int)
     array([[0, 1, 0],
            [1, 0, 1]])
+    >>> model = CML.paper(inference="gibbs", stopping="none", max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict([[0.0], [7.0]]).astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL"}
+    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
+    _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
 
     def __init__(
         self,
@@ -101,6 +144,11 @@ class CML(OfSets, CRF):
         *,
         pairs: str = "two-state",
         inference: str = "auto",
+        update: str = "expectation",
+        stopping: str = "likelihood",
+        n_sweeps: int = 200,
+        burn_in: int = 20,
+        n_chains: int = 4,
         max_iter: int = 500,
         tol: float = 1e-6,
         scale: str = "auto",
@@ -113,6 +161,11 @@ class CML(OfSets, CRF):
         self.alpha = alpha
         self.pairs = pairs
         self.inference = inference
+        self.update = update
+        self.stopping = stopping
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.n_chains = n_chains
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale

@@ -21,20 +21,20 @@ class CMLF(OfSets, CRF):
 
     Parameters
     ----------
-    alpha, pairs, inference, max_iter, tol
+    alpha, pairs, inference, update, stopping, n_sweeps, burn_in, n_chains, max_iter, tol
         See `CML`.
     {scale}
     {threshold}
         "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
     {decide_for}
     {random_state}
-        It draws the quarter of the instances on which probabilities are learned.
+        It draws the quarter of the instances on which probabilities are learned, and all that "gibbs" draws.
     {callback}
     {verbose}
 
     Attributes
     ----------
-    alpha_, coef_, intercept_, sets_, objective_, history_, certificate_, n_iter_
+    alpha_, coef_, intercept_, sets_, seed_, objective_, history_, certificate_, n_iter_
         See `CML`.
     pair_coef_ : ndarray of shape (D + 1, q, P)
         Weights of pairs for each feature, then those for none.
@@ -44,12 +44,12 @@ class CMLF(OfSets, CRF):
     Notes
     -----
     Label sets depend on combinations of the weights of pairs alone, at most S of them, which are fitted: a gradient
-    costs O(n D L + n S (D + L) + D S² + S L²), by matrix products.
+    costs O(n D L + n S (D + L) + D S² + S L²), an epoch of "gibbs" O(n D L²), by matrix products.
 
     References
     ----------
     C.-X. Li, "Exploiting label correlations for multi-label classification", master's thesis, University of California,
-    San Diego, 2011, section 4.1.2.
+    San Diego, 2011, sections 4.1.2 and 4.3.
     N. Ghamrawi & A. McCallum, "Collective multi-label classification", CIKM 2005, doi:10.1145/1099554.1099591.
 
     Examples
@@ -62,8 +62,9 @@ class CMLF(OfSets, CRF):
     array([ True, False])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL"}
+    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
+    _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
     _with_features: ClassVar[bool] = True
 
     def __init__(
@@ -72,6 +73,11 @@ class CMLF(OfSets, CRF):
         *,
         pairs: str = "two-state",
         inference: str = "auto",
+        update: str = "expectation",
+        stopping: str = "likelihood",
+        n_sweeps: int = 200,
+        burn_in: int = 20,
+        n_chains: int = 4,
         max_iter: int = 500,
         tol: float = 1e-6,
         scale: str = "auto",
@@ -84,6 +90,11 @@ class CMLF(OfSets, CRF):
         self.alpha = alpha
         self.pairs = pairs
         self.inference = inference
+        self.update = update
+        self.stopping = stopping
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.n_chains = n_chains
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale

@@ -1,0 +1,140 @@
+"""Gibbs sampling in place of sums over label sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from cofactor.labels.crf.fields import SetField, Weights
+from cofactor.labels.crf.stochastic import Course, Judge, epochs
+from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.fit_input import FitInput
+from cofactor.labels.held_out import PARTS
+from cofactor.metrics.labels import micro_f1
+from cofactor.penalties import L2
+from cofactor.problems.pair_sampling import Chains, Interactions, climbed
+from cofactor.problems.pairs import Floats, PairForm
+from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
+from cofactor.solvers.result import Result
+
+LIKELIHOOD, F1, NONE = STOPPINGS = ("likelihood", "f1", "none")
+
+_CELLS = 1 << 21  # log-odds, or what labels add to them, in memory at a time
+
+
+@dataclass(frozen=True)
+class GibbsField:
+    """All label sets, of which some are drawn, and weights of all pairs.
+
+    A sweep of a chain draws every label of an instance in turn, given the features and the other labels. Chains that
+    predict take the same random numbers for all instances, so that no instance depends on those beside it.
+
+    Parameters
+    ----------
+    seen : SetField
+        The label sets of training, over which the likelihood of held-out instances is taken.
+    n_sweeps, burn_in, n_chains : int
+        Of chains that predict; as many chains train.
+    seed : int
+    update : {"expectation", "perceptron"}
+        See `epochs`.
+    stopping : {"likelihood", "f1", "none"}
+        Which held-out loss tells when to stop.
+    """
+
+    seen: SetField
+    n_sweeps: int
+    burn_in: int
+    n_chains: int
+    seed: int
+    update: str
+    stopping: str
+
+    @property
+    def pairs(self) -> PairForm:
+        """Return the pairs."""
+        return self.seen.pairs
+
+    @property
+    def with_features(self) -> bool:
+        """Return whether a pair has a weight for each feature, beside a constant one."""
+        return self.seen.with_features
+
+    def learn(self, data: FitInput, alpha: float, max_iter: int, tol: float) -> tuple[Result, Weights]:
+        """Return what stochastic gradients lead to, after as many epochs as a held-out part asks for."""
+        if self.stopping == NONE:
+            return self._trained(data, alpha, max_iter, "epochs")
+        order = np.random.default_rng(self.seed).permutation(data.n_instances)
+        test, train = np.split(order, [max(1, len(order) // PARTS)])
+        held_out = data.rows(np.sort(test))
+        result, weights = self._trained(data.rows(np.sort(train)), alpha, max_iter, "epochs of a part", held_out)
+        if result.stopped:
+            return result, weights
+        whole, weights = self._trained(data, alpha, result.n_iter, "epochs")
+        return replace(result, x=whole.x, certificate=whole.certificate, stopped=whole.stopped), weights
+
+    def _trained(
+        self, data: FitInput, alpha: float, max_iter: int, stage: str, held_out: FitInput | None = None
+    ) -> tuple[Result, Weights]:
+        """Return what epochs lead to: the best for held-out instances, or the last."""
+        penalties, truth = {"W": L2(alpha), "V": L2(alpha)}, data.labels.toarray() > 0
+        problem = SampledLikelihoodProblem(
+            data.features, truth, self.pairs, penalties, with_features=self.with_features
+        )
+        generator = np.random.default_rng(self.seed)
+        steps = epochs(problem, data, self.pairs, alpha, self.update, self.n_chains, generator)
+        judge = None if held_out is None else self._judge(problem, held_out)
+        result = Course(judge).run(steps, data, max_iter, stage).result()
+        return result, Weights(**problem.arrays(result.x))
+
+    def _judge(self, problem: SampledLikelihoodProblem, held_out: FitInput) -> Judge:
+        """Return the loss of parameters on held-out instances."""
+        quick = replace(self, n_sweeps=self.burn_in + max(1, (self.n_sweeps - self.burn_in) // 10))
+
+        def loss(x: Floats) -> float:
+            weights = Weights(**problem.arrays(x))
+            if self.stopping == LIKELIHOOD:
+                return self.seen.mean_loss(held_out, weights)
+            return 1 - float(micro_f1(held_out.labels, quick.marginals(held_out.features, weights) > 0.5))
+
+        return loss
+
+    def marginals(self, X: CheckedFeatures, weights: Weights) -> Floats:
+        """Return the probability of each label, shape (n, L): the mean of those given the other labels."""
+        found = []
+        for interactions in self._blocks(X, weights):
+            total = sum(chains.chances.sum(axis=0) for chains in self._swept(interactions))
+            found.append(total / ((self.n_sweeps - self.burn_in) * self.n_chains))
+        return np.concatenate(found)
+
+    def likeliest(self, X: CheckedFeatures, weights: Weights) -> NDArray[np.bool_]:
+        """Return the likeliest of the sets drawn, bettered until no change of one label does, shape (n, L)."""
+        found = []
+        for interactions in self._blocks(X, weights):
+            most, best = np.full(len(interactions.base), -np.inf), np.zeros(interactions.base.shape, dtype=bool)
+            for chains in self._swept(interactions):
+                for scores, on in zip(chains.scores(), chains.on, strict=True):
+                    better = scores > most
+                    most[better], best[better] = scores[better], on[better]
+            found.append(climbed(interactions, best))
+        return np.concatenate(found)
+
+    def _blocks(self, X: CheckedFeatures, weights: Weights) -> Iterator[Interactions]:
+        """Yield the log-odds of blocks of instances."""
+        L = self.pairs.n_labels
+        for rows in gen_batches(X.shape[0], max(1, _CELLS // (L * (L if self.with_features else self.n_chains)))):
+            yield Interactions.of(X[rows], self.pairs, *weights)
+
+    def _swept(self, interactions: Interactions) -> Iterator[Chains]:
+        """Yield chains after each sweep that is kept."""
+        generator, (n, L) = np.random.default_rng(self.seed), interactions.base.shape
+        start = generator.random((self.n_chains, 1, L)) < 0.5
+        chains = Chains(interactions, np.repeat(start, n, axis=1))
+        for k in range(self.n_sweeps):
+            chains.sweep(np.repeat(generator.random((L, self.n_chains)), n, axis=1))
+            if k >= self.burn_in:
+                yield chains
