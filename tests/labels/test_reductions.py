@@ -170,6 +170,13 @@ def test_labels_that_say_nothing(kind) -> None:
         kind(scale="none").fit(np.ones((40, 2)), Y)
 
 
+@pytest.mark.parametrize("kind", [MLSI, MLDA, CCA])
+def test_a_large_gamma_leaves_the_plain_length_to_regularise(kind) -> None:
+    X, Y = made()
+    expected = kind(gamma=1e12, scale="none").fit(X, Y).components_
+    np.testing.assert_allclose(kind(gamma=1e100, scale="none").fit(X, Y).components_, expected, atol=1e-6)
+
+
 def test_a_single_label_has_no_direction_of_mlda() -> None:
     X, Y = made()
     with pytest.raises(InvalidInputError, match="found no direction: .* labels are all alike"):
@@ -193,6 +200,8 @@ def test_more_features_than_instances() -> None:
         (MDDM(gamma=0), "gamma=0"),
         (MLSI(beta=-1), "beta=-1"),
         (MLDA(gamma=-1), "gamma=-1"),
+        (MLDA(gamma=1e200), "gamma=1e\\+200: .* at most 1e\\+100"),
+        (MDDM(kernel="rbf", gamma=1e-300), "gamma=1e-300: all instances are alike"),
         (CCA(0), "n_components=0"),
         (CCA(scale="big"), "scale='big'"),
         (FeatureNMF(max_iter=0), "max_iter=0"),
