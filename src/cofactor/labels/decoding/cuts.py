@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ __all__ = [
     "first_decoder",
     "learn_threshold",
     "micro_f1_curve",
+    "no_joint",
 ]
 
 #: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
@@ -209,6 +211,18 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
         raise InvalidTypeError(expected, argument=argument, found=threshold)
     elif not math.isfinite(threshold):
         raise InvalidInputError(expected, argument=argument, found=threshold)
+
+
+def no_joint(name: str, able: Iterable[str]) -> InvalidInputError:
+    """Return the error of a model which was asked for label sets as a whole, with the names of those that predict such.
+
+    Examples
+    --------
+    >>> str(no_joint("PLST", ["RAkEL", "HOMER"]))
+    "threshold='joint': PLST does not decode label sets by itself; these do: RAkEL, HOMER"
+    """
+    problem = f"{name} does not decode label sets by itself; these do: {', '.join(able)}"
+    return InvalidInputError(problem, argument="threshold", found=JOINT)
 
 
 def check_decision(threshold: Any, decide_for: str) -> None:

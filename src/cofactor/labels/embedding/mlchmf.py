@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
@@ -255,6 +255,9 @@ class MLCHMF(LabelModel):
         check_choice("margin", self.margin, _SMOOTH)
         check_choice("dtype", self.dtype, ["float32", "float64"])
         check_jobs(self.n_jobs)
+
+    def _warn_of_limits(self, data: FitInput) -> None:
+        warn_of_neighbours(self, data.n_instances)
 
     # ---------------------------------------------------------------- learning
 
