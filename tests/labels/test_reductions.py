@@ -215,12 +215,14 @@ def test_wrong_parameters(model, message: str) -> None:
 def test_bases_are_scikit_learns_and_new_rows_are_folded_in() -> None:
     X = np.abs(made(20)[0])
     X[3] = 0
-    found = FeatureNMF(3, random_state=0, max_iter=300).fit(X)
+    found = FeatureNMF(3, random_state=0, max_iter=300, tol=1e-4).fit(X)
     other = NMF(3, init="nndsvda", max_iter=300, random_state=0).fit(X)
     lengths = np.linalg.norm(other.components_, axis=1, keepdims=True)
     np.testing.assert_allclose(found.components_, other.components_ / lengths, atol=1e-6)
     V = found.transform(X)
     np.testing.assert_allclose(V, [nnls(found.components_.T, x)[0] for x in X], atol=1e-5)
     assert not V[3].any()
+    assert FeatureNMF(random_state=0).fit(X).components_.shape == (2, 6)  # 0.3 of the features
     with pytest.warns(ConvergenceWarning, match="FeatureNMF stopped after 2 iterations: raise max_iter, or tol, now"):
-        FeatureNMF(3, random_state=0, max_iter=2).fit(X)
+        most = FeatureNMF(random_state=0, max_iter=2).fit(np.random.default_rng(0).random((110, 350)))
+    assert most.components_.shape == (100, 350)
