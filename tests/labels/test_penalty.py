@@ -1,12 +1,27 @@
-"""Weights of penalties that follow from ridge regression of the labels."""
+"""Weights of penalties: those that follow from ridge regression of the labels, and how large they may be."""
+
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from cofactor.labels import MLCHMF, PLST, FitInput, LabelRidge, leave_one_out, scaling
+from cofactor.errors import InvalidInputError
+from cofactor.labels import (
+    LLSF,
+    MLCHMF,
+    MME,
+    MODELS,
+    PLST,
+    SSJDR,
+    TRANSFORMERS,
+    FitInput,
+    LabelRidge,
+    leave_one_out,
+    scaling,
+)
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
-from cofactor.labels.penalty import exact_penalty, ridge_penalty
+from cofactor.labels.penalty import LARGEST_WEIGHT, exact_penalty, ridge_penalty
 from cofactor.labels.scaling import compared_scalings
 
 
@@ -50,3 +65,32 @@ def test_nothing_is_inverted_twice_for_scale_and_penalty(model, n_more, monkeypa
     n_of_scales = len(calls)
     model.fit(X, Y)
     assert len(calls) - 2 * n_of_scales == n_more  # leave-one-out scores
+
+
+@pytest.mark.parametrize(
+    "name", ["alpha", "beta", "gamma", "alpha_u", "alpha_v", "alpha_r", "alpha_z", "alpha_predict"]
+)
+def test_no_model_takes_weights_of_which_squares_overflow(name):
+    kinds = [kind for kind in (MODELS | TRANSFORMERS).values() if name in kind().get_params(deep=False)]
+    assert kinds
+    for kind in kinds:
+        with pytest.raises(InvalidInputError, match=rf"{name}=1e\+200: expected .* at most "):
+            kind(**{name: 1e200})._check_params()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LLSF(LARGEST_WEIGHT, LARGEST_WEIGHT),
+        MME(2, LARGEST_WEIGHT),
+        SSJDR(2, LARGEST_WEIGHT, LARGEST_WEIGHT, alpha_u=LARGEST_WEIGHT),
+        MLCHMF(alpha=1e20),
+    ],
+)
+def test_the_largest_weights_overflow_nowhere(model):
+    X, Y = words(40, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        model.set_params(scale="none", threshold=0, random_state=0, max_iter=5).fit(X, Y)
+    assert np.isfinite(model.decision_function(X)).all()

@@ -170,6 +170,13 @@ def test_labels_that_say_nothing(kind) -> None:
         kind(scale="none").fit(np.ones((40, 2)), Y)
 
 
+@pytest.mark.parametrize("kind", [MLSI, MLDA, CCA])
+def test_a_large_gamma_leaves_the_plain_length_to_regularise(kind) -> None:
+    X, Y = made()
+    expected = kind(gamma=1e12, scale="none").fit(X, Y).components_
+    np.testing.assert_allclose(kind(gamma=1e100, scale="none").fit(X, Y).components_, expected, atol=1e-6)
+
+
 def test_a_single_label_has_no_direction_of_mlda() -> None:
     X, Y = made()
     with pytest.raises(InvalidInputError, match="found no direction: .* labels are all alike"):
@@ -193,6 +200,8 @@ def test_more_features_than_instances() -> None:
         (MDDM(gamma=0), "gamma=0"),
         (MLSI(beta=-1), "beta=-1"),
         (MLDA(gamma=-1), "gamma=-1"),
+        (MLDA(gamma=1e200), "gamma=1e\\+200: .* at most 1e\\+100"),
+        (MDDM(kernel="rbf", gamma=1e-300), "gamma=1e-300: all instances are alike"),
         (CCA(0), "n_components=0"),
         (CCA(scale="big"), "scale='big'"),
         (FeatureNMF(max_iter=0), "max_iter=0"),
@@ -206,12 +215,14 @@ def test_wrong_parameters(model, message: str) -> None:
 def test_bases_are_scikit_learns_and_new_rows_are_folded_in() -> None:
     X = np.abs(made(20)[0])
     X[3] = 0
-    found = FeatureNMF(3, random_state=0, max_iter=300).fit(X)
+    found = FeatureNMF(3, random_state=0, max_iter=300, tol=1e-4).fit(X)
     other = NMF(3, init="nndsvda", max_iter=300, random_state=0).fit(X)
     lengths = np.linalg.norm(other.components_, axis=1, keepdims=True)
     np.testing.assert_allclose(found.components_, other.components_ / lengths, atol=1e-6)
     V = found.transform(X)
     np.testing.assert_allclose(V, [nnls(found.components_.T, x)[0] for x in X], atol=1e-5)
     assert not V[3].any()
+    assert FeatureNMF(random_state=0).fit(X).components_.shape == (2, 6)  # 0.3 of the features
     with pytest.warns(ConvergenceWarning, match="FeatureNMF stopped after 2 iterations: raise max_iter, or tol, now"):
-        FeatureNMF(3, random_state=0, max_iter=2).fit(X)
+        most = FeatureNMF(random_state=0, max_iter=2).fit(np.random.default_rng(0).random((110, 350)))
+    assert most.components_.shape == (100, 350)

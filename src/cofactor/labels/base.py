@@ -33,10 +33,12 @@ from cofactor.labels.decoding import (
     check_aim,
     check_decision,
     check_threshold,
+    no_joint,
 )
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
+from cofactor.labels.kinds import kinds_of
 from cofactor.labels.known import check_missing
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
@@ -159,8 +161,17 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return type(self)._probabilities is not LabelModel._probabilities
 
     def _decodes_sets(self) -> bool:
-        """Whether the model can decode label sets by itself."""
+        """Whether the model can decode label sets by itself; this may depend on its parameters."""
         return type(self)._label_sets is not LabelModel._label_sets
+
+    @staticmethod
+    def _kinds() -> list[type[LabelModel]]:
+        """Return all models, for errors which name those that can do what this one cannot."""
+        return kinds_of(LabelModel)
+
+    def _warn_of_limits(self, data: FitInput) -> None:
+        """Warn of parameters that mean less than they say, since the data are few; by default of none."""
+        return
 
     def _settled(self) -> dict[str, Any]:
         """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
@@ -185,6 +196,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
+        if not self._decodes_sets() and isinstance(self.threshold, str) and self.threshold == JOINT:
+            able = [kind.__name__ for kind in self._kinds() if kind()._decodes_sets()]
+            raise no_joint(type(self).__name__, dict(zip(able, able, strict=True)))
         check_threshold(self.threshold, joint=self._decodes_sets())
         check_scale(self.scale)
         check_aim(self.decide_for)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -254,9 +253,7 @@ def _one_line(name: Any) -> str:
 
 def no_parts(model: Any, X: CheckedFeatures) -> ScoreParts:
     """Refuse to explain: the `_score_parts` of a model that does not say of which parts its scores are the sum."""
-    # By an import statement every model would be code on which the results of each one depend.
-    models = import_module("cofactor.labels").MODELS.values()
-    kinds = [kind for kind in models if kind._score_parts is not no_parts and not isinstance(model, kind)]
+    kinds = [kind for kind in model._kinds() if kind._score_parts is not no_parts and not isinstance(model, kind)]
     problem = (
         f"the scores of this {type(model).__name__} are no sum over features or instances, and cannot be explained"
     )

@@ -13,6 +13,7 @@ three models reach on such sets is a little too good.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from cofactor.labels.fit_input import FitInput
@@ -20,9 +21,12 @@ from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
 from cofactor.model.checks import check_number
 
-__all__ = ["AUTO", "check_penalty", "exact_penalty", "ridge_penalty"]
+__all__ = ["AUTO", "LARGEST_WEIGHT", "check_penalty", "exact_penalty", "ridge_penalty"]
 
 AUTO = "auto"
+
+#: Largest weight that models take: with larger ones squares of sums overflow, and the penalty allows nothing anyway.
+LARGEST_WEIGHT = 1e100
 
 
 def ridge_penalty(data: FitInput, fit_intercept: bool = True) -> float:
@@ -86,13 +90,20 @@ def _found(data: FitInput, fit_intercept: bool) -> BestAlpha | None:
     return data.ridge if fit_intercept and data.weights is None else None
 
 
-def check_penalty(name: str, value: Any, *, inclusive: bool = True) -> None:
-    """Refuse the weight of a penalty that is neither "auto" nor a number of at least, or above, 0.
+def check_penalty(
+    name: str,
+    value: Any,
+    *,
+    inclusive: bool = True,
+    high: float = LARGEST_WEIGHT,
+    also: Iterable[str | None] = (AUTO,),
+) -> None:
+    """Refuse the weight of a penalty that is neither one of these other values nor a number from, or above, 0.
 
     Examples
     --------
     >>> check_penalty("alpha", "best")
     Traceback (most recent call last):
-    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0, or 'auto'
+    cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0 and at most 1e+100, or 'auto'
     """
-    check_number(name, value, low=0, inclusive=inclusive, also=[AUTO])
+    check_number(name, value, low=0, inclusive=inclusive, high=high, also=also)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import Argument, InputWarning
 from cofactor.labels.data import check_coding, in_trained_order, relative_weights
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
@@ -19,7 +16,6 @@ from cofactor.labels.known import as_known_labels, check_known, known_in_order, 
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, choose_scaling, compared_scalings, learn_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
-from cofactor.model.callers import callers_level
 from cofactor.model.progress import Monitor
 
 __all__ = ["received", "received_features", "scaled", "space_for"]
@@ -71,20 +67,8 @@ def received(
     watched = monitor or Monitor(None, False)
     data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
     data = data.without_zero_weights().known_somehow()
-    _warn_of_neighbours(model, data.n_instances)
+    model._warn_of_limits(data)
     return data
-
-
-def _warn_of_neighbours(model: Any, n: int) -> None:
-    """Warn of more neighbours than an instance has among n; other sizes are limits, and no answer depends on more."""
-    k = getattr(model, "n_neighbors", AUTO)
-    if (
-        isinstance(k, int | np.integer)
-        and k > n - 1
-        and k != inspect.signature(type(model)).parameters["n_neighbors"].default
-    ):
-        told = f" is more than the {n - 1} other training instances: all of them are neighbours"
-        warnings.warn(InputWarning((Argument("n_neighbors", k), told)), stacklevel=callers_level())
 
 
 def received_features(model: Any, X: Any, *, reset: bool) -> CheckedFeatures:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.labels import MODELS, LabelClustering, LabelModel
-from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision
+from cofactor.labels.decoding import AIMS, AUTO, JOINT, check_decision, no_joint
 from cofactor.tasks.models import short_names
 from cofactor.tasks.plain import Settings
 
@@ -52,10 +52,7 @@ def decisions_of(model: LabelModel, settings: Settings) -> tuple[dict[str, Any],
         return found, ()
     name = type(model).__name__
     if not settings.lenient:
-        able = [short for short, kind in short_names(MODELS).items() if kind()._decodes_sets()]
-        others = " with these parameters" if type(model)()._decodes_sets() else f"; these do: {', '.join(able)}"
-        problem = f"{name} does not decode label sets by itself{others}"
-        raise InvalidInputError(problem, argument="threshold", found=JOINT)
+        raise no_joint(name, {k.__name__: short for short, k in short_names(MODELS).items() if k()._decodes_sets()})
     asked, taken = Argument("threshold", JOINT), Argument("threshold", AUTO)
     return found | {"threshold": AUTO}, ((asked, f" does not concern {name}, which decides as with ", taken),)
 

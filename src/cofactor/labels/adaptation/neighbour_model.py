@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import sampled
@@ -85,6 +85,9 @@ class NeighbourModel(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_neighbors", self.n_neighbors, low=1, whole=True, also=[AUTO])
+
+    def _warn_of_limits(self, data: FitInput) -> None:
+        warn_of_neighbours(self, data.n_instances)
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""

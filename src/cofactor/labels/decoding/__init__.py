@@ -21,6 +21,7 @@ from cofactor.labels.decoding.cuts import (
     first_decoder,
     learn_threshold,
     micro_f1_curve,
+    no_joint,
 )
 from cofactor.labels.decoding.expected_f1 import f1_sets, f1_sets_of_draws
 from cofactor.labels.decoding.probable import (
@@ -57,4 +58,5 @@ __all__ = [
     "learn_decoder",
     "learn_threshold",
     "micro_f1_curve",
+    "no_joint",
 ]

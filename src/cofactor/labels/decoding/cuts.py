@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ __all__ = [
     "first_decoder",
     "learn_threshold",
     "micro_f1_curve",
+    "no_joint",
 ]
 
 #: The parameter `threshold` of a model which decides by calibrated probabilities, as `decide_for` says.
@@ -209,6 +211,26 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
         raise InvalidTypeError(expected, argument=argument, found=threshold)
     elif not math.isfinite(threshold):
         raise InvalidInputError(expected, argument=argument, found=threshold)
+
+
+def no_joint(name: str, able: Mapping[str, str]) -> InvalidInputError:
+    """Return the error of a model which was asked for label sets as a whole, and cannot predict them.
+
+    Parameters
+    ----------
+    name : str
+        The class of the model.
+    able : mapping from str to str
+        Classes of models which can, with their defaults, and the names to show.
+
+    Examples
+    --------
+    >>> str(no_joint("PLST", {"RAkEL": "rakel", "HOMER": "homer"}))
+    "threshold='joint': PLST does not decode label sets by itself; these do: rakel, homer"
+    """
+    others = " with these parameters" if name in able else f"; these do: {', '.join(able.values())}"
+    problem = f"{name} does not decode label sets by itself{others}"
+    return InvalidInputError(problem, argument="threshold", found=JOINT)
 
 
 def check_decision(threshold: Any, decide_for: str) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
@@ -29,6 +29,7 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
+_LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow
 
 
 class MLCHMF(LabelModel):
@@ -245,7 +246,7 @@ class MLCHMF(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_size("n_components", self.n_components)
-        check_penalty("alpha", self.alpha, inclusive=False)
+        check_penalty("alpha", self.alpha, inclusive=False, high=_LARGEST_WEIGHT)
         check_number("tolerance", self.tolerance, low=0, high=1)
         for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 1), ("n_neighbors", 1), ("max_iter", 1)]:
             check_number(name, getattr(self, name), low=low, whole=True)
@@ -254,6 +255,9 @@ class MLCHMF(LabelModel):
         check_choice("margin", self.margin, _SMOOTH)
         check_choice("dtype", self.dtype, ["float32", "float64"])
         check_jobs(self.n_jobs)
+
+    def _warn_of_limits(self, data: FitInput) -> None:
+        warn_of_neighbours(self, data.n_instances)
 
     # ---------------------------------------------------------------- learning
 

@@ -22,6 +22,7 @@ from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import decide_by_recent, remember
 from cofactor.labels.leave_one_out import DualRidge, column_means, ridge_problem
+from cofactor.labels.penalty import check_penalty
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
@@ -244,8 +245,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             elif self.label_weight == 1:
                 problem = f"features would not count; {problem}"
             raise InvalidInputError(problem, argument="label_weight", found=self.label_weight)
-        check_number("alpha", self.alpha, low=0, inclusive=False)
-        check_number("alpha_predict", self.alpha_predict, low=0, inclusive=False, also=[None])
+        check_penalty("alpha", self.alpha, inclusive=False, also=())
+        check_penalty("alpha_predict", self.alpha_predict, inclusive=False, also=[None])
         check_choice("decoder", self.decoder, ("ridge", "factors"))
         check_choice("solver", self.solver, ("als", "sgd"))
         check_flag("normalize", self.normalize)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -127,12 +127,19 @@ class ChainLearners(ABC):
             A label of the s-th set is on where its number is below the probability.
         """
         S, T = uniforms.shape
-        again = self.repeated(seen, np.repeat(np.arange(n), S))
-        labels, logs = np.zeros((n * S, T)), np.zeros((n, S))
+        chances = self._chances(seen, n, S)
+        labels, logs = np.zeros((n * S, T), np.float32), np.zeros((n, S))
         for t in range(T):
-            p = self.link_probabilities(again, labels[:, :t], t).reshape(n, S)
-            labels[:, t] = drawn_label(p, uniforms[:, t], logs).ravel()
+            labels[:, t] = drawn_label(chances(labels, t), uniforms[:, t], logs).ravel()
         return labels.reshape(n, S, T) > 0, logs
+
+    def _chances(self, seen: Any, n: int, S: int) -> Callable[[NDArray[Any], int], NDArray[np.float64]]:
+        """Return a function: the probability of the t-th label, shape (n, S), from labels drawn so far, (n S, T).
+
+        It is called for one label after the other.
+        """
+        again = self.repeated(seen, np.repeat(np.arange(n), S))
+        return lambda labels, t: self.link_probabilities(again, labels[:, :t], t).reshape(n, S)
 
 
 class LinearChain(ChainLearners):
@@ -184,18 +191,18 @@ class LinearChain(ChainLearners):
         """Return some rows of what is seen."""
         return seen[rows]
 
-    def draw(self, seen: Any, n: int, uniforms: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return label sets drawn label by label; what all labels before some add to these is one product."""
-        S, T = uniforms.shape
-        labels, logs, weights = np.zeros((n * S, T), np.float32), np.zeros((n, S)), self.label_coef.astype(np.float32)
-        for first in range(0, T, _LABELS_AHEAD):
-            last = min(first + _LABELS_AHEAD, T)
-            ahead = labels[:, :first] @ weights[:first, first:last]
-            for t in range(first, last):
-                more = ahead[:, t - first] + labels[:, first:t] @ weights[first:t, t]
-                p = linked(seen[:, t, None] + more.reshape(n, S), self.link)
-                labels[:, t] = drawn_label(p, uniforms[:, t], logs).ravel()
-        return labels.reshape(n, S, T) > 0, logs
+    def _chances(self, seen: Any, n: int, S: int) -> Callable[[NDArray[Any], int], NDArray[np.float64]]:
+        weights, ahead = self.label_coef.astype(np.float32), np.zeros((n * S, 0), np.float32)
+
+        def chances(labels: NDArray[Any], t: int) -> NDArray[np.float64]:
+            nonlocal ahead
+            first = t - t % _LABELS_AHEAD
+            if t == first:
+                ahead = labels[:, :first] @ weights[:first, first : first + _LABELS_AHEAD]
+            more = ahead[:, t - first] + labels[:, first:t] @ weights[first:t, t]
+            return linked(seen[:, t, None] + more.reshape(n, S), self.link)
+
+        return chances
 
     def _to_state(self) -> tuple[dict[str, Any], Arrays]:
         header = {"n_features": self.n_features, "n_labels": self.n_labels, "link": self.link}

@@ -7,10 +7,10 @@ import scipy.linalg
 from scipy import sparse
 
 from cofactor.labels.embedding.code import scatter
+from cofactor.labels.penalty import check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_number
 
 _NULL = 1e-9  #: an eigenvalue of the labels' scatter of this share of the largest, or less, counts as 0
 
@@ -82,11 +82,12 @@ class CCA(LinearReduction):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("gamma", self.gamma, low=0)
+        check_penalty("gamma", self.gamma, also=())
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
         s, targets = space.principal(Y)
         sizes, turn = scipy.linalg.eigh(scatter(Y, space.weights), driver="evd", check_finite=False)
         kept = sizes > _NULL * sizes[-1]
         white = targets @ (turn[:, kept] / np.sqrt(sizes[kept]))
-        return leading_directions(s[:, None] * white, s**2 + self.gamma, bound=1.0)
+        metric = s**2 + self.gamma
+        return leading_directions(s[:, None] * white, metric, bound=float((s**2 / metric).max(initial=0.0)))

@@ -16,6 +16,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.features import as_dense
+from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction, varying_labels
 from cofactor.labels.regression import FeatureSpace
@@ -131,7 +132,7 @@ class MDDM(LinearReduction):
         check_choice("form", self.form, ("projection", "features"))
         check_number("mu", self.mu, low=0, high=1)
         check_choice("kernel", self.kernel, ("linear", "rbf"))
-        check_number("gamma", self.gamma, low=0, inclusive=False, also=["auto"])
+        check_penalty("gamma", self.gamma, inclusive=False)
 
     def _metric(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the constraint in principal coordinates with singular values s."""
@@ -168,6 +169,13 @@ class MDDM(LinearReduction):
         K += self.mean_.mean() - self.mean_ - self.mean_[:, None]
         squares, basis = scipy.linalg.eigh(K, driver="evd", check_finite=False)
         kept = squares > n * np.finfo(np.float64).eps * max(float(squares[-1]), 1.0)
+        if not kept.any() and self.gamma != AUTO:
+            raise InvalidInputError(
+                "all instances are alike in this kernel",
+                argument="gamma",
+                found=self.gamma,
+                advice="take a larger one, 'auto', or features that vary",
+            )
         s, basis = np.sqrt(squares[kept]), basis[:, kept]
         targets = np.asarray((Y.T @ basis).T) - np.outer(basis.sum(axis=0), label_means(Y))
         self.eigenvalues_, vectors = self._kept(self._dependent(s, targets, Y), n)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.labels.penalty import check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_number
 
 
 class MLDA(LinearReduction):
@@ -88,7 +88,7 @@ class MLDA(LinearReduction):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("gamma", self.gamma, low=0)
+        check_penalty("gamma", self.gamma, also=())
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
         s, _ = space.principal(Y)
@@ -98,8 +98,10 @@ class MLDA(LinearReduction):
         weights, sizes = Q.sum(axis=1), Q.sum(axis=0)
         Z -= weights @ Z / weights.sum()
         scatter = Z.T @ (weights[:, None] * Z)
+        spread = float(np.trace(scatter))
         scatter[np.diag_indices_from(scatter)] += self.gamma
-        return leading_directions(Z.T @ (Q / np.sqrt(sizes)), scatter, bound=1.0)
+        bound = spread / (spread + self.gamma) if spread > 0 else 0.0
+        return leading_directions(Z.T @ (Q / np.sqrt(sizes)), scatter, bound)
 
 
 def _memberships(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

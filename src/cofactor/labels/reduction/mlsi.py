@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from cofactor.labels.penalty import check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
@@ -85,7 +86,7 @@ class MLSI(LinearReduction):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("beta", self.beta, low=0, high=1)
-        check_number("gamma", self.gamma, low=0)
+        check_penalty("gamma", self.gamma, also=())
         check_flag("balance", self.balance)
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cofactor.correlation import co_occurrence
 from cofactor.labels.base import CheckedFeatures
+from cofactor.labels.penalty import LARGEST_WEIGHT, check_penalty
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.checks import check_choice, check_number, check_size, make_generator
@@ -43,9 +44,9 @@ class MNMTF(NonnegativeReduction):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number J of bases. A float is a share of the number of features, above 0 and at most 1 (the paper takes 0.3).
-        None is the number L of labels. More than L bases are not determined: the others stay as they were at the start
-        (corrections.md, C56).
+        Number J of bases, at most the number of instances, or of features if there are fewer. A float is a share of
+        the number of features, above 0 and at most 1 (the paper takes 0.3). None is the number L of labels. More than L
+        bases are not determined: the others stay as they were at the start (corrections.md, C56).
     alpha : float, default=0.1
         λ.
     rule : {"scale-invariant", "printed"}, default="scale-invariant"
@@ -175,10 +176,10 @@ class MNMTF(NonnegativeReduction):
     def _check_params(self) -> None:
         super()._check_params()
         check_size("n_components", self.n_components, also=[None])
-        check_number("alpha", self.alpha, low=0)
+        check_penalty("alpha", self.alpha, also=())
         check_choice("rule", self.rule, ("scale-invariant", "printed"))
         check_choice("training_codes", self.training_codes, ("nnls", "labels"))
-        check_number("start_scale", self.start_scale, low=0, inclusive=False)
+        check_number("start_scale", self.start_scale, low=0, inclusive=False, high=LARGEST_WEIGHT)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
@@ -207,18 +208,19 @@ class MNMTF(NonnegativeReduction):
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_iter
 
     def _problem(self, X: CheckedFeatures, Y: sparse.csr_array) -> TriFactorizationProblem:
-        D, L = X.shape[1], Y.shape[1]
+        (n, D), L = X.shape, Y.shape[1]
         J = L if self.n_components is None else self.n_components
         if not isinstance(J, int | np.integer):
             J = max(1, round(J * D))
-        refuse_too_large(self, 8 * int(J) * (D + L), X.size)
+        J = min(int(J), n, D)
+        refuse_too_large(self, 8 * J * (D + L), X.size)
         cross = Y.T @ X
         values = X.data if sparse.issparse(X) else X
         return TriFactorizationProblem(
             np.asarray(cross.toarray() if sparse.issparse(cross) else cross, dtype=np.float64),
             co_occurrence(Y),
             float(np.sum(np.square(values, dtype=np.float64))),
-            int(J),
+            J,
             self.alpha,
             self.rule == "scale-invariant",
         )

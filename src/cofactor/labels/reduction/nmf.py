@@ -14,10 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.labels.scaling import AUTO
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
+
+_SHARE, _MOST = 0.3, 100  #: bases of "auto": a share of the features, and their largest number
 
 
 class FeatureNMF(NonnegativeReduction):
@@ -31,13 +34,15 @@ class FeatureNMF(NonnegativeReduction):
 
     Parameters
     ----------
-    n_components : int or float, default=0.3
+    n_components : int, float or "auto", default="auto"
         Number J of bases, or its share of the number of features, in (0, 1]; at most the number of instances, or of
-        features if there are fewer.
+        features if there are fewer. "auto" takes 0.3 of the features, but no more than 100: an iteration takes time in
+        proportion to J².
     max_iter : int, default=200
         Largest number of iterations.
-    tol : float, default=1e-4
-        Tolerance of scikit-learn's solver, coordinate descent.
+    tol : float, default=5e-3
+        Tolerance of scikit-learn's solver, coordinate descent, which has 1e-4 by itself. On held-out quarters of
+        medical ML-kNN was as accurate behind the bases of 5e-3, which take a fifth of the time.
     {random_state}
         It draws the singular vectors from which the bases start (scikit-learn's "nndsvda").
 
@@ -88,10 +93,10 @@ class FeatureNMF(NonnegativeReduction):
 
     def __init__(
         self,
-        n_components: int | float = 0.3,
+        n_components: int | float | str = AUTO,
         *,
         max_iter: int = 200,
-        tol: float = 1e-4,
+        tol: float = 5e-3,
         random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
@@ -101,13 +106,19 @@ class FeatureNMF(NonnegativeReduction):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_size("n_components", self.n_components)
+        check_size("n_components", self.n_components, also=[AUTO])
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
 
+    def _size(self, D: int) -> int:
+        """Return how many bases are asked for."""
+        if isinstance(self.n_components, str):
+            return min(resolve_size(_SHARE, D), _MOST)
+        return resolve_size(self.n_components, D)
+
     def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
         n, D = X.shape
-        J = min(resolve_size(self.n_components, D), n, D)
+        J = min(self._size(D), n, D)
         refuse_too_large(self, 8 * J * (n + D), X.size)
         seed = int(make_generator(self.random_state).integers(np.iinfo(np.int32).max))
         solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)

@@ -20,13 +20,13 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.held_out import sampled
 from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means, ridge_problem
-from cofactor.labels.penalty import exact_penalty
+from cofactor.labels.penalty import check_penalty, exact_penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, too_large
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel, shared_out
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
+from cofactor.model.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -209,7 +209,7 @@ class LabelRidge(LabelModel):
         super()._check_params()
         check_choice("kernel", self.kernel, _KERNELS)
         check_class_weight(self.class_weight)
-        check_number("alpha", self.alpha, low=0, inclusive=False, also=["auto"])
+        check_penalty("alpha", self.alpha, inclusive=False)
         check_size("n_components", self.n_components, also=["auto"])
 
     def _settled(self) -> dict[str, Any]:

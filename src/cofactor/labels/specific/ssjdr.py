@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.adaptation.neighbours import nearest_rows
+from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.penalty import AUTO, check_penalty
@@ -147,6 +147,9 @@ class SSJDR(LEML):
         check_penalty("gamma", self.gamma)
         check_penalty("alpha_u", self.alpha_u, inclusive=False)
         check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
+
+    def _warn_of_limits(self, data: FitInput) -> None:
+        warn_of_neighbours(self, data.n_instances)
 
     @property
     def takes_weights(self) -> str:

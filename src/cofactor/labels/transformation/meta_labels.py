@@ -20,6 +20,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import as_dense, is_sparse
 from cofactor.labels.learners import ChainLearners
+from cofactor.labels.penalty import check_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain, refuse_order
 from cofactor.labels.transformation.classifier_chain import check_chain
@@ -151,7 +152,7 @@ class MetaLabels(LearnerModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("group_size", self.group_size, low=1, whole=True)
-        check_number("gamma", self.gamma, low=0)
+        check_penalty("gamma", self.gamma, also=())
         check_number("jaccard_weight", self.jaccard_weight, low=0, high=1)
 
     def _fit_bytes(self, data: FitInput) -> int:
