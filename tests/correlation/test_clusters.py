@@ -91,6 +91,11 @@ def test_random_clusters_are_of_nearly_equal_size() -> None:
     assert listed(random_clusters(11, 4, 0)) != listed(random_clusters(11, 4, 1))
 
 
+def test_no_labels_have_no_clusters() -> None:
+    with pytest.raises(InvalidInputError, match="n_labels=0"):
+        random_clusters(0, 4)
+
+
 @pytest.mark.parametrize("method", OF_SIMILARITIES)
 def test_what_is_refused(method) -> None:  # type: ignore[no-untyped-def]
     for size in (0, 2.5, True):

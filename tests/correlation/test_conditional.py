@@ -7,7 +7,14 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from cofactor.correlation import likelihood_gain, partial_correlation, squared_pearson
+from cofactor.correlation import (
+    LABEL_MEASURES,
+    MEASURES,
+    likelihood_gain,
+    measured,
+    partial_correlation,
+    squared_pearson,
+)
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 
@@ -128,6 +135,21 @@ def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
     for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[0.0, 1.0]]):
         with pytest.raises(InvalidInputError, match="pairs"):
             likelihood_gain(X, Y, pairs=pairs)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_what_is_no_table(measure: str) -> None:
+    X, Y = data()
+    with pytest.raises(InvalidInputError, match="expected a table of instances and labels, found shape"):
+        measured(measure, X, Y[:, 0])
+    if measure not in LABEL_MEASURES:
+        for wrong in (None, X[:, 0], X.T):
+            with pytest.raises(InvalidInputError, match="features of the 50 instances"):
+                measured(measure, wrong, Y)
+        for form in (np.asarray, sparse.csr_array):
+            with pytest.raises(InvalidInputError, match="finite numbers, up to 1e"):
+                measured(measure, form(1e300 * X), Y)
+            assert np.isfinite(measured(measure, form(1e90 * X), Y)).all()
 
 
 def test_features_that_say_nothing() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from cofactor.correlation.structures import check_similarities, generator_of, ranked_pairs
-from cofactor.errors import InvalidInputError
+from cofactor.correlation.structures import check_count, check_similarities, generator_of, ranked_pairs
 from cofactor.kernels.threads import library_limit
 from cofactor.typing import RandomState
 
@@ -18,11 +17,6 @@ __all__ = ["disjoint_clusters", "normalized_cut_clusters", "overlapping_clusters
 Clusters = list[NDArray[np.int64]]
 
 _LEAST_SHARE = 4  #: a cut leaves at least one label in so many on each side
-
-
-def _check_size(max_size: Any) -> None:
-    if isinstance(max_size, bool | np.bool_) or not isinstance(max_size, int | np.integer) or max_size < 1:
-        raise InvalidInputError("expected a whole number of at least 1", argument="max_size", found=max_size)
 
 
 def _sorted(clusters: Any) -> Clusters:
@@ -67,7 +61,7 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
     >>> disjoint_clusters(C, 2, wait=False)
     [array([0, 1]), array([2]), array([3])]
     """
-    _check_size(max_size)
+    check_count("max_size", max_size)
     table = check_similarities(C)
     cluster_of = np.arange(len(table))
     members: dict[int, list[int]] = {k: [k] for k in range(len(table))}
@@ -119,7 +113,7 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
     >>> overlapping_clusters(C, 2)
     [array([0, 1]), array([0, 2]), array([2, 3])]
     """
-    _check_size(max_size)
+    check_count("max_size", max_size)
     table = check_similarities(C)
     every = np.arange(len(table))
     inside = np.eye(len(table), dtype=bool)  # row s: the cluster that starts with label s
@@ -167,7 +161,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     >>> normalized_cut_clusters(C, 2)
     [array([0, 2]), array([1, 3])]
     """
-    _check_size(max_size)
+    check_count("max_size", max_size)
     table = check_similarities(C).copy()
     table -= min(0.0, float(table.min()))
     np.fill_diagonal(table, 0)
@@ -221,5 +215,6 @@ def random_clusters(n_labels: int, max_size: int, random_state: RandomState = No
     >>> random_clusters(5, 2, 0)
     [array([0, 3]), array([1]), array([2, 4])]
     """
-    _check_size(max_size)
+    check_count("n_labels", n_labels)
+    check_count("max_size", max_size)
     return _sorted(np.array_split(generator_of(random_state).permutation(n_labels), -(-n_labels // max_size)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,24 +12,29 @@ from scipy.special import expit
 
 from cofactor.correlation.dependence import check_binary, squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
-from cofactor.correlation.similarities import Floats, co_occurrence, dense, is_sparse, weights_of
+from cofactor.correlation.similarities import Floats, co_occurrence, dense, is_sparse, table_shape, weights_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
 
-__all__ = ["check_instances", "likelihood_gain", "partial_correlation", "varying"]
+__all__ = ["checked_features", "likelihood_gain", "partial_correlation", "varying"]
 
+_LARGEST = 1e100  #: features whose squares, and sums of these, are finite
 
 _MOST_PRODUCTS = 6 * 10**10  #: pairs of labels × instances × features that are compared without being asked for
 
 
-def check_instances(X: Any, Y: Any) -> None:
-    """Refuse features and labels that are not tables of the same instances."""
+def checked_features(X: Any, Y: Any) -> Any:
+    """Return features in double precision; refuse these, and labels, that are no tables of the same instances."""
     check_binary(Y)
     if len(np.shape(X)) != 2 or np.shape(X)[0] != np.shape(Y)[0]:
         raise InvalidInputError(
             f"expected features of the {np.shape(Y)[0]} instances of Y, found shape {np.shape(X)}", argument="X"
         )
+    features: Any = sparse.csr_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    if not (np.abs(features.data if is_sparse(features) else features) <= _LARGEST).all():
+        raise InvalidInputError(f"expected finite numbers, up to {_LARGEST:g}", argument="X")
+    return features
 
 
 def varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
@@ -49,19 +55,17 @@ class _Prepared(NamedTuple):
 
 
 def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> _Prepared:
-    check_instances(X, Y)
+    features = checked_features(X, Y)
     if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 < alpha < np.inf:
         raise InvalidInputError("expected a number above 0", argument="alpha", found=alpha)
     n, D = np.shape(X)
     CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
-    features, labels = dense(X), sparse.csc_array(Y, dtype=np.float64)
-    if not np.isfinite(features).all():
-        raise InvalidInputError("expected finite numbers", argument="X")
+    labels = sparse.csc_array(Y, dtype=np.float64)
     weights = weights_of(sample_weight, n)
     vary = varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
-    return _Prepared(rotated(features[kept]), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
+    return _Prepared(rotated(dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)
 
 
 def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: ArrayLike | None = None) -> Floats:
@@ -103,8 +107,7 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
            [1., 0., 0.],
            [0., 0., 0.]])
     """
-    L = np.shape(Y)[1]
-    CELLS.check(L**2, f"similarities of {L:,} labels are {L**2:,} numbers")
+    _, L = table_shape(Y)
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     blocks: dict[int, sparse.csc_array] = {}
 
@@ -174,9 +177,8 @@ def likelihood_gain(
            [0.931, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    L = np.shape(Y)[1]
-    CELLS.check(L**2, f"similarities of {L:,} labels are {L**2:,} numbers")
-    chosen = _chosen(pairs, X, Y)
+    _, L = table_shape(Y)
+    chosen = _chosen(pairs, np.shape(X), L)
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     n = len(features.table)
     singles = Singles(features, len(vary), alpha, weights)
@@ -195,13 +197,12 @@ def likelihood_gain(
     return np.asarray(np.maximum(result + result.T, 0))
 
 
-def _chosen(pairs: ArrayLike | None, X: Any, Y: Any) -> NDArray[np.bool_]:
+def _chosen(pairs: ArrayLike | None, of_features: tuple[int, ...], L: int) -> NDArray[np.bool_]:
     """Return which pairs of labels are compared, a symmetric table; refuse all pairs where these are too many."""
-    check_instances(X, Y)
-    (n, D), L = np.shape(X), np.shape(Y)[1]
     if pairs is None:
         n_pairs = L * (L - 1) // 2
-        if n_pairs * n * D > _MOST_PRODUCTS:
+        if n_pairs * math.prod(of_features) > _MOST_PRODUCTS:
+            n, D = of_features
             raise InvalidInputError(
                 f"models of {n_pairs:,} pairs of labels, of {n:,} instances with {D:,} features each, take hours",
                 advice=(

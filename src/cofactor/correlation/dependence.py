@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from cofactor.correlation.similarities import CONSTANT, Floats, co_occurrence, is_sparse, pearson, weights_of
+from cofactor.correlation.similarities import (
+    CONSTANT,
+    Floats,
+    co_occurrence,
+    is_sparse,
+    pearson,
+    table_shape,
+    weights_of,
+)
 from cofactor.errors import InvalidInputError
 
 __all__ = ["check_binary", "chi_squared", "mutual_information", "squared_pearson"]
@@ -16,8 +24,7 @@ __all__ = ["check_binary", "chi_squared", "mutual_information", "squared_pearson
 
 def check_binary(Y: Any) -> None:
     """Refuse labels other than a table of 0 and 1."""
-    if len(np.shape(Y)) != 2:
-        raise InvalidInputError(f"expected a table of instances and labels, found shape {np.shape(Y)}", argument="Y")
+    table_shape(Y)
     values = Y.data if is_sparse(Y) else np.asarray(Y)
     if values.dtype != np.bool_ and not np.all((values == 0) | (values == 1)):
         raise InvalidInputError("expected labels coded 0 and 1", argument="Y")

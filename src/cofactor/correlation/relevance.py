@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.correlation.conditional import check_instances
-from cofactor.correlation.similarities import CONSTANT, Floats, dense, is_sparse, pearson, weights_of
+from cofactor.correlation.conditional import checked_features
+from cofactor.correlation.similarities import CONSTANT, Floats, dense, is_sparse, pearson, table_shape, weights_of
+from cofactor.correlation.structures import check_count
 from cofactor.errors import InvalidInputError
-from cofactor.limits import CELLS
 
 __all__ = ["feature_correlation", "feature_relevance"]
 
@@ -81,10 +81,8 @@ def feature_correlation(
     for name, value, known in (("relevance", relevance, RELEVANCES), ("similarity", similarity, SIMILARITIES)):
         if value not in known:
             raise InvalidInputError(f"expected one of {', '.join(map(repr, known))}", argument=name, found=value)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidInputError("expected a whole number of at least 1", argument="k", found=k)
-    L = np.shape(Y)[1]
-    CELLS.check(L**2, f"similarities of {L:,} labels are {L**2:,} numbers")
+    check_count("k", k)
+    table_shape(Y)
     relevances = feature_relevance(X, Y, relevance, sample_weight)
     if similarity == "correlation":
         result = pearson(relevances.T)
@@ -107,14 +105,11 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     >>> feature_relevance(X, Y).round(3), feature_relevance(X, Y, "fisher")
     (array([[0.714]]), array([[5.]]))
     """
-    check_instances(X, Y)
+    features = checked_features(X, Y)
     weights = weights_of(sample_weight, np.shape(Y)[0])
     if weights is None:
         weights = np.ones(np.shape(Y)[0])
     n = weights.sum()
-    features: Any = sparse.csr_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
-    if not np.isfinite(features.data if is_sparse(features) else features).all():
-        raise InvalidInputError("expected finite numbers", argument="X")
     squares = features * features
     size = weights @ squares / n
     if not is_sparse(features):

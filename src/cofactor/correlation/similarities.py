@@ -22,6 +22,7 @@ __all__ = [
     "jaccard",
     "normalized",
     "pearson",
+    "table_shape",
     "weights_of",
 ]
 
@@ -43,6 +44,15 @@ def dense(table: Any) -> Floats:
 def is_sparse(table: Any) -> bool:
     """Whether a table is a sparse array or matrix."""
     return bool(sparse.issparse(table))
+
+
+def table_shape(Y: Any) -> tuple[int, int]:
+    """Return the numbers of rows and columns; refuse what is no table, or has too many columns to compare each two."""
+    shape = np.shape(Y)
+    if len(shape) != 2:
+        raise InvalidInputError(f"expected a table of instances and labels, found shape {shape}", argument="Y")
+    CELLS.check(shape[1] ** 2, f"similarities of {shape[1]:,} columns are {shape[1] ** 2:,} numbers")
+    return shape[0], shape[1]
 
 
 def weights_of(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
@@ -88,8 +98,7 @@ def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [1., 1., 0.],
            [0., 0., 0.]])
     """
-    n_rows, n_columns = np.shape(Y)
-    CELLS.check(n_columns**2, f"similarities of {n_columns:,} columns are {n_columns**2:,} numbers")
+    n_rows, n_columns = table_shape(Y)
     weights = weights_of(sample_weight, n_rows)
     if is_sparse(Y):
         table = _counts(Y)
@@ -176,7 +185,7 @@ def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [-1.,  1.,  0.],
            [ 0.,  0.,  1.]])
     """
-    n_rows = np.shape(Y)[0]
+    n_rows, _ = table_shape(Y)
     weights = weights_of(sample_weight, n_rows)
     n = float(n_rows) if weights is None else float(weights.sum())
     if is_sparse(Y) or np.asarray(Y).dtype.kind in "biu":  # whole numbers lose nothing by the subtraction

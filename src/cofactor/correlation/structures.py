@@ -12,6 +12,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.typing import RandomState
 
 __all__ = [
+    "check_count",
     "check_similarities",
     "generator_of",
     "greedy_chain",
@@ -34,6 +35,17 @@ def check_similarities(C: Any) -> NDArray[np.float64]:
     if not np.allclose(table, table.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(table).max()))):
         raise InvalidInputError("expected the same number for (i, j) and (j, i)", argument="C")
     return table
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, which True and False are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse an argument other than a whole number of at least 1."""
+    if not is_whole(value) or value < 1:
+        raise InvalidInputError("expected a whole number of at least 1", argument=name, found=value)
 
 
 def generator_of(random_state: RandomState) -> np.random.Generator:
@@ -107,7 +119,7 @@ def greedy_chain(C: ArrayLike, start: int | None = None) -> Integers:
     L = len(table)
     if start is None:
         start = int(ranked_pairs(table)[0, 0]) if L > 1 else 0
-    elif isinstance(start, bool | np.bool_) or not isinstance(start, int | np.integer) or not 0 <= start < L:
+    elif not is_whole(start) or not 0 <= start < L:
         raise InvalidInputError(f"expected a label from 0 to {L - 1}", argument="start", found=start)
     left = np.ones(L, dtype=bool)
     order = np.empty(L, dtype=np.int64)
@@ -124,6 +136,7 @@ def random_chain(n_labels: int, random_state: RandomState = None) -> Integers:
     Parameters
     ----------
     n_labels : int
+        At least 1.
     random_state : int, Generator, RandomState, optional
         Seed, or generator.
 
@@ -136,6 +149,7 @@ def random_chain(n_labels: int, random_state: RandomState = None) -> Integers:
     >>> random_chain(5, 0)
     array([2, 4, 3, 0, 1])
     """
+    check_count("n_labels", n_labels)
     return generator_of(random_state).permutation(n_labels)
 
 

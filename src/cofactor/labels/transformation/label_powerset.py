@@ -135,7 +135,12 @@ def distinct_sets(Y: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def check_label_sets(sets: sparse.csr_array) -> None:
-    """Refuse label sets of a file of which a label is in all, or in none: such a label is constant, and left out."""
+    """Refuse label sets of a file that hold other numbers than ones, or of which a label is in all, or in none.
+
+    Such a label is constant, and left out.
+    """
+    if not (sets.data == 1).all():
+        raise InvalidInputError("label sets must be tables of zeros and ones")
     share = (sets.toarray() > 0).mean(axis=0)
     if not ((share > 0) & (share < 1)).all():
         raise InvalidInputError("each label must be in some of the label sets, and not in others")

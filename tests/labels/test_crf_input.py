@@ -1,0 +1,98 @@
+"""Conditional random fields: unusual input, which gives documented models, and forged files, which give none."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import cofactor
+from cofactor.errors import InvalidInputError
+from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, LabelModel, TreeCRF
+from cofactor.persistence import ModelFileError, read_model, write_model
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+Y = (X @ rng.normal(size=(3, 4)) + rng.logistic(size=(40, 4)) > 0).astype(int)
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (CML, CMLF, TreeCRF, ChainCRF)}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_penalties_of_any_size(kind: type[Any]) -> None:
+    """Without one, weights still are numbers; under a huge one, only the share of each label is learned."""
+    free, bound = kind.paper(1e-300), kind.paper(1e300)
+    assert np.isfinite(free.fit(X, Y).predict_proba(X)).all()
+    np.testing.assert_allclose(bound.fit(X, Y).predict_proba(X), np.tile(Y.mean(axis=0), (40, 1)), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_constant_labels_and_instances_without_weight_are_left_out(kind: type[Any]) -> None:
+    weights = np.arange(40) % 4 > 0
+    wide = np.column_stack([np.ones(40), Y, np.zeros(40)]).astype(int)
+    wide[~weights, 5] = 1  # where no instance counts
+    model = kind.paper(threshold="joint", random_state=0)
+    other = kind.paper(threshold="joint", random_state=0).fit(X[weights], Y[weights])
+    model.fit(sparse.csr_array(X), sparse.csr_array(wide), weights.astype(float))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1:5], other.predict_proba(X), atol=1e-6)
+    assert model.pair_weights().shape == (4, 4)
+    predicted = model.predict(X).toarray()
+    assert predicted[:, 0].all()
+    assert not predicted[:, 5].any()
+
+
+def test_label_sets_that_training_lacks_can_be_true() -> None:
+    """They are never predicted, and the score counts them as any others."""
+    model = CML.paper(inference="supported", threshold="joint").fit(X, Y)
+    assert 0 < model.score(X, 1 - Y) < model.score(X, Y)
+
+
+@pytest.mark.parametrize("kind", [CML, CMLF])
+def test_fifteen_labels_are_too_many_for_all_sets(kind: type[Any]) -> None:
+    many = rng.random((40, 15)) < 0.5
+    with pytest.raises(InvalidInputError, match=r"15 labels have 2\*\*15 label sets, .* 14 labels at most; take"):
+        kind(inference="exact").fit(X, many)
+    assert kind.paper().fit(X, many).sets_.shape[0] <= 40  # by itself it looks at those of training
+
+
+def forged(path: Any, model: LabelModel, name: str, change: Any) -> None:
+    """Save a model with another array."""
+    model.save(path)
+    header, arrays = read_model(path)
+    assert name in arrays
+    write_model(path, header, {**arrays, name: change(arrays[name])})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "message"),
+    [
+        ("CML", "pair_coef_", lambda V: V[:, :, :-1], r"weights of pairs of shape \(1, 1, 6\)"),
+        ("CMLF", "pair_coef_", lambda V: V[:-1], r"weights of pairs of shape \(4, 1, 6\)"),
+        ("CML", "coef_", lambda W: W[:-1], "coef_"),
+        ("CML", "intercept_", lambda b: b * np.nan, "intercept_"),
+        ("CML", "sets_.indices", lambda indices: 0 * indices, "label"),
+        ("CML", "sets_.data", lambda values: 5 * values, "label sets"),
+        ("TreeCRF", "order_", lambda order: order[::-1].copy(), "expected a tree"),
+        ("TreeCRF", "parents_", lambda parents: parents + 7, "expected a tree"),
+        ("ChainCRF", "parents_", lambda parents: parents[:-1], "parents_"),
+    ],
+)
+def test_forged_files_are_refused(tmp_path: Any, kind: str, name: str, change: Any, message: str) -> None:
+    forged(tmp_path / "model", KINDS[kind].paper().fit(X, Y), f"learned.{name}", change)
+    with pytest.raises(ModelFileError, match=message):
+        cofactor.load(tmp_path / "model")
+
+
+def test_forged_chains_of_an_ensemble_are_refused(tmp_path: Any) -> None:
+    ChainCRFEnsemble.paper(2).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    first = header["learned"]["models_"][0]
+    few = {**first, "state": {**first["state"], "n_features": 2}}
+    for models, message in (
+        ([], "a list of chains"),
+        ([few], "coef_ must be finite numbers of shape"),
+        ([{**first, "model": "TreeCRF"}], "TreeCRF|chains"),
+    ):
+        header["learned"]["models_"] = models
+        write_model(tmp_path / "forged", header, arrays)
+        with pytest.raises(ModelFileError, match=message):
+            cofactor.load(tmp_path / "forged")
