@@ -17,7 +17,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
 
-__all__ = ["checked_features", "likelihood_gain", "partial_correlation", "varying"]
+__all__ = ["checked_features", "likelihood_gain", "partial_correlation"]
 
 _LARGEST = 1e100  #: features whose squares, and sums of these, are finite
 
@@ -37,7 +37,7 @@ def checked_features(X: Any, Y: Any) -> Any:
     return features
 
 
-def varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
+def _varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
     """Return which labels are on somewhere and off somewhere, among instances with a weight above 0."""
     kept = slice(None) if weights is None else np.flatnonzero(weights)
     table = sparse.csr_array(Y)[kept] if is_sparse(Y) else np.asarray(Y)[kept]
@@ -62,7 +62,7 @@ def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> 
     CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
     labels = sparse.csc_array(Y, dtype=np.float64)
     weights = weights_of(sample_weight, n)
-    vary = varying(Y, weights)
+    vary = _varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
     return _Prepared(rotated(dense(features[kept])), sparse.csc_array(labels[kept][:, vary]), weights[kept], vary)

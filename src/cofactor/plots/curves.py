@@ -120,7 +120,8 @@ def plot_likelihood(histories: Mapping[str, ArrayLike], ax: Axes | None = None, 
     ----------
     histories : mapping of str to array-like
         For each model its objective at the start and after every iteration, as the ``history_`` of conditional random
-        fields: the negative log-likelihood of the training instances, and the penalties.
+        fields: the negative log-likelihood of the training instances, and the penalties. (That of Gibbs sampling is
+        another loss, of held-out instances.)
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     title : str, default=""

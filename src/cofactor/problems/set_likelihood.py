@@ -10,7 +10,7 @@ from cofactor.problems.pair_basis import PairBasis
 from cofactor.problems.pair_likelihood import PairLikelihoodProblem
 from cofactor.problems.pairs import Floats, PairForm
 
-_SCORES_PER_BLOCK = 1 << 21  # scores of label sets in memory at a time
+SCORES_PER_BLOCK = 1 << 21  #: scores of label sets in memory at a time
 
 
 class SetLikelihoodProblem(PairLikelihoodProblem):
@@ -88,7 +88,7 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
         slopes, expected, total = np.empty_like(base), -self._counts, 0.0
         if B is not None:
             out["B"][...] = -self._observed
-        step = max(1, _SCORES_PER_BLOCK // len(self._sets))
+        step = max(1, SCORES_PER_BLOCK // len(self._sets))
         for first in range(0, len(base), step):
             rows = slice(first, first + step)
             scores = base[rows] @ self._sets.T + of_pairs

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import chain_tree
+from cofactor.labels.crf.fields import TreeField, chain_tree
 from cofactor.labels.crf.trees import OfTree
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.model.checks import check_choice, check_number, make_generator
@@ -129,9 +129,8 @@ class ChainCRF(OfTree, CRF):
 
     def _objective_of(self, chain: NDArray[np.int64], data: FitInput) -> float:
         """Return the least objective of a chain."""
-        self.order_, self.parents_ = chain_tree(chain)
-        self._learn(data)
-        return self.objective_
+        result, _ = TreeField(chain_tree(chain)).learn(data, self.alpha_, self.max_iter, self.tol)
+        return result.objective
 
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "order": self.order_}

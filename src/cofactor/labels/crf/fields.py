@@ -18,13 +18,10 @@ from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.fit_input import FitInput
 from cofactor.penalties import L2
 from cofactor.problems.pairs import Floats, PairForm
-from cofactor.problems.set_likelihood import SetLikelihoodProblem, pair_scores, with_context
+from cofactor.problems.set_likelihood import SCORES_PER_BLOCK, SetLikelihoodProblem, pair_scores, with_context
 from cofactor.problems.tree_likelihood import LabelTree, TreeLikelihoodProblem, tree_best, tree_sums
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Result
-
-_CELLS = 1 << 21  # scores of label sets in memory at a time
-
 
 #: Steps and gradients that L-BFGS keeps: with 4 it takes half as many iterations more.
 _MEMORY = 10
@@ -130,7 +127,7 @@ class SetField:
         """Yield the scores of the sets, (n, S), for blocks of instances."""
         table = self._table()
         of_pairs = pair_scores(weights.V, table, self.pairs)
-        for rows in gen_batches(X.shape[0], max(1, _CELLS // len(table))):
+        for rows in gen_batches(X.shape[0], max(1, SCORES_PER_BLOCK // len(table))):
             yield weights.scores(X[rows]) @ table.T + with_context(X[rows], of_pairs)
 
 
