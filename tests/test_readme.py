@@ -42,6 +42,15 @@ def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert names["items"].shape == (1, 10)  # type: ignore[attr-defined]
 
 
+def test_an_example_of_labels_that_go_together() -> None:
+    from cofactor.datasets import make_labels
+
+    (code,) = (block for block in blocks("python") if "cofactor.correlation" in block)
+    names: dict[str, object] = {"data": make_labels(30, 4, 3, n_groups=2, n_factors=2, random_state=0)[0]}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["sets"].shape == (5, 3)  # type: ignore[attr-defined]
+
+
 def test_a_fit_that_goes_on(tmp_path: Path) -> None:
     from cofactor.datasets import make_ratings
     from cofactor.ratings import OrdinalProbit
