@@ -51,6 +51,22 @@ def test_few_clusters_are_the_means_of_both_kinds() -> None:
         np.testing.assert_allclose(centres[2 * label : 2 * label + 2], [X[y].mean(axis=0), X[~y].mean(axis=0)])
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_three_labels_with_as_many_clusters_share_where_these_start(n_labels, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y, _ = toy()
+    calls, k_means = [], lift.k_means
+
+    def noted(rows, m, *, max_iter, start=None):
+        calls.append((len(rows), start is not None))
+        return k_means(rows, m, max_iter=max_iter, start=start)
+
+    monkeypatch.setattr(lift, "k_means", noted)
+    LIFT.paper(0.2).fit(X, np.repeat(Y[:, :1], n_labels, axis=1))
+    shares = n_labels == 3
+    assert [size for size, _ in calls].count(len(X)) == shares
+    assert [started for _, started in calls].count(True) == n_labels * shares
+
+
 def test_an_only_instance_of_a_label_is_its_own_cluster() -> None:
     X, Y, _ = toy()
     Y[:, 0] = np.arange(len(Y)) == 3

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import cofactor
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.errors import InvalidInputError
-from cofactor.labels import MNMTF
+from cofactor.labels import MNMTF, MLkNN
 from cofactor.model.named_splits import PROTOCOLS
 from cofactor.tasks import TASKS, sniff, task_named, task_of
 from cofactor.tasks.base import ABILITIES, Task
@@ -177,5 +178,8 @@ def test_known_data_sets_tell_their_task() -> None:
 
 
 def test_a_transformer_is_of_no_task() -> None:
-    with pytest.raises(InvalidInputError, match="MNMTF is no model of ratings or labels"):
-        task_of(MNMTF())
+    for model in (MNMTF(), make_pipeline(MNMTF(), MLkNN())):
+        with pytest.raises(
+            InvalidInputError, match=f"{type(model).__name__} is no model of ratings or labels; use .*Python"
+        ):
+            task_of(model)

@@ -136,7 +136,7 @@ class LabelTask(Task):
         """
         if folded(name) in {folded(known) for known in labels.TRANSFORMERS}:
             advice = f"{self.many_models} are {', '.join(self.models())}"
-            message = f"is a transformer of features, to be used from Python; {advice}"
+            message = f"is a transformer of features, to be used from Python, in a Pipeline before a model; {advice}"
             raise InvalidInputError(message, argument="model", found=name)
         model = self.find(name)()
         params = dict(settings.params)

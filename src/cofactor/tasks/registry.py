@@ -93,11 +93,11 @@ def task_of(model: object) -> Task:
     Raises
     ------
     InvalidInputError
-        If it is a model of no task: a transformer of features.
+        If it is a model of no task: a transformer of features, or a pipeline, which knows no names of a file.
     """
     for entry in TASKS.values():
         found = entry.load()
         if found.owns(model):
             return found
-    message = f"{type(model).__name__} is no model of {' or '.join(TASKS)}, and predicts nothing by itself"
-    raise InvalidInputError(message)
+    message = f"{type(model).__name__} is no model of {' or '.join(TASKS)}"
+    raise InvalidInputError(message, advice="use transformers, and pipelines with them, from Python")

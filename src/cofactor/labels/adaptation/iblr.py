@@ -24,7 +24,7 @@ from cofactor.labels.learners import (
     check_label_learners,
     check_savable,
     fit_label_learners,
-    fit_logistics,
+    logistic_bytes,
     suits_logistics,
     takes_sparse,
     warn_of_stopped,
@@ -82,7 +82,7 @@ class IBLR(NeighbourModel):
     Notes
     -----
     How neighbours are found: see `NeighbourModel`. The coefficients are a table of labels × labels. Regressions
-    ``LogisticRegression(C=C, max_iter=1000)`` with C up to 1,000, as the default is, are fitted together, to a
+    ``LogisticRegression(C=C)`` of 32 labels or more with C up to 1,000, as the default is, are fitted together, to a
     millionth of the objective, unless the columns are more than 3,000.
 
     References
@@ -156,27 +156,30 @@ class IBLR(NeighbourModel):
         return bool(learners.has_probabilities)
 
     def _fit_bytes(self, data: FitInput) -> int:
-        L = data.labels.shape[1]
-        return 8 * L * (L + (data.features.shape[1] if self.with_features else 0))
+        n, L = data.labels.shape
+        D = L + (data.features.shape[1] if self.with_features else 0)
+        regression = LogisticRegression() if self.estimator is None else self.estimator
+        together = suits_logistics(regression, (n, D), L)
+        return 8 * L * D + (logistic_bytes((n, D)) if together else 0)
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         columns, L = self._columns(counts(), data.features), data.labels.shape[1]
         estimator, self.cost_ = self.estimator, None
-        told: dict[str, Any] = {
-            "n_jobs": self.n_jobs,
-            "on_label": lambda n_done: data.monitor.note("labels", n_done, L, float(L - n_done)),
-            "stopped": lambda: data.monitor.stopped,
-        }
         if estimator is None:
             self.cost_ = 4 / ridge_penalty(FitInput(columns, data.labels))
             estimator = LogisticRegression(C=self.cost_, max_iter=1000)
         if is_sparse(columns) and not self.with_features and not takes_sparse(estimator):
             columns = columns.toarray()
-        if suits_logistics(estimator, columns):
-            self.learners_, n_stopped = fit_logistics(columns, data.labels, estimator.C, **told)
-        else:
-            seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
-            self.learners_, n_stopped = fit_label_learners(estimator, columns, data.labels, seeds=seeds, **told)
+        seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
+        self.learners_, n_stopped = fit_label_learners(
+            estimator,
+            columns,
+            data.labels,
+            seeds=seeds,
+            n_jobs=self.n_jobs,
+            on_label=lambda n_done: data.monitor.note("labels", n_done, L, float(L - n_done)),
+            stopped=lambda: data.monitor.stopped,
+        )
         if not data.monitor.stopped:
             warn_of_stopped(estimator, n_stopped, L)
 

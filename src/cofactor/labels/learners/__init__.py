@@ -27,7 +27,7 @@ from cofactor.labels.learners.fitting import (
 from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
 from cofactor.labels.learners.linear import LinearLearner
-from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
+from cofactor.labels.learners.logistics import logistic_bytes, suits_logistics
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.per_label import (
@@ -89,11 +89,11 @@ __all__ = [
     "check_weights",
     "fit_label_learners",
     "fit_learner",
-    "fit_logistics",
     "fit_tasks",
     "grow_tree",
     "is_savable",
     "learner_from_state",
+    "logistic_bytes",
     "stacked",
     "suits_logistics",
     "takes_sparse",

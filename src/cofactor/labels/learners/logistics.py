@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed
@@ -13,28 +14,56 @@ from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import CheckedFeatures, as_dense
-from cofactor.labels.learners.per_label import LinearLabelLearners
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.problems.logistics import LogisticProblems, rotated
 from cofactor.solvers.lbfgs_each import lbfgs_each
 
-__all__ = ["fit_logistics", "suits_logistics"]
+__all__ = ["Logistics", "fit_logistics", "logistic_bytes", "suits_logistics"]
 
 _LABELS_PER_BLOCK = 64
 _MOST_FEATURES, _MOST_CELLS = 3000, 1 << 27
 _LARGEST_COST = 1000.0  #: beyond, 200 steps may not be enough
 _TOLERANCE = 1e-6
 _MAX_ITER = 200
+_FEWEST_LABELS = 32  #: with fewer there is little to gain, and those of scikit-learn are known to all
+_TURN = 8  #: squared features for a number of the table of scores, up to which it pays to turn the features
 
 
-def suits_logistics(estimator: Any, X: CheckedFeatures) -> bool:
-    """Whether `fit_logistics` stands in: for ``LogisticRegression(C=C, max_iter=1000)``, with small tables of X."""
-    n, D = X.shape
-    if type(estimator) is not LogisticRegression or not 0 < estimator.C <= _LARGEST_COST:
+class Logistics(NamedTuple):
+    """Coefficients of labels, shape (D, L), intercepts, and how many labels were not finished after 200 steps."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    n_unfinished: int
+
+
+def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bool:
+    """Whether `fit_logistics` stands in: for ``LogisticRegression(C=C)`` of many labels, with small tables of features.
+
+    The estimator may have a larger `max_iter`.
+
+    Examples
+    --------
+    >>> [suits_logistics(LogisticRegression(C=2.0), (400, D), L) for D, L in ((70, 170), (70, 6), (900, 170))]
+    [True, False, False]
+    """
+    n, D = shape
+    small = D <= _MOST_FEATURES and n * D <= _MOST_CELLS and _TURN * n * n_labels >= D * D
+    if type(estimator) is not LogisticRegression or not small or n_labels < _FEWEST_LABELS:
         return False
-    plain = LogisticRegression(C=estimator.C, max_iter=1000)
-    small = D <= _MOST_FEATURES and n * D <= _MOST_CELLS
-    return small and bool(estimator.get_params() == plain.get_params())
+    plain = LogisticRegression()
+    if not isinstance(estimator.C, int | float) or not isinstance(estimator.max_iter, Integral):
+        return False
+    if not 0 < estimator.C <= _LARGEST_COST or estimator.max_iter < plain.max_iter:
+        return False
+    plain.set_params(C=estimator.C, max_iter=estimator.max_iter)
+    return bool(estimator.get_params() == plain.get_params())
+
+
+def logistic_bytes(shape: tuple[int, ...]) -> int:
+    """Return what `fit_logistics` takes beside the result: the table of features thrice while it is turned."""
+    n, D = shape
+    return 24 * n * D + 16 * D * D
 
 
 def fit_logistics(
@@ -43,9 +72,9 @@ def fit_logistics(
     cost: float,
     *,
     n_jobs: int | None = None,
-    on_label: Callable[[int], None] = lambda n_done: None,
+    on_label: Callable[[int], object] = lambda n_done: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> tuple[LinearLabelLearners, int]:
+) -> Logistics:
     r"""Fit the logistic regressions of labels which scikit-learn fits with ``LogisticRegression(C=cost)``.
 
     Features are turned to their principal axes. From there L-BFGS takes a few steps for a block of labels at a time:
@@ -65,14 +94,12 @@ def fit_logistics(
 
     Returns
     -------
-    learners : LinearLabelLearners
-    n_unfinished : int
-        How many labels were not finished after 200 steps.
+    Logistics
 
     Examples
     --------
-    >>> learners, _ = fit_logistics(np.array([[0.0], [1.0], [2.0], [3.0]]), sparse.csr_array([[0], [1], [0], [1]]), 1.0)
-    >>> learners.coef.round(2)
+    >>> found = fit_logistics(np.array([[0.0], [1.0], [2.0], [3.0]]), sparse.csr_array([[0], [1], [0], [1]]), 1.0)
+    >>> found.coef.round(2)
     array([[0.45]])
     """
     L = labels.shape[1]
@@ -94,7 +121,7 @@ def fit_logistics(
                 done += 1
                 on_label(done)
         weights, intercept = table.unrotated(theta)
-    return LinearLabelLearners(weights, intercept, link="logistic"), n_unfinished
+    return Logistics(weights, intercept, n_unfinished)
 
 
 def _fit_block(problems: LogisticProblems, max_iter: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -19,6 +19,7 @@ from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, Stat
 from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 from cofactor.labels.learners.linear import LINKS, LinearLearner
+from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import fitted_in_processes
 
@@ -286,7 +287,7 @@ def fit_label_learners(
     on_label: Callable[[int], object] = lambda n_done: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> FittedLabels:
-    """Fit a copy of an estimator to each label.
+    """Fit a copy of an estimator to each label; logistic regressions of many labels are fitted together.
 
     Parameters
     ----------
@@ -336,6 +337,10 @@ def fit_label_learners(
         index = neighbour_index(estimator, X)
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
+    plain = sample_weight is None and known is None and classes is None
+    if plain and suits_logistics(estimator, X.shape, n_labels):
+        found = fit_logistics(X, Y, estimator.C, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
+        return FittedLabels(LinearLabelLearners(found.coef, found.intercept, link="logistic"), found.n_unfinished)
     columns = sparse.csc_array(Y)
 
     def task(k: int) -> Task:

@@ -34,6 +34,7 @@ from cofactor.typing import RandomState
 
 _COST = 10.0  #: where the mean squared length of centred distances is 1
 _MAX_ITER = 100  #: of k-means, as in the released code
+_SHARED = 3  #: labels with clusters of one size from which it takes less time to cluster all instances once for them
 _DISTANCES_PER_BLOCK = 1 << 22
 
 
@@ -53,8 +54,8 @@ class LIFT(LabelModel):
         \qquad m = \lceil r \min(|P|, |Q|) \rceil
 
     where p and q are the centres of m clusters of P and of Q by k-means. A linear support vector machine on
-    :math:`\phi_l`, less its mean over the training instances, scores the label. K-means of the more frequent of P and Q
-    starts from clusters of all instances, which labels with the same m share.
+    :math:`\phi_l`, less its mean over the training instances, scores the label. Where three labels or more have
+    the same m, k-means of the more frequent of P and Q starts from clusters of all instances, which they share.
 
     Parameters
     ----------
@@ -198,15 +199,16 @@ class LIFT(LabelModel):
         X, columns, (n, L) = data.features, sparse.csc_array(data.labels), data.labels.shape
         count = np.diff(columns.indptr)
         sizes = np.maximum(1, np.ceil(self.ratio * np.minimum(count, n - count)).astype(int))
-        starts: dict[int, NDArray[np.int64]] = {}  # clusters of all instances, for each size
+        shared = np.bincount(sizes) >= _SHARED
+        starts: dict[int, NDArray[np.int64]] = {}  # clusters of all instances, for each size that labels share
         seeds = make_generator(self.random_state).integers(np.iinfo(np.int32).max, size=L)
 
         def tasks() -> Iterator[tuple[Any, ...]]:
             for k in range(L):
                 m = 1 if data.monitor.stopped else int(sizes[k])
-                if m not in starts:
+                if shared[m] and m not in starts:
                     starts[m] = k_means(X, m, max_iter=_MAX_ITER)[1]
-                yield self.estimator, X, columns[:, [k]], m, starts[m], int(seeds[k])
+                yield self.estimator, X, columns[:, [k]], m, starts.get(m), int(seeds[k])
 
         fitted: list[_FittedLabel] = []
         for label in in_processes(_fit_label, tasks(), self.n_jobs):
@@ -260,14 +262,14 @@ class LIFT(LabelModel):
 
 
 def _fit_label(
-    estimator: Any, X: CheckedFeatures, column: sparse.csc_array, m: int, start: NDArray[np.int64], seed: int
+    estimator: Any, X: CheckedFeatures, column: sparse.csc_array, m: int, start: NDArray[np.int64] | None, seed: int
 ) -> _FittedLabel:
     """Cluster the instances that have a label, and that do not, and fit an estimator to distances from the centres."""
     y = column.toarray().ravel() > 0
     few = np.count_nonzero(y) < np.count_nonzero(~y)
     with library_limit(1):  # with several threads, sums would depend on the order in which these end
         clusters = [
-            k_means(X[kind], m, max_iter=_MAX_ITER, start=start[kind] if many else None)[0]
+            k_means(X[kind], m, max_iter=_MAX_ITER, start=start[kind] if many and start is not None else None)[0]
             for kind, many in ((np.flatnonzero(y), not few), (np.flatnonzero(~y), few))
         ]
         centres = np.concatenate(clusters)
