@@ -10,6 +10,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels import (
     ANMF,
     BPMLL,
+    CML,
+    CMLF,
     CPLST,
     CSSP,
     HOMER,
@@ -29,11 +31,17 @@ from cofactor.labels import (
     AdaBoostMR,
     BinaryRelevance,
     BRkNN,
+    ChainCRF,
+    ChainCRFEnsemble,
     ClassifierChain,
     CompressedSensing,
     EnsembleOfChains,
     FAiE,
+    FeatureLabelCCA,
     GroPLE,
+    KNNVote,
+    LabelClustering,
+    LabelPCA,
     LabelPowerset,
     LabelRidge,
     MetaLabels,
@@ -42,6 +50,8 @@ from cofactor.labels import (
     MLkNN,
     ProbabilisticChain,
     RAkEL,
+    Stacked2BR,
+    TreeCRF,
 )
 
 FITTING = {
@@ -49,6 +59,7 @@ FITTING = {
     "MLkNN": MLkNN(threshold=0),
     "OMF": OMF(5, threshold=0, max_iter=2, tol=1, random_state=0),
     "BRkNN": BRkNN(threshold=0),
+    "KNNVote": KNNVote(3, scale="none", threshold=0),
     "AdaBoostMH": AdaBoostMH(1, threshold=0),
     "AdaBoostMR": AdaBoostMR(1, threshold=0),
     "MME": MME(1, alpha=1.0, cost="unit", threshold=0, max_iter=2),
@@ -81,6 +92,15 @@ REFUSED = {
     "ANMF": ANMF(),
     "MNMF": MNMF(),
     "MLForest": MLForest(),
+    "LabelPCA": LabelPCA(20),
+    "FeatureLabelCCA": FeatureLabelCCA(20),
+    "Stacked2BR": Stacked2BR(),
+    "LabelClustering": LabelClustering(),
+    "CML": CML(),
+    "CMLF": CMLF(),
+    "TreeCRF": TreeCRF(),
+    "ChainCRF": ChainCRF(),
+    "ChainCRFEnsemble": ChainCRFEnsemble(),
 }
 #: Models which count pairs of labels, and have a test of their own.
 PAIRS = {"CalibratedLabelRanking"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,32 @@ from cofactor.model.convergence import warn_if_unfinished
 LEAST = 1e-9  # probabilities stay this far from 0 and 1
 
 
+class Structure(Protocol):
+    """Which label sets the field of a model is over: what depends on it."""
+
+    def check_params(self, model: Any) -> None:
+        """Refuse parameters out of their range."""
+
+    def takes_weights(self, model: Any) -> str:
+        """Return which weights of instances the model takes; see `LabelModel.takes_weights`."""
+
+    def fit_bytes(self, model: Any, data: FitInput) -> int:
+        """Return how many bytes a fit takes at least."""
+
+    def settled(self, model: Any) -> dict[str, Any]:
+        """Return parameters with which a part of the data is fitted."""
+
+    def field(self, model: Any) -> Field:
+        """Return the field of a fitted model."""
+
+    def check(self, model: Any) -> None:
+        """Refuse attributes of a file of which no field can be made."""
+
+
 class CRF(LabelModel):
-    """A log-linear model of label sets; see `CML` for its parameters. A subclass chooses the `Field`."""
+    """A log-linear model of label sets; see `CML` for its parameters. A subclass has a `Structure`."""
+
+    _structure: ClassVar[Structure]
 
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_",
@@ -55,17 +79,21 @@ class CRF(LabelModel):
     def _choose(self, data: FitInput) -> None:
         """Choose the attributes that the field is made of."""
 
-    @abstractmethod
-    def _field(self) -> Field:
-        """Return the field of a fitted model."""
-
     @property
     def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
+        """Which weights the model takes: "any", since they multiply losses, but "whole" numbers with Gibbs sampling."""
+        return self._structure.takes_weights(self)
+
+    def _field(self) -> Field:
+        """Return the field of a fitted model."""
+        return self._structure.field(self)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        return self._structure.fit_bytes(self, data)
 
     def _check_params(self) -> None:
         super()._check_params()
+        self._structure.check_params(self)
         check_penalty("alpha", self.alpha, inclusive=False)
         check_number("max_iter", self.max_iter, low=1, whole=True)
         check_number("tol", self.tol, low=0)
@@ -84,7 +112,7 @@ class CRF(LabelModel):
         self.coef_, self.intercept_, self.pair_coef_ = weights
 
     def _settled(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_}
+        return {"alpha": self.alpha_, **self._structure.settled(self)}
 
     def pair_weights(self) -> NDArray[np.float64]:
         """Return what each pair of labels adds to the score of a label set where both are alike.
@@ -129,16 +157,12 @@ class CRF(LabelModel):
         super()._check_learned()
         if not np.any(self.constant_ == 0):
             return
-        self._check_field()
+        self._structure.check(self)
         field = self._field()
         n_features = self.n_features_in_ + 1 if field.with_features else 1
         expected = (n_features, field.pairs.n_states, len(field.pairs.first))
         if self.pair_coef_.shape != expected:
             raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
-
-    @abstractmethod
-    def _check_field(self) -> None:
-        """Refuse attributes of a file of which no field can be made."""
 
 
 def likelihood_penalty(data: FitInput) -> float:

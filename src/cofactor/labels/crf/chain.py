@@ -12,7 +12,7 @@ from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import TreeField, chain_tree
-from cofactor.labels.crf.trees import OfTree
+from cofactor.labels.crf.trees import Tree, edges
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
@@ -22,7 +22,7 @@ from cofactor.typing import RandomState
 SAMPLED = ("sampled-correlation", "sampled-likelihood")
 
 
-class ChainCRF(OfTree, CRF):
+class ChainCRF(CRF):
     r"""A conditional random field in which each label goes with the next one of a chain.
 
     The model of `TreeCRF`, whose tree is a chain: a random one, the greedy one of a measure, or the best of some random
@@ -76,6 +76,9 @@ class ChainCRF(OfTree, CRF):
 
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
+    _structure: ClassVar[Tree] = Tree()
+
+    edges = edges
 
     def __init__(
         self,

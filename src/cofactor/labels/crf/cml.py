@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.sets import OfSets
+from cofactor.labels.crf.sets import LabelSets
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class CML(OfSets, CRF):
+class CML(CRF):
     r"""Collective multi-label classifier: a conditional random field with a weight for every pair of labels.
 
     .. math::
@@ -137,6 +138,7 @@ class CML(OfSets, CRF):
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
     _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
+    _structure: ClassVar[LabelSets] = LabelSets(with_features=False)
 
     def __init__(
         self,
@@ -174,3 +176,6 @@ class CML(OfSets, CRF):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def _choose(self, data: FitInput) -> None:
+        self._structure.choose(self, data)

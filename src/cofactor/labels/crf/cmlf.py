@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.sets import OfSets
+from cofactor.labels.crf.sets import LabelSets
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class CMLF(OfSets, CRF):
+class CMLF(CRF):
     r"""Collective multi-label classifier with features: a pair of labels has a weight for each feature.
 
     .. math:: s(x, t) = (x W + b) \, t^\top + \sum_{j < k} (x v_{jk} + v^0_{jk}) \, I(t_j = t_k)
@@ -65,7 +66,7 @@ class CMLF(OfSets, CRF):
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
     _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
-    _with_features: ClassVar[bool] = True
+    _structure: ClassVar[LabelSets] = LabelSets(with_features=True)
 
     def __init__(
         self,
@@ -103,3 +104,6 @@ class CMLF(OfSets, CRF):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def _choose(self, data: FitInput) -> None:
+        self._structure.choose(self, data)

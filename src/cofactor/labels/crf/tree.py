@@ -9,7 +9,7 @@ from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import tree_of_edges
-from cofactor.labels.crf.trees import OfTree
+from cofactor.labels.crf.trees import Tree, edges
 from cofactor.model.checks import check_choice, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -17,7 +17,7 @@ from cofactor.typing import RandomState
 STRUCTURES = (*MEASURES, "random")
 
 
-class TreeCRF(OfTree, CRF):
+class TreeCRF(CRF):
     r"""A conditional random field whose pairs of labels form a tree: sums over all label sets are exact, and fast.
 
     .. math::
@@ -79,6 +79,9 @@ class TreeCRF(OfTree, CRF):
 
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
+    _structure: ClassVar[Tree] = Tree()
+
+    edges = edges
 
     def __init__(
         self,
