@@ -9,7 +9,7 @@ from cofactor.limits import FIT
 
 __all__ = ["refuse_too_large"]
 
-#: Parameters that the size of a model grows with, beyond that of its data.
+#: Parameters that the size of a model grows with, beyond that of its data, unless its `_sizes` says which.
 _SIZES = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
 
 
@@ -43,7 +43,8 @@ def refuse_too_large(model: Any, n_bytes: int, n_data: int, sizes: str = "") -> 
     number
     """
     params = model.get_params(deep=False)
-    known: list[Any] = [Argument(name, params[name]) for name in _SIZES if name in params] or [type(model).__name__]
+    names = [name for name in getattr(model, "_sizes", _SIZES) if name in params]
+    known: list[Any] = [Argument(name, params[name]) for name in names] or [type(model).__name__]
     named = [part for one in known for part in (one, ", ")][:-1]
     of = f" on {sizes}" if sizes else ""
     FIT.check(n_bytes, (*named, f": a fit{of} would take at least {n_bytes / 2**30:,.3g} GiB"), size=8 * n_data)

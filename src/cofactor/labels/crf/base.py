@@ -48,6 +48,7 @@ class CRF(LabelModel):
     """A log-linear model of label sets; see `CML` for its parameters. A subclass has a `Structure`."""
 
     _structure: ClassVar[Structure]
+    _sizes: ClassVar[tuple[str, ...]] = ()  # chains that draw label sets are short beside the weights
 
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_",
