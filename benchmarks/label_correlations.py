@@ -194,9 +194,9 @@ LIMITS = {
 }
 
 
-def splits(n: int, n_splits: int = 10) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def splits(n: int, n_splits: int = 10, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the songs of 452/50 splits."""
-    return ShuffleSplit(n_splits, test_size=50, random_state=0).split(np.arange(n))
+    return ShuffleSplit(n_splits, test_size=50, random_state=seed).split(np.arange(n))
 
 
 def taken(name: str) -> dict[str, float]:
@@ -228,7 +228,7 @@ def seconds() -> str:
 
 
 def canonical() -> str:
-    """Return the table of feature/label CCA with 50 components and the cut ½, over ten splits."""
+    """Return the table of feature/label CCA with 50 components, over ten splits and over sixty others."""
     data, rows = load_labels("cal500"), []
     ways = {
         "printed decoding": {"decoding": "printed", "label_penalty": 0.0},
@@ -238,13 +238,16 @@ def canonical() -> str:
     made = {way: FeatureLabelCCA.paper(**settings) for way, settings in ways.items()}
     made["as it comes, 50 components"] = FeatureLabelCCA(50, random_state=0)
     for way, model in made.items():
-        values = []
-        for train, test in splits(data.n_instances):
-            predicted = model.fit(data.X[train], data.Y[train]).predict(data.X[test])
-            values.append(label_report(data.Y[test], predicted)["micro_f1"])
-        error = np.std(values, ddof=1) / np.sqrt(len(values))
-        rows.append([way, f"{without_zero(np.mean(values), 4)} ± {without_zero(error, 4)}"])
-    return table(["feature/label CCA", "micro-F1, standard error"], rows)
+        shown = []
+        for n_splits, seed in ((10, 0), (60, 1)):
+            values = []
+            for train, test in splits(data.n_instances, n_splits, seed):
+                predicted = model.fit(data.X[train], data.Y[train]).predict(data.X[test])
+                values.append(label_report(data.Y[test], predicted)["micro_f1"])
+            error = np.std(values, ddof=1) / np.sqrt(n_splits)
+            shown.append(f"{without_zero(np.mean(values), 4)} ± {without_zero(error, 4)}")
+        rows.append([way, *shown])
+    return table(["feature/label CCA", "micro-F1, ten splits", "sixty others"], rows)
 
 
 def main() -> None:
