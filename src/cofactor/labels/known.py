@@ -240,6 +240,7 @@ def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -
     return InvalidInputError(
         f"y holds nan, or the mask leaves it out ({place_of_label(row, column, names)}), but {model} needs all labels",
         argument="y",
-        advice="take LabelRidge, PLST, CPLST, CSSP, FAiE, LEML, GroPLE, CompressedSensing, MME, SSJDR or "
+        advice="take LabelRidge, PLST, LabelPCA, CPLST, FeatureLabelCCA, CSSP, FAiE, LEML, GroPLE, "
+        "CompressedSensing, MME, SSJDR or "
         "BinaryRelevance",
     )
