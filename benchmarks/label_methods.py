@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from common import publish, table
+from label_plain import best_cut
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -73,7 +74,7 @@ from cofactor.labels import (
     RAkEL,
     Stacked2BR,
 )
-from cofactor.metrics import accuracy, label_report
+from cofactor.metrics import label_report
 from cofactor.text import without_zero
 
 SETS = ("emotions", "medical", "medical raw", "cal500")
@@ -90,6 +91,8 @@ CODES = {"n_components": [0.2, 0.4, 0.6, 0.8], "alpha": PENALTIES[2:]}
 FAIE = {"n_components": [0.4, 0.6, 0.8], "alpha": [1.0, 10.0, 100.0, 1000.0], "beta": [0.01, 1.0, 100.0, 1e3, 1e4]}
 WEIGHTS = {"alpha": [0.01, 0.1, 1.0, 10.0], "beta": [0.01, 0.1, 1.0, 10.0]}
 PLAIN: dict[str, Any] = {"scale": "none", "threshold": 0}
+#: Of full rank: by itself the model chooses a rank too.
+RIDGE = LabelRidge(kernel="linear", n_components=1.0, **PLAIN)
 
 #: How each method is made: from the number of labels.
 METHODS: dict[str, Callable[[int], Made]] = {
@@ -104,6 +107,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "AdaBoost.MH, 400 rounds": lambda L: AdaBoostMH.paper(400),
     "AdaBoost.MH, rounds chosen": lambda L: chosen(AdaBoostMH.paper(), {"n_estimators": [25, 50, 100, 200, 400]}),
     "AdaBoost.MR": lambda L: AdaBoostMR.paper(threshold=0),
+    "AdaBoost.MR, rounds chosen": lambda L: chosen(AdaBoostMR.paper(threshold=0), {"n_estimators": [25, 50, 100, 200]}),
     "ML-DT": lambda L: MLDecisionTree.paper(),
     "ML-DT, pruned": lambda L: MLDecisionTree.paper(min_samples_leaf=5, ccp_alpha=0.005),
     "ML-DT, leaves chosen": lambda L: MLDecisionTree.paper(min_samples_leaf="auto"),
@@ -113,7 +117,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "BP-MLL, less decay": lambda L: BPMLL.paper(decay=0.01),
     "IBLR, cost chosen": lambda L: IBLR(**PLAIN),
     "IBLR+, cost chosen": lambda L: IBLR(with_features=True, **PLAIN),
-    "ridge, chosen": lambda L: chosen(LabelRidge(kernel="linear", **PLAIN), {"alpha": PENALTIES}),
+    "ridge, chosen": lambda L: chosen(RIDGE, {"alpha": PENALTIES}),
     "PLST, chosen": lambda L: chosen(PLST(**PLAIN), CODES),
     "CPLST, chosen": lambda L: chosen(CPLST(**PLAIN), CODES),
     "CSSP, chosen": lambda L: chosen(CSSP(**PLAIN), CODES),
@@ -134,6 +138,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "LP of hinges": lambda L: LabelPowerset.paper(HINGE),
     "RAkEL-o": lambda L: RAkEL.paper(),
     "RAkEL-d": lambda L: RAkEL.paper(overlapping=False),
+    "RAkEL-d of hinges": lambda L: RAkEL.paper(HINGE, overlapping=False),
     "LC of LP": lambda L: LabelClustering.paper(),
     "LC of LP, overlapping": lambda L: LabelClustering.paper(clustering="overlapping"),
     "PCC": lambda L: ProbabilisticChain.paper(threshold="joint"),
@@ -176,13 +181,13 @@ METHODS: dict[str, Callable[[int], Made]] = {
         {"reduce__n_components": ["auto", *(L * k // 4 for k in (1, 2, 3))], "reduce__gamma": GAMMAS},
     ),
     "CCA+SVM": lambda L: Pipeline([("reduce", CCA(scale="none")), ("svm", BinaryRelevance.paper(HINGE))]),
-    "NMF+ML-kNN": lambda L: Pipeline([("shift", Shift()), *before_neighbours(FeatureNMF(0.1, random_state=0)).steps]),
+    "NMF+ML-kNN": lambda L: Pipeline([("shift", Shift()), *before_neighbours(FeatureNMF(random_state=0)).steps]),
     "MME": lambda L: MME(50, **PLAIN),
     "MME, chosen": lambda L: chosen(MME(50, **PLAIN), {"alpha": [0.1, 1.0, 10.0, 100.0], "cost": ["unit", "root"]}),
     "MME by pairs": lambda L: MME(50, form="pairs", **PLAIN),
     "ANMF": lambda L: ANMF(**PLAIN),
     "MNMF": lambda L: MNMF(**PLAIN),
-    "MNMF, chosen": lambda L: chosen(MNMF(**PLAIN), {"n_components": [L // 2, L, 2 * L], "beta": [0.1, 0.5, 0.9]}),
+    "MNMF, chosen": lambda L: chosen(MNMF(tol=1e-3, **PLAIN), factors(L)),
     "CS-omp": lambda L: CompressedSensing(decoder="omp", **PLAIN),
     "CS-cosamp": lambda L: CompressedSensing(**PLAIN),
 }
@@ -191,7 +196,8 @@ METHODS: dict[str, Callable[[int], Made]] = {
 #: Those that were tried with the cut for accuracy before; nothing makes ½ the right cut of the last ones.
 FOR_ACCURACY = (
     "ridge, chosen", "PLST, chosen", "CPLST, chosen", "CSSP of 0/1, chosen", "FAiE of 0/1, chosen", "LEML, chosen",
-    "LLSF, chosen", "LLSF without intercept, chosen", "AdaBoost.MR", "ANMF", "MNMF", "MNMF, chosen",
+    "LLSF, chosen", "LLSF without intercept, chosen", "AdaBoost.MR", "AdaBoost.MR, rounds chosen",
+    "ANMF", "MNMF", "MNMF, chosen",
 )  # fmt: skip
 
 
@@ -211,7 +217,13 @@ def before_neighbours(reduction: Any) -> Pipeline:
     return Pipeline([("reduce", reduction), ("mlknn", MLkNN.paper())])
 
 
-def chosen(made: LabelModel | Pipeline, grid: dict[str, list[Any]] | None = None) -> Search:
+def factors(L: int) -> list[dict[str, list[Any]]]:
+    """Return numbers of components and weights of the labels for MNMF; with many components only a small weight."""
+    few = {"n_components": [L // 2, L, 2 * L], "beta": [0.1, 0.5, 0.9]}
+    return [few, {"n_components": [8 * L], "beta": [0.1]}]
+
+
+def chosen(made: LabelModel | Pipeline, grid: Any = None) -> Search:
     """Return a search for the settings of the best accuracy on a quarter of the training instances."""
     return Search(made, grid, metric="accuracy", validation=0.25, n_splits=1)
 
@@ -223,19 +235,18 @@ def model_of(made: Made) -> LabelModel:
     return made.steps[-1][1] if isinstance(made, Pipeline) else made
 
 
-def cut_for_accuracy(made: Made, X: Any, Y: Any) -> Made:
+def cut_for_accuracy(made: Made, X: Any, Y: Any, seed: int = 0) -> Made:
     """Return the model with the settings and the cut of the best accuracy on a quarter of the training instances."""
     base, grid = (made.estimator, made.grid) if isinstance(made, Search) else (made, {})
-    train, rest = train_test_split(np.arange(X.shape[0]), test_size=0.25, random_state=0)
+    train, rest = train_test_split(np.arange(X.shape[0]), test_size=0.25, random_state=seed)
     best, found = -1.0, made
     for cell in ParameterGrid(grid):
         model = clone(base).set_params(**cell)
         scores = clone(model).fit(X[train], Y[train]).decision_function(X[rest])
-        for cut in np.unique(np.quantile(scores[np.abs(scores) < 1e6], np.linspace(0, 1, 201))):
-            value = accuracy(Y[rest], scores > cut)
-            if value > best:
-                best, found = value, model
-                model_of(found).set_params(threshold=float(cut))
+        value, cut = best_cut(Y[rest], scores)
+        if value > best:
+            best, found = value, model
+            model_of(found).set_params(threshold=cut)
     return found
 
 
@@ -252,17 +263,19 @@ def parts(name: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def measured(make: Callable[[int], Made], name: str, cut: str, *, n_folds: int = 2) -> list[float]:
-    """Return the means of the folds: measures, then seconds."""
+def measured(make: Callable[[int], Made], name: str, cut: str, *, n_folds: int = 2, seed: int = 0) -> list[float]:
+    """Return the means of the folds: measures, then seconds. The seed draws the quarter, and all that a model draws."""
     found = []
     for X, Y, new, truth in parts(name)[:n_folds]:
         model = make(Y.shape[1])
-        model_of(model).set_params(random_state=0)
+        model_of(model).set_params(random_state=seed)
+        if isinstance(model, Search):
+            model.set_params(random_state=seed)
         if cut == "learned":
             model_of(model).set_params(threshold="global")
         began = time.process_time()
         if cut == "for accuracy":
-            model = cut_for_accuracy(model, X, Y)
+            model = cut_for_accuracy(model, X, Y, seed)
         predicted = model.fit(X, Y).predict(new)
         seconds = time.process_time() - began
         report = label_report(truth, predicted)

@@ -59,9 +59,11 @@ class MNMF(NonnegativeModel):
 
     Notes
     -----
-    On text, more components than labels with a small β are more accurate: 100 and 0.1 on parts of the training
-    instances of medical. Scores rank the labels; nothing makes ½ the right cut, so a learned one, as by default, does
-    better. The original may have minimised another divergence; its successors do not say.
+    On text, more components than labels with a small β are more accurate, and take longer. Behind a cut for accuracy,
+    360 components and a β of 0.1 had an accuracy of .74 on held-out quarters of two training parts of medical, 100 had
+    .72, and as many as labels .69 with the best β; 360 with a β of 0.5 had .51. Scores rank the labels; nothing makes ½
+    the right cut, so a learned one, as by default, does better. The original may have minimised another divergence; its
+    successors do not say.
 
     References
     ----------
