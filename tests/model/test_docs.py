@@ -21,10 +21,16 @@ def test_every_parameter_is_documented_in_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_no_placeholder_is_left(name: str) -> None:
-    for _, member in inspect.getmembers(MODELS[name], inspect.isroutine):
+    for member in (MODELS[name], *(routine for _, routine in inspect.getmembers(MODELS[name], inspect.isroutine))):
         text = inspect.getdoc(member) or ""
-        assert not any(f"\n{{{shared}}}" in text for shared in PARAMETERS), member
-    assert not any(f"\n{{{shared}}}" in (inspect.getdoc(MODELS[name]) or "") for shared in PARAMETERS)
+        assert not any(f"{{{shared}}}" in text for shared in PARAMETERS), member
+        assert "{{" not in text, member
+
+
+@pytest.mark.parametrize("name", [name for name in labels.MODELS if "threshold" in labels.MODELS[name]().get_params()])
+def test_joint_is_told_where_label_sets_are_decoded(name: str) -> None:
+    head = next(line for line in (inspect.getdoc(MODELS[name]) or "").splitlines() if line.startswith("threshold : "))
+    assert ('"joint"' in head) == MODELS[name]()._decodes_sets()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -31,6 +31,11 @@ __all__ = ["PARAMETERS", "documented_parameters", "fill_docs", "filled"]
 _Class = TypeVar("_Class", bound=type[Any])
 
 _FEATURES = "array-like, sparse matrix or array, or frame, of shape (n, D)"
+_RULES = '"auto", "global", "per-label", "top-k", "cardinality"'
+_OF_RULES = """\
+"auto" calibrates probabilities on training instances which are held out, and decides as `decide_for` says.
+            Otherwise the cut of the scores, or the rule by which it is learned; see
+            `cofactor.labels.learn_threshold`."""
 _LABELS = "array-like, sparse matrix or array, or frame, of shape (n, L)"
 
 #: Shared texts by the name which stands for them in braces; the first line is the head of the entry.
@@ -129,11 +134,12 @@ PARAMETERS: Mapping[str, str] = {
         scale : {"auto", "none", "rows", "tf-idf", "sd", "standard", "standard-rows"}, default="auto"
             How features are scaled, see `cofactor.labels.Scaling`. "auto" takes the scale in which the shares of
             neighbours have the least leave-one-out error.""",
-    "threshold": """\
-        threshold : float or {"auto", "global", "per-label", "top-k", "cardinality"}, default={default}
-            "auto" calibrates probabilities on training instances which are held out, and decides as `decide_for` says.
-            Otherwise the cut of the scores, or the rule by which it is learned; see
-            `cofactor.labels.learn_threshold`.""",
+    "threshold": f"""\
+        threshold : float or {{{_RULES}}}, default={{default}}
+            {_OF_RULES}""",
+    "set_threshold": f"""\
+        threshold : float or {{{_RULES}, "joint"}}, default={{default}}
+            {_OF_RULES}""",
     "decide_for": """\
         decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
             What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming
@@ -213,7 +219,8 @@ def filled(text: str, defaults: Mapping[str, Any] | None = None) -> str:
             raise InvalidInputError(f"there is no shared text {{{name}}} in cofactor.model.docs.PARAMETERS")
         shared = textwrap.dedent(PARAMETERS[name])
         if "{default}" in shared:
-            shared = shared.replace("{default}", _written((defaults or {}).get(name)))
+            parameter = shared.partition(" :")[0]
+            shared = shared.replace("{default}", _written((defaults or {}).get(parameter)))
         return textwrap.indent(shared, indent)
 
     return _PLACEHOLDER.sub(text_of, text)

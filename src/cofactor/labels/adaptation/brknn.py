@@ -42,7 +42,7 @@ class BRkNN(NeighbourModel):
         mean number of labels of the neighbours, rounded, a half up. Of labels with as many votes the one that more
         training instances have comes first, then the one with the lower number. By default there is no extension.
     {neighbour_scale}
-    {threshold}
+    {set_threshold}
         "joint" decides as `extension` says.
     {decide_for}
     {random_state}

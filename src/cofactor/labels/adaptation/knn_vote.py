@@ -27,7 +27,8 @@ class KNNVote(BRkNN):
         number of them. "auto" takes that one of 1, 3, 5, 9, 15, 25 and 51, at most an eighth of the instances, whose
         leave-one-out votes have the highest micro-F1 where `threshold` is a number. Otherwise the cut is learned, and
         it is that whose shares have the least squared error, as in `BRkNN`.
-    {neighbour_scale} `paper` takes "rows", which the thesis found best.
+    {neighbour_scale}
+        `paper` takes "rows", which the thesis found best.
     {threshold}
         0 is the vote, and so is `paper`.
     {decide_for}

@@ -28,17 +28,17 @@ class CML(CRF):
     alpha : float or "auto", default="auto"
         Weight of the penalties, above 0: one by the variance σ² of the Gaussian prior. "auto" weighs as much beside the
         logistic loss as the best penalty of ridge regression beside the squared one. `paper` takes 1.
-    pairs : {{"two-state", "four-state"}}, default="two-state"
+    pairs : {"two-state", "four-state"}, default="two-state"
         One weight for a pair, which counts where both labels are alike (4.5), or one for each of its four states. Both
         give the same probabilities, since b has no penalty; those of `CMLF` differ.
-    inference : {{"auto", "exact", "supported", "gibbs"}}, default="auto"
+    inference : {"auto", "exact", "supported", "gibbs"}, default="auto"
         Which label sets S are possible: all of at most 14 labels, those of training (4.2), or all, of which Gibbs
         sampling draws some (4.3). "auto" takes all of 10 labels or fewer, else those of training. The next five
         parameters are of "gibbs" alone.
-    update : {{"expectation", "perceptron"}}, default="expectation"
+    update : {"expectation", "perceptron"}, default="expectation"
         What a step takes from the features of the true label sets: the mean of label sets that are drawn, so that the
         steps go to the maximum, or the likeliest one of them, which makes no probabilities.
-    stopping : {{"likelihood", "f1", "none"}}, default="likelihood"
+    stopping : {"likelihood", "f1", "none"}, default="likelihood"
         Which loss of a held-out quarter of the instances tells how many epochs to learn from all: the mean of -log P
         among the label sets that are known, or 1 less micro-F1 of marginals above ½. Epochs go on until five of them
         have not lowered it by a thousandth, and those up to the lowest count. "none" makes `max_iter` epochs. Take "f1"
@@ -56,7 +56,7 @@ class CML(CRF):
         Converged when the objective falls by less than this share of itself per iteration, over five iterations; not
         of "gibbs".
     {scale}
-    {threshold}
+    {set_threshold}
         "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
     {decide_for}
     {random_state}
@@ -104,8 +104,8 @@ class CML(CRF):
 
     With "gibbs", a step for a mini-batch B of twice as many instances as labels, 128 at most, after t instances, is
 
-    .. math:: w \leftarrow w + \eta_t \sum_{{i \in B}} \Bigl(f(x_i, y_i) - \bar f(x_i) - \frac{{\alpha}}{{n}} w\Bigr),
-        \qquad \eta_t = \frac{{1}}{{\lambda (t + t_0)}}, \quad \lambda = \frac{{\alpha}}{{n}}
+    .. math:: w \leftarrow w + \eta_t \sum_{i \in B} \Bigl(f(x_i, y_i) - \bar f(x_i) - \frac{\alpha}{n} w\Bigr),
+        \qquad \eta_t = \frac{1}{\lambda (t + t_0)}, \quad \lambda = \frac{\alpha}{n}
 
     with :math:`\bar f` as `update` says. λ t₀ is the trace of the Hessian of the likelihood of an instance, its labels
     taken as independent, so no step is too long. All labels of all chains of a mini-batch are drawn side by side, label

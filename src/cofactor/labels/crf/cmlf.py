@@ -25,7 +25,7 @@ class CMLF(CRF):
     alpha, pairs, inference, update, stopping, n_sweeps, burn_in, n_chains, max_iter, tol
         See `CML`.
     {scale}
-    {threshold}
+    {set_threshold}
         "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
     {decide_for}
     {random_state}

@@ -40,7 +40,7 @@ class ChainCRFEnsemble(LabelModel):
         See `CML`.
     {n_jobs}
     {scale}
-    {threshold}
+    {set_threshold}
         "joint" takes the vote of label sets, "auto" cuts the mean probabilities where that is best.
     {decide_for}
     {random_state}

@@ -37,7 +37,7 @@ class TreeCRF(CRF):
     max_iter, tol
         See `CML`.
     {scale}
-    {threshold}
+    {set_threshold}
         "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
     {decide_for}
     {random_state}

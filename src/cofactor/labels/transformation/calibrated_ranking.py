@@ -39,7 +39,7 @@ class CalibratedLabelRanking(LearnerModel):
     {n_jobs}
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
-    {threshold}
+    {set_threshold}
         "joint" finds :math:`\hat y` by quick weighted voting, where learners are linear: the label that has lost the
         fewest votes meets those which have lost few, until no other can have more votes than the virtual label.
     {decide_for}

@@ -69,7 +69,7 @@ class LabelClustering(LabelModel):
         Whether scores are averaged or votes are counted, for "overlapping".
     {scale}
         With an estimator that is given, "auto" is "none": it scales features by itself.
-    {threshold}
+    {set_threshold}
         "joint" predicts the label sets of the models, and labels that at least half of the models of overlapping
         clusters predict.
     {decide_for}

@@ -36,7 +36,7 @@ class LabelPowerset(LearnerModel):
     {n_jobs}
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
-    {threshold}
+    {set_threshold}
         "joint" predicts the best set also where several are equally good: the first of them.
     {decide_for}
     {random_state}

@@ -82,7 +82,7 @@ class ProbabilisticChain(LearnerModel):
     {n_jobs}
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
-    {threshold}
+    {set_threshold}
         "joint" predicts as `best_for` says.
     {decide_for}
     {random_state}
