@@ -34,7 +34,7 @@ def test_constant_labels_and_instances_without_weight_are_left_out(kind: type[An
     other = kind.paper(threshold="joint", random_state=0).fit(X[weights], Y[weights])
     model.fit(sparse.csr_array(X), sparse.csr_array(wide), weights.astype(float))
     np.testing.assert_allclose(model.predict_proba(X)[:, 1:5], other.predict_proba(X), atol=1e-6)
-    assert model.pair_weights().shape == (4, 4)
+    assert model.pair_weights()[1:5, 1:5].any()
     predicted = model.predict(X).toarray()
     assert predicted[:, 0].all()
     assert not predicted[:, 5].any()

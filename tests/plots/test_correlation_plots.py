@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
-from cofactor.labels import CML, ChainCRF, TreeCRF
+from cofactor.labels import CML, CMLF, ChainCRF, TreeCRF
 from cofactor.plots import (
     OKABE_ITO,
     plot_correlations,
@@ -115,9 +115,26 @@ def test_trees_and_likelihoods_of_models():
     assert {tuple(line.get_xydata()[0]) for line in drawn.lines} <= {text.get_position() for text in drawn.texts}
     chain = ChainCRF.paper().fit(X, np.zeros_like(Y))  # no label varies
     assert chain.edges().shape == (0, 2)
-    assert chain.pair_weights().shape == (0, 0)
+    assert not chain.pair_weights().any()
     ax = plot_likelihood({"tree": tree.history_, "all pairs": full.history_}, title="Emotions")
     assert [line.get_ydata()[-1] for line in ax.lines] == [-tree.objective_, -full.objective_]
+
+
+def test_a_constant_label_stands_alone():
+    wide = np.insert(Y, 1, 1, axis=1)
+    kept = [0, 2, 3]
+    for kind in (TreeCRF, ChainCRF, CML, CMLF):
+        few, model = kind.paper(random_state=0).fit(X, Y), kind.paper(random_state=0).fit(X, wide)
+        weights = model.pair_weights()
+        np.testing.assert_array_equal(weights[np.ix_(kept, kept)], few.pair_weights())
+        assert not weights[1].any()
+        if kind in (TreeCRF, ChainCRF):
+            np.testing.assert_array_equal(model.edges(), np.take(kept, few.edges()))
+            ax = plot_label_structure(model.edges(), weights, names=model.label_names_)
+            places = {text.get_text(): text.get_position() for text in ax.texts}
+            assert {frozenset([places[str(i)], places[str(j)]]) for i, j in model.edges()} == set(drawn_edges(ax))
+            assert places["1"][1] == max(y for _, y in places.values())
+            assert ax.get_title(loc="left").startswith("trees of 4 labels")
 
 
 def test_bars_of_marginals():
@@ -138,8 +155,10 @@ def test_bars_of_marginals():
         (lambda: plot_correlations(np.where(C > 0.5, np.nan, C)), "finite"),
         (lambda: plot_correlations(C, [[0, 1], [1, 2]]), "each of the labels 0 to 9 must be in one"),
         (lambda: plot_correlations(C, names=["a"]), "names"),
-        (lambda: plot_label_structure([[0, 1], [1, 2]], C), "has 9 edges"),
-        (lambda: plot_label_structure([[k, (k + 1) % 9] for k in range(9)], C), "do not connect all labels"),
+        (lambda: plot_label_structure([[0, 10]], C), "pairs of the numbers 0 to 9"),
+        (lambda: plot_label_structure([[k, (k + 1) % 9] for k in range(9)], C), "no circle"),
+        (lambda: plot_label_structure([[0, 1], [1, 0]], C), "no circle"),
+        (lambda: plot_label_structure([[0, 1], [1, 1]], C), "no circle"),
         (lambda: plot_label_structure([0, 1, 2], C), "each of the numbers 0 to 9 once"),
         (lambda: plot_label_structure(np.arange(10), C, names=["a"]), "expected 10 names"),
         (lambda: plot_marginals([0.2, 1.2], [0, 1]), "from 0 to 1"),

@@ -115,13 +115,13 @@ def plot_label_structure(
     names: Sequence[Any] | None = None,
     title: str = "",
 ) -> Axes:
-    """Draw a tree or a chain of labels: the thicker a line, the more the two labels go together.
+    """Draw trees or a chain of labels: the thicker a line, the more the two labels go together.
 
     Parameters
     ----------
-    structure : array-like of shape (L - 1, 2) or (L,)
-        The edges of a tree (`cofactor.correlation.maximum_spanning_tree`), or the labels in the order of a chain
-        (`cofactor.correlation.greedy_chain`).
+    structure : array-like of shape (E, 2) or (L,)
+        The edges of a tree (`cofactor.correlation.maximum_spanning_tree`), or of some; a label without edges stands
+        alone. Or the labels in the order of a chain (`cofactor.correlation.greedy_chain`).
     C : array-like of shape (L, L)
         Weights of pairs of labels.
     ax : matplotlib Axes, optional
@@ -134,14 +134,14 @@ def plot_label_structure(
     Returns
     -------
     matplotlib Axes
-        A tree grows to the right from its middle, so that it is as low as it can be; a chain begins at the top left,
-        and turns at the end of each row. Weights are written at lines of up to 40 labels; negative ones are red. The
-        title gives their sum.
+        A tree grows to the right from its middle, so that it is as low as it can be; the largest one is on top. A chain
+        begins at the top left, and turns at the end of each row. Weights are written at lines of up to 40 labels;
+        negative ones are red. The title gives their sum.
 
     Raises
     ------
     ValueError
-        If the edges are no tree of all labels, or the order is not of all labels, or C or `names` do not fit.
+        If edges make a circle, or the order is not of all labels, or C or `names` do not fit.
     ImportError
         If matplotlib is not installed.
 
@@ -171,7 +171,7 @@ def plot_label_structure(
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
         text = ax.text(x, y, said, ha="center", va="center", fontsize=8, color=INK, bbox=box, zorder=3)
         as_written(text)
-    shape = "chain" if is_chain else "tree"
+    shape = "chain" if is_chain else "trees" if len(edges) < n_labels - 1 else "tree"
     sums = f"{shape} of {n_labels} label{'s' * (n_labels != 1)}, sum of weights {weights.sum():.4g}"
     across_words, down_words = ("place", "row") if is_chain else ("edges from the middle of the tree", "branch")
     tidy(ax, across_words, down_words, titled(title, sums), grid=False)
@@ -248,38 +248,49 @@ def _chain_places(order: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _checked_edges(edges: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
-    """Return the edges of a tree; refuse other shapes. Whether they connect all labels is seen in `_tree_places`."""
+    """Return the edges of trees; refuse what is no pair of labels. Circles are seen in `_nodes`."""
     if n_labels == 1 and edges.size <= 1:
         return np.empty((0, 2), dtype=np.int64)
-    fits = edges.shape == (n_labels - 1, 2) and edges.dtype.kind in "iu"
+    fits = edges.ndim == 2 and edges.shape[1] == 2 and edges.dtype.kind in "iu"
     if not fits or edges.min(initial=0) < 0 or edges.max(initial=0) >= n_labels:
         raise InvalidInputError(
-            f"a tree of {n_labels} labels has {n_labels - 1} edges, pairs of the numbers 0 to {n_labels - 1}; "
-            f"found shape {edges.shape}",
+            f"edges of {n_labels} labels are pairs of the numbers 0 to {n_labels - 1}; found shape {edges.shape}",
             argument="structure",
         )
     return edges.astype(np.int64)
 
 
 def _tree_places(edges: NDArray[np.int64], n_labels: int) -> NDArray[np.float64]:
-    """Return (x, y) of each label of a tree which grows to the right from its middle."""
+    """Return (x, y) of each label of trees which grow to the right from their middles, below each other."""
     neighbours: list[list[int]] = [[] for _ in range(n_labels)]
     for i, j in edges.tolist():
         neighbours[i].append(j)
         neighbours[j].append(i)
-    path = _path(neighbours, _path(neighbours, 0)[-1])  # a longest one
-    root = path[len(path) // 2]
-    nodes: list[dict[str, Any]] = []
+    left, trees = set(range(n_labels)), []
+    while left:
+        path = _path(neighbours, _path(neighbours, min(left))[-1])  # a longest one
+        trees.append(_nodes(neighbours, path[len(path) // 2]))
+        left -= {node["id"] for node in trees[-1]}
+    places, above = np.empty((n_labels, 2)), 0.0
+    for nodes in sorted(trees, key=len, reverse=True):
+        for label, (down, depth) in tree_positions(nodes).items():
+            places[label] = depth, above + down
+        above = places[[node["id"] for node in nodes], 1].max() + 1
+    return places
+
+
+def _nodes(neighbours: list[list[int]], root: int) -> list[dict[str, Any]]:
+    """Return the labels of the tree that grows from a root, as `tree_positions` takes them; refuse a circle."""
+    nodes: dict[int, dict[str, Any]] = {}
     waiting = [(root, -1, 0)]
-    while waiting and len(nodes) <= n_labels:
+    while waiting:
         one, parent, depth = waiting.pop()
         children = [other for other in neighbours[one] if other != parent]
-        nodes.append({"id": one, "parent": None if depth == 0 else parent, "depth": depth, "children": children})
+        if one in nodes or len(children) + (depth > 0) < len(neighbours[one]):  # reached twice, or an edge is double
+            raise InvalidInputError("edges of a tree make no circle", argument="structure")
+        nodes[one] = {"id": one, "parent": None if depth == 0 else parent, "depth": depth, "children": children}
         waiting += [(child, one, depth + 1) for child in children]
-    if len(nodes) != n_labels or len({node["id"] for node in nodes}) != n_labels:
-        raise InvalidInputError("the edges do not connect all labels to one tree", argument="structure")
-    found = tree_positions(nodes)
-    return np.array([(found[k][1], found[k][0]) for k in range(n_labels)], dtype=np.float64)
+    return list(nodes.values())
 
 
 def _path(neighbours: list[list[int]], start: int) -> list[int]:

@@ -120,10 +120,10 @@ class CRF(LabelModel):
 
         Returns
         -------
-        ndarray of shape (L', L')
-            Symmetric, 0 on the diagonal and for pairs without a weight, of the L' labels that vary in training. Where
-            features weigh the pairs, these are the weights for features of 0. With four states it is what the weights
-            say beyond those of single labels: (v00 + v11 - v10 - v01) / 2.
+        ndarray of shape (L, L)
+            Symmetric, 0 on the diagonal, for pairs without a weight, and for labels that are constant in training.
+            Where features weigh the pairs, these are the weights for features of 0. With four states it is what the
+            weights say beyond those of single labels: (v00 + v11 - v10 - v01) / 2.
 
         Examples
         --------
@@ -134,12 +134,13 @@ class CRF(LabelModel):
                [1.01, 0.  ]])
         """
         check_is_fitted(self)
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        table = np.zeros((n_labels, n_labels))
-        if n_labels:
+        varying = np.flatnonzero(self.constant_ == 0)
+        table = np.zeros((len(self.constant_), len(self.constant_)))
+        if len(varying):
             pairs = self._field().pairs
+            first, second = varying[pairs.first], varying[pairs.second]
             both, _, _ = pairs.parts(self.pair_coef_[-1])
-            table[pairs.first, pairs.second] = table[pairs.second, pairs.first] = both / 2
+            table[first, second] = table[second, first] = both / 2
         return table
 
     def _weights(self) -> Weights:

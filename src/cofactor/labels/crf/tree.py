@@ -48,7 +48,8 @@ class TreeCRF(CRF):
     Attributes
     ----------
     order_ : ndarray of shape (L',)
-        The L' labels that vary in training, from the root of the tree on: their positions among these.
+        The L' labels that vary in training, from the root of the tree on: their positions among these. `edges` has
+        positions among all labels.
     parents_ : ndarray of shape (L',)
         The parent of each of them, -1 for the root.
     alpha_, coef_, intercept_, objective_, history_, certificate_, n_iter_

@@ -19,7 +19,8 @@ def edges(self: Any) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of shape (L' - 1, 2)
-        Each label but the root and its parent, as positions among the L' labels that vary in training.
+        Each label but the root and its parent, as positions among all labels. Labels that are constant in training
+        have no edges.
 
     Examples
     --------
@@ -31,7 +32,9 @@ def edges(self: Any) -> NDArray[np.int64]:
     """
     check_is_fitted(self)
     below = getattr(self, "order_", np.empty(0, dtype=np.int64))[1:]
-    return np.column_stack([below, self.parents_[below]]) if len(below) else np.empty((0, 2), dtype=np.int64)
+    if not len(below):
+        return np.empty((0, 2), dtype=np.int64)
+    return np.flatnonzero(self.constant_ == 0)[np.column_stack([below, self.parents_[below]])]
 
 
 class Tree:
