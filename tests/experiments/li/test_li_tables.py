@@ -119,10 +119,10 @@ def test_claims_on_all_labels():
 
 def test_claims_on_inversions():
     shares = dict.fromkeys(INVERSIONS, Sample(0.48))
-    assert verdicts(inversion_claims({"normalized_inversions": shares})) == [True, True]
-    few = {f"{row}, 51 chains": Sample(0.4) for row in INVERSIONS} | {"chi2, 51 chains": Sample(0.5)}
-    assert verdicts(inversion_claims({"normalized_inversions": few})) == [False, False]
-    assert verdicts(inversion_claims({"normalized_inversions": {}})) == [None, None]
+    assert verdicts(inversion_claims({"normalized_inversions": shares})) == [True, False, True]
+    few = {f"{row}, 51 chains": Sample(0.005) for row in INVERSIONS} | {"chi2, 51 chains": Sample(0.5)}
+    assert verdicts(inversion_claims({"normalized_inversions": few})) == [False, True, False]
+    assert verdicts(inversion_claims({"normalized_inversions": {}})) == [None] * 3
 
 
 def test_claims_on_dimensions():

@@ -215,6 +215,13 @@ def inversion_claims(found: Found) -> list[Claim]:
             words,
         ),
         Claim(
+            "Mutual information and the gain in likelihood of its pairs tell which chain is likelier, as follows from "
+            "theory where labels do not depend on features: less than .1 and .01 out of order.",
+            means["mutual information"] < 0.1 and means["log-likelihood gain"] < 0.01 if whole else None,
+            words,
+            origin="ours",
+        ),
+        Claim(
             "Pearson's correlation and chi2 order chains alike.",
             abs(means["chi2"] - means["Pearson correlation"]) < 1e-3 if whole else None,
             words,
