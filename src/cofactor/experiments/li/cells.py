@@ -120,7 +120,7 @@ INVERSIONS = {
 }
 """The rows of table 7.5."""
 
-DRAWS, FEW_DRAWS = {"quick": 1, "normal": 3, "full": 10}, {"quick": 1, "normal": 3, "full": 5}
+DRAWS, FEW_DRAWS = {"quick": 1, "normal": 3, "full": 10}, {"quick": 1, "normal": 2, "full": 3}
 
 # ---------------------------------------------------------------- cells
 
