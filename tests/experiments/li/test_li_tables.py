@@ -152,9 +152,8 @@ def test_every_row_of_the_tables_is_measured():
     assert {method.row for method in SMALL} == {row.method for row in NAMED["li-table-7.1"].outcome([]).rows}
     few, many = whole_cells("quick"), whole_cells("full")
     assert {cell.key for cell in few} <= {cell.key for cell in many}
-    assert {cell.parameters["settings"]["random_state"] for cell in many if cell.method == "random chain"} == set(
-        range(5)
-    )
+    seeds = {cell.parameters["settings"]["random_state"] for cell in many if cell.method == "random chain"}
+    assert seeds == set(range(3))
 
 
 def test_random_chains_of_labels():
