@@ -91,8 +91,13 @@ def of_two_classes(model: Any) -> Any:
 
 
 def test_models_are_at_most_three_classes_deep():
+    """But for those that are another model with a paper's settings, and so hold no function."""
     for model in MODELS.values():
-        ours = [kind.__name__ for kind in model.__mro__ if kind.__module__.startswith("cofactor.")]
+        ours = [
+            kind.__name__
+            for kind in model.__mro__
+            if kind.__module__.startswith("cofactor.") and any(map(inspect.isfunction, vars(kind).values()))
+        ]
         assert len(ours) <= 3, ours
 
 

@@ -56,7 +56,7 @@ _PLAIN = {"threshold": 0}
 _NEIGHBOURS = {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]}
 _COSTS, _SOFT = {"estimator__C": [0.01, 0.1, 1.0]}, {"estimator__C": [0.1, 1.0, 10.0]}
 _RBF = {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]}
-_LIGHT, _MIDDLE, _HEAVY = {"alpha": [0.01, 0.1, 1.0]}, {"alpha": [10.0, 100.0]}, {"alpha": [10.0, 100.0, 1000.0]}
+_PRIORS, _HEAVY = {"alpha": [0.1, 1.0, 10.0, 100.0]}, {"alpha": [10.0, 100.0, 1000.0]}
 _SAMPLED = {"order": "sampled-correlation", "n_samples": 1001}
 
 SMALL = (
@@ -65,11 +65,12 @@ SMALL = (
     Method(LOGISTIC, "logistic regression", _SOFT, scales=_COLUMNS),
     Method("kNN", "kNN", _NEIGHBOURS, scales=_ALL),
     Method("multi-class", "multi-class", _SOFT, scales=_SOME, extent="normal"),
-    Method("CML", "CML", _LIGHT, scales=_COLUMNS),
-    Method("CML", "CML", _LIGHT, _PLAIN, scales=_COLUMNS, variant="marginals"),
-    Method("CML", "CML", _LIGHT, {"inference": "supported"}, variant="supported"),
-    Method("CMLF", "CMLF", _MIDDLE),
-    Method("CMLF", "CMLF", _MIDDLE, _PLAIN, variant="marginals"),
+    Method("CML", "CML", _PRIORS, scales=_COLUMNS),
+    Method("CML", "CML", _PRIORS, _PLAIN, scales=_COLUMNS, variant="marginals"),
+    Method("CML", "CML", _PRIORS, {"inference": "supported"}, variant="supported"),
+    Method("CML", "CML", {"alpha": [1.0, 10.0]}, {"inference": "gibbs"}, variant="Gibbs", drawn=True),
+    Method("CMLF", "CMLF", _PRIORS),
+    Method("CMLF", "CMLF", _PRIORS, _PLAIN, variant="marginals"),
 )
 """The rows of table 7.1, with all label sets where nothing else is said."""
 
