@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.evaluation import Search
-from cofactor.labels import OMF, PLST, Cut, Joint, LabelModel
+from cofactor.labels import CML, OMF, PLST, Cut, Joint, LabelModel
 from cofactor.model.state import packed, unpacked
 
 
@@ -195,6 +195,8 @@ def test_what_decisions_are_best_at_belongs_to_probabilities(threshold):
     for learn in (model.fit, model.partial_fit, OMF.paper(2).fit(X, Y).set_params(**model.get_params()).fit_threshold):
         with pytest.raises(ValueError, match=f"decide_for='macro': threshold={threshold!r} does not look at it; take"):
             learn(X, Y)
+    with pytest.raises(ValueError, match="leave it out to decide for label sets as a whole, or take threshold='auto'"):
+        CML(threshold="joint", decide_for="subset").fit(X, Y)
     search = Search(PLST(decide_for="macro"), {"alpha": [1.0]}, thresholds=["plain", "auto"], n_splits=2).fit(X, Y)
     assert {k: one.decide_for for k, one in search.estimators_.items()} == {"plain": "micro", "auto": "macro"}
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.correlation import chi_squared
@@ -33,6 +33,8 @@ def test_two_labels_are_one_model_in_all_classes():
     expected = CML.paper(**EXACT).fit(X, Y[:, :2]).predict_proba(X)
     for kind in (TreeCRF, ChainCRF):
         np.testing.assert_allclose(kind.paper(**EXACT).fit(X, Y[:, :2]).predict_proba(X), expected, atol=1e-5)
+    calibrated = CML.paper(**EXACT, threshold="auto").fit(X, Y[:, :2])
+    np.testing.assert_allclose(expit(calibrated.decision_function(X)), expected, atol=1e-12)
 
 
 def test_labels_that_go_together_get_weights_above_0_and_make_sets_likelier():

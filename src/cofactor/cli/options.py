@@ -14,6 +14,7 @@ from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
 from cofactor.tasks import TASKS, Option, sniff, task_named
+from cofactor.tasks.models import WITH_OPTION
 from cofactor.tasks.parsing import names_in, parse_alpha
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def _number(text: str) -> int | float:
 
 
 def names_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names which messages use for parameters that were given by ``--param``.
+    """Return the names which messages use for parameters that were given by ``--param``, and have no option else.
 
     Parameters
     ----------
@@ -307,7 +308,7 @@ def names_of(params: Mapping[str, Any]) -> dict[str, str]:
     >>> names_of({"n_components": 3})
     {'n_components': '--param n_components='}
     """
-    return {key: f"--param {key}=" for key in params}
+    return {key: f"--param {key}=" for key in params if key not in WITH_OPTION}
 
 
 __all__ = [

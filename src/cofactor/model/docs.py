@@ -140,6 +140,12 @@ PARAMETERS: Mapping[str, str] = {
     "set_threshold": f"""\
         threshold : float or {{{_RULES}, "joint"}}, default={{default}}
             {_OF_RULES}""",
+    "field_threshold": f"""\
+        threshold : float or {{{_RULES}, "joint"}}, default={{default}}
+            {_OF_RULES}
+            "joint" predicts the likeliest label set, the decision of the field for subset accuracy; "auto" cuts
+            probabilities of single labels. These are the marginals with "joint" or a number; other thresholds calibrate
+            them, and the marginals are ``scipy.special.expit(model.decision_function(X))``.""",
     "decide_for": """\
         decide_for : {"micro", "macro", "example", "hamming", "subset"}, default={default}
             What decisions with ``threshold="auto"`` are best at: micro-F1, macro-F1, mean F1 of the instances, Hamming

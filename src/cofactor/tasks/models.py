@@ -10,12 +10,13 @@ from typing import Any
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.tasks.plain import Built, Settings
 
-__all__ = ["Wanted", "assemble", "parameters_of", "short_names"]
+__all__ = ["WITH_OPTION", "Wanted", "assemble", "parameters_of", "short_names"]
+
+#: Parameters for which there is a setting or an option of their own.
+WITH_OPTION = frozenset({"random_state", "levels", "duplicates", "threshold", "decide_for"})
 
 #: Parameters which users do not set by name: a task sets them, or there is an option for them.
-HIDDEN = frozenset(
-    {"callback", "verbose", "random_state", "levels", "duplicates", "estimator", "threshold", "decide_for"}
-)
+HIDDEN = WITH_OPTION | {"callback", "verbose", "estimator"}
 
 
 #: Where a name has hyphens: before a word, after an abbreviation of several letters, and before one that ends the name
@@ -113,6 +114,8 @@ def _own_name(model: Any, key: str, inner: str) -> str:
     for name in (key, inner + key):
         if name in model.get_params() and name not in HIDDEN:
             return name
+    if key in WITH_OPTION and key in model.get_params():
+        raise InvalidInputError((Argument(key), " sets it"), argument="param", found=key)
     message = f"{type(model).__name__} has no such parameter; it has {', '.join(parameters_of(model))}"
     raise InvalidInputError(message, argument="param", found=key)
 

@@ -45,8 +45,7 @@ class ChainCRF(CRF):
     max_iter, tol
         See `CML`.
     {scale}
-    {set_threshold}
-        "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
+    {field_threshold}
     {decide_for}
     {random_state}
         It draws chains, and the quarter of the instances on which probabilities are learned.

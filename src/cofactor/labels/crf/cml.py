@@ -21,7 +21,8 @@ class CML(CRF):
         P(y \mid x) = \frac{e^{s(x, y)}}{\sum_{t \in S} e^{s(x, t)}}, \qquad
         s(x, t) = (x W + b) \, t^\top + \sum_{j < k} v_{jk} \, I(t_j = t_k)
 
-    The maximum is unique. ``threshold="joint"`` predicts the likeliest label set; probabilities are the marginals.
+    The maximum is unique. ``threshold="joint"`` predicts the likeliest label set; scores are the log-odds of the
+    marginals.
 
     Parameters
     ----------
@@ -56,8 +57,7 @@ class CML(CRF):
         Converged when the objective falls by less than this share of itself per iteration, over five iterations; not
         of "gibbs".
     {scale}
-    {set_threshold}
-        "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
+    {field_threshold}
     {decide_for}
     {random_state}
         It draws the quarter of the instances on which probabilities are learned, and all that "gibbs" draws.

@@ -25,8 +25,7 @@ class CMLF(CRF):
     alpha, pairs, inference, update, stopping, n_sweeps, burn_in, n_chains, max_iter, tol
         See `CML`.
     {scale}
-    {set_threshold}
-        "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
+    {field_threshold}
     {decide_for}
     {random_state}
         It draws the quarter of the instances on which probabilities are learned, and all that "gibbs" draws.

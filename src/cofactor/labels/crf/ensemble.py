@@ -41,7 +41,8 @@ class ChainCRFEnsemble(LabelModel):
     {n_jobs}
     {scale}
     {set_threshold}
-        "joint" takes the vote of label sets, "auto" cuts the mean probabilities where that is best.
+        "joint" takes the vote of label sets, "auto" cuts probabilities of single labels. These are the means of
+        marginals with "joint" or a number, calibrated else.
     {decide_for}
     {random_state}
         It draws the chains, and the quarter of the instances on which probabilities are learned.

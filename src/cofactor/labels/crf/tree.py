@@ -26,7 +26,7 @@ class TreeCRF(CRF):
         P(t \mid x) \propto \exp\Bigl[(x W + b) \, t^\top + \sum_{(j, k) \in T} v_{jk} \, I(t_j = t_k)\Bigr]
 
     over all label sets t. T is the maximum spanning tree of a measure of how labels go together, or of random numbers.
-    ``threshold="joint"`` predicts the likeliest label set; probabilities are the marginals.
+    ``threshold="joint"`` predicts the likeliest label set; scores are the log-odds of the marginals.
 
     Parameters
     ----------
@@ -37,8 +37,7 @@ class TreeCRF(CRF):
     max_iter, tol
         See `CML`.
     {scale}
-    {set_threshold}
-        "joint" predicts the likeliest label set, "auto" cuts the marginals where that is best.
+    {field_threshold}
     {decide_for}
     {random_state}
         It draws the tree, where it is random, and the quarter of the instances on which probabilities are learned.

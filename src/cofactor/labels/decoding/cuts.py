@@ -244,11 +244,12 @@ def check_decision(threshold: Any, decide_for: str) -> None:
     cofactor.errors.InvalidInputError: decide_for='macro': threshold=0.5 does not look at it; take threshold='auto'
     """
     if threshold != AUTO and decide_for != AIMS[0]:
+        whole = "leave it out to decide for label sets as a whole, or " if threshold == JOINT else ""
         raise InvalidInputError(
             (Argument("threshold", threshold), " does not look at it"),
             argument="decide_for",
             found=decide_for,
-            advice=("take ", Argument("threshold", AUTO)),
+            advice=(f"{whole}take ", Argument("threshold", AUTO)),
         )
 
 
