@@ -241,6 +241,5 @@ def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -
         f"y holds nan, or the mask leaves it out ({place_of_label(row, column, names)}), but {model} needs all labels",
         argument="y",
         advice="take LabelRidge, PLST, LabelPCA, CPLST, FeatureLabelCCA, CSSP, FAiE, LEML, GroPLE, "
-        "CompressedSensing, MME, SSJDR or "
-        "BinaryRelevance",
+        "CompressedSensing, MME, SSJDR or BinaryRelevance",
     )
