@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from cofactor.correlation import disjoint_clusters, normalized_cut_clusters, overlapping_clusters, random_clusters
 from cofactor.errors import InvalidInputError
@@ -101,5 +102,12 @@ def test_what_is_refused(method) -> None:  # type: ignore[no-untyped-def]
     for size in (0, 2.5, True):
         with pytest.raises(InvalidInputError, match="a whole number of at least 1"):
             method(similarities(), size)
-    with pytest.raises(InvalidInputError, match="as many rows as columns"):
-        method(np.ones((2, 3)), 2)
+    assert listed(method(sparse.coo_matrix(similarities()), 4)) == listed(method(similarities(), 4))
+    for wrong, message in (
+        (np.ones((2, 3)), "as many rows as columns"),
+        (None, "as many rows as columns"),
+        (similarities().astype(str), "numbers, found text"),
+        ([[1], [1, 2]], "numbers, and as many"),
+    ):
+        with pytest.raises(InvalidInputError, match="^C: expected " + message):
+            method(wrong, 2)

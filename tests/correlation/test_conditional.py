@@ -127,25 +127,42 @@ def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
     ):
         likelihood_gain(wide, many)
     X, Y = data()
-    found = likelihood_gain(X, Y, pairs=[[2, 1], [3, 3], [1, 2], [0, 4]])
+    found = likelihood_gain(X, Y, pairs=[[2, 1], [1, 2], [0, 4]])
     expected = np.zeros((5, 5))
     for i, j in ((1, 2), (2, 1), (0, 4), (4, 0)):
         expected[i, j] = likelihood_gain(X, Y)[i, j]
     np.testing.assert_allclose(found, expected, atol=1e-8)
-    for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[0.0, 1.0]]):
-        with pytest.raises(InvalidInputError, match="pairs"):
+    for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[0.0, 1.0]], [[2, 1], [3, 3]], [], "all"):
+        with pytest.raises(InvalidInputError, match="^pairs: expected"):
             likelihood_gain(X, Y, pairs=pairs)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_what_is_no_table(measure: str) -> None:
     X, Y = data()
-    with pytest.raises(InvalidInputError, match="expected a table of instances and labels, found shape"):
-        measured(measure, X, Y[:, 0])
+    assert np.array_equal(measured(measure, X.tolist(), Y.tolist()), measured(measure, X, Y))
+    for wrong in (Y[:, 0], Y[:0], Y[:, :0], None):
+        with pytest.raises(InvalidInputError, match="^Y: expected a table of instances and labels, found shape"):
+            measured(measure, X, wrong)
+    unknown = np.where(Y > 0, np.nan, Y)
+    for wrong, message in (
+        (2 * Y - 1, "labels coded 0 and 1, found -1; take Y > 0"),
+        (sparse.csr_array(unknown), "labels coded 0 and 1, found nan"),
+        (unknown, "labels coded 0 and 1, found nan"),
+        (Y.astype(str), "numbers, found text"),
+        ([[1, 0], [1]], "numbers, and as many in each row"),
+        (1j * Y, "numbers, found complex"),
+    ):
+        with pytest.raises(InvalidInputError, match="^Y: expected " + message):
+            measured(measure, X, wrong)
+    with pytest.raises(InvalidInputError, match="^sample_weight: expected numbers"):
+        measured(measure, X, Y, ["a"] * 50)
     if measure not in LABEL_MEASURES:
-        for wrong in (None, X[:, 0], X.T):
+        for wrong in (None, X[:, 0], X.T, X[:, :0]):
             with pytest.raises(InvalidInputError, match="features of the 50 instances"):
                 measured(measure, wrong, Y)
+        with pytest.raises(InvalidInputError, match="^X: expected numbers, found text"):
+            measured(measure, X.astype(str), Y)
         for form in (np.asarray, sparse.csr_array):
             with pytest.raises(InvalidInputError, match="finite numbers, up to 1e"):
                 measured(measure, form(1e300 * X), Y)

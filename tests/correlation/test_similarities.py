@@ -148,6 +148,19 @@ def test_equal_columns_stay_together() -> None:
     np.testing.assert_array_equal(spectral_groups(self_tuning_affinity(Y), 3), np.repeat(np.arange(3), 4))
 
 
+@pytest.mark.parametrize("similarity", MEASURES)
+def test_columns_of_other_numbers(similarity) -> None:  # type: ignore[no-untyped-def]
+    """Products and correlations are defined for all numbers, shares of labels are not."""
+    signs = 2 * table() - 1
+    if similarity in (cosine, jaccard):
+        with pytest.raises(InvalidInputError, match="^Y: expected labels coded 0 and 1, found -1; take Y > 0"):
+            similarity(signs)
+    else:
+        np.testing.assert_allclose(similarity(signs.tolist()), similarity(sparse.csr_array(signs)), atol=1e-12)
+        with pytest.raises(InvalidInputError, match="^Y: expected finite numbers"):
+            similarity(np.where(signs > 0, np.nan, signs))
+
+
 @pytest.mark.parametrize("similarity", [co_occurrence, cosine, pearson, jaccard, self_tuning_affinity])
 def test_too_many_columns_are_refused(similarity):
     with pytest.raises(InvalidInputError, match="similarities of 20,000 columns are 400,000,000 numbers, and more"):

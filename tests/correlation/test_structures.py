@@ -78,7 +78,10 @@ def test_what_is_refused() -> None:
         greedy_chain([[0.0, np.nan], [np.nan, 0.0]])
     with pytest.raises(InvalidInputError, match="start=5: expected a label from 0 to 4"):
         greedy_chain(similarities(), 5)
-    with pytest.raises(InvalidInputError, match="n_labels=0: expected a whole number of at least 1"):
-        random_chain(0)
+    for n_labels in (0, -1, 2.5, "a"):
+        with pytest.raises(InvalidInputError, match=r"^n_labels=.*: expected a whole number of at least 1"):
+            random_chain(n_labels)
+    with pytest.raises(InvalidInputError, match="random_state='a'"):
+        random_chain(5, "a")
     with pytest.raises(InvalidInputError, match="at least two weights"):
         normalized_inversions([1.0], [1.0])

@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from cofactor.correlation.checks import Floats, as_labels
 from cofactor.correlation.conditional import likelihood_gain, partial_correlation
 from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
 from cofactor.correlation.relevance import feature_correlation
-from cofactor.correlation.similarities import Floats, cosine, jaccard, pearson
+from cofactor.correlation.similarities import cosine, jaccard, pearson
 from cofactor.errors import InvalidInputError
 
 __all__ = ["LABEL_MEASURES", "MEASURES", "measured"]
@@ -43,9 +44,9 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
     ----------
     measure : str
         One of `MEASURES`.
-    X : ndarray, or sparse array or matrix, of shape (n, D)
+    X : array-like, or sparse array or matrix, of shape (n, D)
         Features, for those measures that look at them; others take None.
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, at least 0.
@@ -62,7 +63,7 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
            [4., 0.]])
     """
     if measure in LABEL_MEASURES:
-        return LABEL_MEASURES[measure](Y, sample_weight)
+        return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
     if measure not in _CONDITIONAL:
         raise InvalidInputError(f"expected one of {', '.join(map(repr, MEASURES))}", argument="measure", found=measure)
     return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from cofactor.correlation.structures import check_count, check_similarities, generator_of, ranked_pairs
+from cofactor.correlation.checks import as_similarities, check_count, check_number, generator_of
+from cofactor.correlation.structures import ranked_pairs
 from cofactor.kernels.threads import library_limit
 from cofactor.typing import RandomState
 
@@ -34,7 +35,7 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Symmetric similarities; the diagonal does not count.
     max_size : int
         Most labels in a cluster, at least 1; if there are fewer labels, all can be in one.
@@ -62,7 +63,9 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
     [array([0, 1]), array([2]), array([3])]
     """
     check_count("max_size", max_size)
-    table = check_similarities(C)
+    if least is not None:
+        check_number("least", least)
+    table = as_similarities(C)
     cluster_of = np.arange(len(table))
     members: dict[int, list[int]] = {k: [k] for k in range(len(table))}
     pairs = ranked_pairs(table)
@@ -90,7 +93,7 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Symmetric similarities; the diagonal does not count.
     max_size : int
         Most labels in a cluster, at least 1; if there are fewer labels, all can be in one.
@@ -114,7 +117,9 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
     [array([0, 1]), array([0, 2]), array([2, 3])]
     """
     check_count("max_size", max_size)
-    table = check_similarities(C)
+    if least is not None:
+        check_number("least", least)
+    table = as_similarities(C)
     every = np.arange(len(table))
     inside = np.eye(len(table), dtype=bool)  # row s: the cluster that starts with label s
     nearest = table.copy()  # its similarity with each other label
@@ -140,7 +145,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Symmetric similarities; the diagonal does not count. If any is negative, the least one is subtracted from all.
     max_size : int
         Most labels in a cluster, at least 1; with L or more, there is no cut.
@@ -162,7 +167,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     [array([0, 2]), array([1, 3])]
     """
     check_count("max_size", max_size)
-    table = check_similarities(C).copy()
+    table = as_similarities(C).copy()
     table -= min(0.0, float(table.min()))
     np.fill_diagonal(table, 0)
     done, waiting = [], [np.arange(len(table))]

@@ -10,37 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from cofactor.correlation.dependence import check_binary, squared_pearson
+from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, as_weights, check_number, dense
+from cofactor.correlation.dependence import squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
-from cofactor.correlation.similarities import Floats, co_occurrence, dense, is_sparse, table_shape, weights_of
+from cofactor.correlation.similarities import co_occurrence
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
 
-__all__ = ["checked_features", "likelihood_gain", "partial_correlation"]
-
-_LARGEST = 1e100  #: features whose squares, and sums of these, are finite
+__all__ = ["likelihood_gain", "partial_correlation"]
 
 _MOST_PRODUCTS = 6 * 10**10  #: pairs of labels × instances × features that are compared without being asked for
-
-
-def checked_features(X: Any, Y: Any) -> Any:
-    """Return features in double precision; refuse these, and labels, that are no tables of the same instances."""
-    check_binary(Y)
-    if len(np.shape(X)) != 2 or np.shape(X)[0] != np.shape(Y)[0]:
-        raise InvalidInputError(
-            f"expected features of the {np.shape(Y)[0]} instances of Y, found shape {np.shape(X)}", argument="X"
-        )
-    features: Any = sparse.csr_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
-    if not (np.abs(features.data if is_sparse(features) else features) <= _LARGEST).all():
-        raise InvalidInputError(f"expected finite numbers, up to {_LARGEST:g}", argument="X")
-    return features
 
 
 def _varying(Y: Any, weights: Floats | None) -> NDArray[np.int64]:
     """Return which labels are on somewhere and off somewhere, among instances with a weight above 0."""
     kept = slice(None) if weights is None else np.flatnonzero(weights)
-    table = sparse.csr_array(Y)[kept] if is_sparse(Y) else np.asarray(Y)[kept]
+    table = Y[kept]
     on = np.asarray(table.sum(axis=0)).ravel()
     return np.flatnonzero((on > 0) & (on < table.shape[0]))
 
@@ -55,13 +41,12 @@ class _Prepared(NamedTuple):
 
 
 def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> _Prepared:
-    features = checked_features(X, Y)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.number) or not 0 < alpha < np.inf:
-        raise InvalidInputError("expected a number above 0", argument="alpha", found=alpha)
-    n, D = np.shape(X)
+    features = as_features(X, Y.shape[0])
+    check_number("alpha", alpha, above=0)
+    n, D = features.shape
     CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
     labels = sparse.csc_array(Y, dtype=np.float64)
-    weights = weights_of(sample_weight, n)
+    weights = as_weights(sample_weight, n)
     vary = _varying(Y, weights)
     weights = np.ones(n) if weights is None else weights
     kept = np.flatnonzero(weights)
@@ -76,9 +61,9 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
 
     Parameters
     ----------
-    X : ndarray, or sparse array or matrix, of shape (n, D)
+    X : array-like, or sparse array or matrix, of shape (n, D)
         Features; their scale counts, as in all regressions with a penalty.
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     alpha : float, default=1.0
         Weight of the penalty :math:`\alpha/2\,\|w\|^2`, above 0: 1/C of scikit-learn's ``LogisticRegression``.
@@ -107,7 +92,8 @@ def partial_correlation(X: Any, Y: Any, *, alpha: float = 1.0, sample_weight: Ar
            [1., 0., 0.],
            [0., 0., 0.]])
     """
-    _, L = table_shape(Y)
+    Y = as_labels(Y)
+    L = Y.shape[1]
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
     blocks: dict[int, sparse.csc_array] = {}
 
@@ -139,14 +125,14 @@ def likelihood_gain(
 
     Parameters
     ----------
-    X : ndarray, or sparse array or matrix, of shape (n, D)
+    X : array-like, or sparse array or matrix, of shape (n, D)
         Features; their scale counts, as in all regressions with a penalty.
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     alpha : float, default=1.0
         α, above 0: 1/C of scikit-learn's ``LogisticRegression``. Intercepts are not penalized.
     pairs : array-like of shape (P, 2), optional
-        Pairs of labels to be compared; others have 0. By default all are, unless that takes too long.
+        Pairs of different labels to be compared; others have 0. By default all are, unless that takes too long.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, at least 0.
 
@@ -177,9 +163,12 @@ def likelihood_gain(
            [0.931, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    _, L = table_shape(Y)
-    chosen = _chosen(pairs, np.shape(X), L)
+    Y, X = as_labels(Y), as_numbers(X, "X")
+    L = Y.shape[1]
+    chosen = _chosen(pairs, X.shape, L)
     features, labels, weights, vary = _prepared(X, Y, alpha, sample_weight)
+    if not len(vary):
+        return np.zeros((L, L))
     n = len(features.table)
     singles = Singles(features, len(vary), alpha, weights)
     in_blocks(lambda some: singles.fit(some, labels[:, some].toarray()), len(vary), n)
@@ -212,11 +201,16 @@ def _chosen(pairs: ArrayLike | None, of_features: tuple[int, ...], L: int) -> ND
                 ),
             )
         return np.ones((L, L), dtype=bool)
-    found = np.asarray(pairs)
+    found = as_numbers(pairs, "pairs")
     if found.ndim != 2 or found.shape[1:] != (2,) or found.dtype.kind not in "iu":
-        raise InvalidInputError(f"expected pairs of labels, found shape {found.shape}", argument="pairs")
+        raise InvalidInputError(f"pairs: expected pairs of labels, found shape {found.shape}", argument="pairs")
     if found.size and not (found.min() >= 0 and found.max() < L):
-        raise InvalidInputError(f"expected pairs of labels from 0 to {L - 1}", argument="pairs")
+        raise InvalidInputError(f"pairs: expected pairs of labels from 0 to {L - 1}", argument="pairs")
+    same = found[found[:, 0] == found[:, 1]]
+    if len(same):
+        raise InvalidInputError(
+            f"pairs: expected pairs of different labels, found {same[0].tolist()}", argument="pairs"
+        )
     chosen = np.zeros((L, L), dtype=bool)
     chosen[found[:, 0], found[:, 1]] = chosen[found[:, 1], found[:, 0]] = True
     return chosen

@@ -8,26 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from cofactor.correlation.similarities import (
-    CONSTANT,
-    Floats,
-    co_occurrence,
-    is_sparse,
-    pearson,
-    table_shape,
-    weights_of,
-)
-from cofactor.errors import InvalidInputError
+from cofactor.correlation.checks import Floats, as_labels, as_weights
+from cofactor.correlation.similarities import CONSTANT, co_occurrence, pearson
 
-__all__ = ["check_binary", "chi_squared", "mutual_information", "squared_pearson"]
-
-
-def check_binary(Y: Any) -> None:
-    """Refuse labels other than a table of 0 and 1."""
-    table_shape(Y)
-    values = Y.data if is_sparse(Y) else np.asarray(Y)
-    if values.dtype != np.bool_ and not np.all((values == 0) | (values == 1)):
-        raise InvalidInputError("expected labels coded 0 and 1", argument="Y")
+__all__ = ["chi_squared", "mutual_information", "squared_pearson"]
 
 
 def squared_pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
@@ -35,7 +19,7 @@ def squared_pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         Columns of any numbers.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0.
@@ -72,7 +56,7 @@ def chi_squared(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, at least 0; counts are then sums of them.
@@ -94,9 +78,9 @@ def chi_squared(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [1.333, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    check_binary(Y)
-    weights = weights_of(sample_weight, np.shape(Y)[0])
-    return squared_pearson(Y, weights) * (np.shape(Y)[0] if weights is None else weights.sum())
+    Y = as_labels(Y)
+    weights = as_weights(sample_weight, Y.shape[0])
+    return squared_pearson(Y, weights) * (Y.shape[0] if weights is None else weights.sum())
 
 
 def mutual_information(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
@@ -108,7 +92,7 @@ def mutual_information(Y: Any, sample_weight: ArrayLike | None = None) -> Floats
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the instances, at least 0; counts are then sums of them.
@@ -130,9 +114,9 @@ def mutual_information(Y: Any, sample_weight: ArrayLike | None = None) -> Floats
            [0.693, 0.   , 0.   ],
            [0.   , 0.   , 0.   ]])
     """
-    check_binary(Y)
-    weights = weights_of(sample_weight, np.shape(Y)[0])
-    n = float(np.shape(Y)[0]) if weights is None else float(weights.sum())
+    Y = as_labels(Y)
+    weights = as_weights(sample_weight, Y.shape[0])
+    n = float(Y.shape[0]) if weights is None else float(weights.sum())
     both = co_occurrence(Y, weights)
     on = np.diag(both).copy()
     result = np.zeros_like(both)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import expit
 
-from cofactor.correlation.similarities import Floats
+from cofactor.correlation.checks import Floats
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.problems.logistics import LogisticProblems, Rotated
 from cofactor.solvers.lbfgs_each import lbfgs_each

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.correlation.conditional import checked_features
-from cofactor.correlation.similarities import CONSTANT, Floats, dense, is_sparse, pearson, table_shape, weights_of
-from cofactor.correlation.structures import check_count
+from cofactor.correlation.checks import Floats, as_features, as_labels, as_weights, check_count, dense, is_sparse
+from cofactor.correlation.similarities import CONSTANT, pearson
 from cofactor.errors import InvalidInputError
 
 __all__ = ["feature_correlation", "feature_relevance"]
@@ -35,9 +34,9 @@ def feature_correlation(
 
     Parameters
     ----------
-    X : ndarray, or sparse array or matrix, of shape (n, D)
+    X : array-like, or sparse array or matrix, of shape (n, D)
         Features.
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     relevance : {"pearson", "fisher"}, default="pearson"
         What a feature tells about a label: the square of their correlation, or the score
@@ -82,7 +81,6 @@ def feature_correlation(
         if value not in known:
             raise InvalidInputError(f"expected one of {', '.join(map(repr, known))}", argument=name, found=value)
     check_count("k", k)
-    table_shape(Y)
     relevances = feature_relevance(X, Y, relevance, sample_weight)
     if similarity == "correlation":
         result = pearson(relevances.T)
@@ -105,10 +103,11 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     >>> feature_relevance(X, Y).round(3), feature_relevance(X, Y, "fisher")
     (array([[0.714]]), array([[5.]]))
     """
-    features = checked_features(X, Y)
-    weights = weights_of(sample_weight, np.shape(Y)[0])
+    Y = as_labels(Y)
+    features = as_features(X, Y.shape[0])
+    weights = as_weights(sample_weight, Y.shape[0])
     if weights is None:
-        weights = np.ones(np.shape(Y)[0])
+        weights = np.ones(Y.shape[0])
     n = weights.sum()
     squares = features * features
     size = weights @ squares / n

@@ -9,68 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from cofactor.errors import InvalidInputError
-from cofactor.limits import CELLS
+from cofactor.correlation.checks import Floats, as_labels, as_table, as_weights, is_sparse
 
-__all__ = [
-    "CONSTANT",
-    "Floats",
-    "co_occurrence",
-    "cosine",
-    "dense",
-    "is_sparse",
-    "jaccard",
-    "normalized",
-    "pearson",
-    "table_shape",
-    "weights_of",
-]
+__all__ = ["CONSTANT", "co_occurrence", "cosine", "jaccard", "normalized", "pearson"]
 
 #: A column whose squared deviations from its mean are this share of its squares, or less, counts as constant.
 CONSTANT = 1e-12
 
-Floats = NDArray[np.float64]
-
-
 #: Cells of a dense table that are multiplied at a time.
 _CELLS = 1 << 22
-
-
-def dense(table: Any) -> Floats:
-    """Return a table as an array in double precision."""
-    return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
-
-
-def is_sparse(table: Any) -> bool:
-    """Whether a table is a sparse array or matrix."""
-    return bool(sparse.issparse(table))
-
-
-def table_shape(Y: Any) -> tuple[int, int]:
-    """Return the numbers of rows and columns; refuse what is no table, or has too many columns to compare each two."""
-    shape = np.shape(Y)
-    if len(shape) != 2:
-        raise InvalidInputError(f"expected a table of instances and labels, found shape {shape}", argument="Y")
-    CELLS.check(shape[1] ** 2, f"similarities of {shape[1]:,} columns are {shape[1] ** 2:,} numbers")
-    return shape[0], shape[1]
-
-
-def weights_of(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
-    """Return checked weights of rows: None, or a number of at least 0 for each, and a sum above 0."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise InvalidInputError(
-            f"expected a number of at least 0 for each of the {n_rows} rows, not all of them 0",
-            argument="sample_weight",
-        )
-    return weights
-
-
-def _counts(Y: Any) -> sparse.csr_array:
-    """Return a sparse matrix in double precision."""
-    return sparse.csr_array(Y, dtype=np.float64)
 
 
 def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
@@ -78,7 +25,8 @@ def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
+        Columns of any numbers.
     sample_weight : array-like of shape (n,), optional
         Weights w of the rows, at least 0; then it is Yᵀ diag(w) Y.
 
@@ -98,10 +46,11 @@ def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [1., 1., 0.],
            [0., 0., 0.]])
     """
-    n_rows, n_columns = table_shape(Y)
-    weights = weights_of(sample_weight, n_rows)
+    Y = as_table(Y)
+    n_rows, n_columns = Y.shape
+    weights = as_weights(sample_weight, n_rows)
     if is_sparse(Y):
-        table = _counts(Y)
+        table = sparse.csr_array(Y, dtype=np.float64)
         weighted = table if weights is None else sparse.csr_array(table.multiply(weights[:, None]))
         return np.asarray((table.T @ weighted).toarray())
     result = np.zeros((n_columns, n_columns))
@@ -143,11 +92,12 @@ def normalized(gram: NDArray[Any]) -> Floats:
 
 
 def cosine(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
-    """Return the cosines between columns; 0 with a zero column, 1 on the diagonal.
+    """Return the cosines between columns of 0 and 1; 0 with a zero column, 1 on the diagonal.
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
+        0 and 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0.
 
@@ -162,7 +112,7 @@ def cosine(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [0.707, 1.   , 0.   ],
            [0.   , 0.   , 1.   ]])
     """
-    return normalized(co_occurrence(Y, sample_weight))
+    return normalized(co_occurrence(as_labels(Y), sample_weight))
 
 
 def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
@@ -170,7 +120,8 @@ def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
+        Columns of any numbers: labels coded 0 and 1, and -1 and 1, have the same correlations.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0.
 
@@ -185,10 +136,11 @@ def pearson(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [-1.,  1.,  0.],
            [ 0.,  0.,  1.]])
     """
-    n_rows, _ = table_shape(Y)
-    weights = weights_of(sample_weight, n_rows)
+    Y = as_table(Y)
+    n_rows = Y.shape[0]
+    weights = as_weights(sample_weight, n_rows)
     n = float(n_rows) if weights is None else float(weights.sum())
-    if is_sparse(Y) or np.asarray(Y).dtype.kind in "biu":  # whole numbers lose nothing by the subtraction
+    if is_sparse(Y) or Y.dtype.kind in "biu":  # whole numbers lose nothing by the subtraction
         gram, total = co_occurrence(Y, weights), _total(Y, weights)
         centred = gram - np.outer(total, total) / n
         squares = np.diag(gram)
@@ -213,7 +165,7 @@ def jaccard(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0.
@@ -229,7 +181,7 @@ def jaccard(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
            [0.5, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
-    both = co_occurrence(Y, sample_weight)
+    both = co_occurrence(as_labels(Y), sample_weight)
     count = np.diag(both)
     either = count[:, None] + count - both
     result = np.divide(both, either, out=np.zeros_like(both), where=either > 0)

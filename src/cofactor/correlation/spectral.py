@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.cluster import KMeans
 
-from cofactor.correlation.similarities import CONSTANT, Floats, co_occurrence
+from cofactor.correlation.checks import Floats
+from cofactor.correlation.similarities import CONSTANT, co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 
@@ -50,7 +51,8 @@ def self_tuning_affinity(Y: Any, neighbour: int = 7) -> Floats:
 
     Parameters
     ----------
-    Y : ndarray, or sparse array or matrix, of shape (n, L)
+    Y : array-like, or sparse array or matrix, of shape (n, L)
+        Columns of any numbers.
     neighbour : int, default=7
         k, which neighbour sets the scale; 7 is the choice of these authors.
 

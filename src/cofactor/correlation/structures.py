@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from cofactor.correlation.checks import as_numbers, as_similarities, check_count, dense, generator_of, is_whole
 from cofactor.errors import InvalidInputError
 from cofactor.typing import RandomState
 
 __all__ = [
-    "check_count",
-    "check_similarities",
-    "generator_of",
     "greedy_chain",
     "maximum_spanning_tree",
     "normalized_inversions",
@@ -23,36 +19,6 @@ __all__ = [
 ]
 
 Integers = NDArray[np.int64]
-
-
-def check_similarities(C: Any) -> NDArray[np.float64]:
-    """Return a table of similarities as numbers; refuse any that is not square, finite and symmetric."""
-    table = np.asarray(C, dtype=np.float64)
-    if table.ndim != 2 or not len(table) or table.shape[0] != table.shape[1]:
-        raise InvalidInputError(f"expected as many rows as columns, found shape {table.shape}", argument="C")
-    if not np.isfinite(table).all():
-        raise InvalidInputError("expected finite numbers", argument="C")
-    if not np.allclose(table, table.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(table).max()))):
-        raise InvalidInputError("expected the same number for (i, j) and (j, i)", argument="C")
-    return table
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, which True and False are not."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse an argument other than a whole number of at least 1."""
-    if not is_whole(value) or value < 1:
-        raise InvalidInputError("expected a whole number of at least 1", argument=name, found=value)
-
-
-def generator_of(random_state: RandomState) -> np.random.Generator:
-    """Return a generator: the given one, or one of a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    return np.random.default_rng(random_state)
 
 
 def ranked_pairs(C: NDArray[np.float64]) -> Integers:
@@ -72,7 +38,7 @@ def maximum_spanning_tree(C: ArrayLike) -> Integers:
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Symmetric similarities, of any sign; the diagonal does not count.
 
     Returns
@@ -87,7 +53,7 @@ def maximum_spanning_tree(C: ArrayLike) -> Integers:
     array([[0, 2],
            [1, 2]])
     """
-    table = check_similarities(C)
+    table = as_similarities(C)
     pairs = ranked_pairs(table)
     place = np.zeros(table.shape)
     place[pairs[:, 0], pairs[:, 1]] = np.arange(1, len(pairs) + 1)  # never 0, which SciPy takes for no edge
@@ -100,7 +66,7 @@ def greedy_chain(C: ArrayLike, start: int | None = None) -> Integers:
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Symmetric similarities, of any sign; the diagonal does not count.
     start : int, optional
         The first label; by default the chain starts with the two labels of the largest similarity.
@@ -115,7 +81,7 @@ def greedy_chain(C: ArrayLike, start: int | None = None) -> Integers:
     >>> greedy_chain([[0.0, 0.1, 0.3], [0.1, 0.0, 0.2], [0.3, 0.2, 0.0]])
     array([0, 2, 1])
     """
-    table = check_similarities(C)
+    table = as_similarities(C)
     L = len(table)
     if start is None:
         start = int(ranked_pairs(table)[0, 0]) if L > 1 else 0
@@ -178,7 +144,7 @@ def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:
     >>> normalized_inversions([3.0, 1.0, 2.0], [-1.0, -2.0, -3.0]).__round__(3)
     0.333
     """
-    weight, likelihood = np.asarray(weights, dtype=np.float64), np.asarray(likelihoods, dtype=np.float64)
+    weight, likelihood = dense(as_numbers(weights, "weights")), dense(as_numbers(likelihoods, "likelihoods"))
     if weight.ndim != 1 or weight.shape != likelihood.shape or len(weight) < 2:
         raise InvalidInputError(
             f"expected at least two weights and as many likelihoods, found shapes {weight.shape} and {likelihood.shape}"
