@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 import cofactor
 from cofactor.correlation import chi_squared, measured, normalized_cut_clusters, overlapping_clusters
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels import BinaryRelevance, LabelClustering, LabelPowerset, LabelRidge, ProbabilisticChain
+from cofactor.labels import BinaryRelevance, ChainCRF, LabelClustering, LabelPowerset, LabelRidge, ProbabilisticChain
 from cofactor.persistence import ModelFileError, read_model, write_model
 
 rng = np.random.default_rng(0)
@@ -101,6 +101,8 @@ def test_what_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
         LabelClustering(measure="covariance").fit(X, Y)
     with pytest.raises(InvalidInputError, match="threshold='joint'"):
         LabelClustering(LabelRidge(), threshold="joint").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="ChainCRF of a cluster of 3 labels, of 5: .*it has 5 of 3 labels"):
+        LabelClustering(ChainCRF.paper(order=[0, 1, 2, 3, 4]), max_size=3).fit(X, Y)
     with pytest.raises((InvalidInputError, InvalidTypeError), match="SVC"):
         LabelClustering.paper(LabelPowerset(SVC())).fit(X, Y).save(tmp_path / "model")
 

@@ -34,7 +34,7 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
     --------
     >>> check_order([0, 0])
     Traceback (most recent call last):
-    cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once
+    cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once, but 1 is not there
     """
     if isinstance(order, str) and order in (*ORDERS, *also):
         return
@@ -47,16 +47,24 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
             f"expected one of {', '.join(map(repr, known))}, or a list of the positions, or the names, of all labels",
             argument="order",
             found=order,
-            advice=did_you_mean(order, known) if isinstance(order, str) and nearest(order, known) else (),
+            advice=_advice(order, places, known),
         )
     if places.dtype.kind == "U":
         repeated = first_repeated(places)
         if repeated is not None:
             raise InvalidInputError(f"{repeated} is there twice", argument="order", found=order)
-    elif not np.array_equal(np.sort(places), np.arange(len(places))):
-        raise InvalidInputError(
-            f"expected each of the numbers 0 to {len(places) - 1} once", argument="order", found=order
-        )
+        return
+    missing = np.setdiff1d(np.arange(len(places)), places)
+    if len(missing):
+        problem = f"expected each of the numbers 0 to {len(places) - 1} once, but {missing[0]} is not there"
+        raise InvalidInputError(problem, argument="order", found=order)
+
+
+def _advice(order: Any, places: NDArray[Any], known: Sequence[str]) -> str:
+    """Return what to do about an order that is none."""
+    if isinstance(order, str):
+        return did_you_mean(order, known) if nearest(order, known) else ""
+    return "positions are whole numbers" if places.dtype.kind == "f" and places.size else ""
 
 
 def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDArray[np.int64]:

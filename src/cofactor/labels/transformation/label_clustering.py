@@ -222,7 +222,11 @@ class LabelClustering(LabelModel):
             given = {"callback": stop, "verbose": 0, "random_state": int(generator.integers(np.iinfo(np.int32).max))}
             model.set_params(**{name: value for name, value in given.items() if name in model.get_params(deep=False)})
             with config_context(assume_finite=True):  # checked already, and warned of
-                self.models_.append(model.fit(data.features, data.labels[:, labels], data.weights))
+                try:
+                    self.models_.append(model.fit(data.features, data.labels[:, labels], data.weights))
+                except InvalidInputError as error:
+                    where = f"{type(model).__name__} of a cluster of {len(labels)} labels, of {L}"
+                    raise InvalidInputError(f"{where}: {error}") from error
             data.monitor.note("clusters of labels", k + 1, len(clusters), float(len(clusters) - k - 1))
 
     def _clusters(self, data: FitInput, generator: np.random.Generator) -> list[NDArray[np.int64]]:
