@@ -5,6 +5,7 @@ import os
 import pytest
 from matplotlib.figure import Figure
 
+from cofactor.errors import InvalidTypeError
 from cofactor.plots import plot_tradeoff, save_figure
 
 
@@ -76,3 +77,9 @@ def test_figures_of_pyplot_are_closed(tmp_path, monkeypatch):
     assert not plt.fignum_exists(figure.number)
     assert plt.get_fignums() == [other.figure.number]
     plt.close("all")
+
+
+@pytest.mark.parametrize("ax", [3, Figure()])
+def test_what_is_no_axes_is_refused(ax):
+    with pytest.raises(InvalidTypeError, match=r"^ax=.*: expected Axes of matplotlib; give one of its Axes"):
+        tradeoff(ax=ax)

@@ -86,15 +86,25 @@ _CJK = (
 _NO_GLYPH = re.compile(r"Glyph (\d+) .* missing from font")
 
 
-def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Axes:
     """Return `ax`, or the axes of a new figure (size in inches) which pyplot does not know of.
 
     Raises
     ------
+    TypeError
+        If `ax` is no Axes.
     ImportError
         If matplotlib is not installed.
     """
-    return new_panels(1, width, height)[0] if ax is None else ax
+    if ax is None:
+        return new_panels(1, width, height)[0]
+    require_matplotlib()
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        advice = "give one of its Axes, or leave it out"
+        raise InvalidTypeError("expected Axes of matplotlib", argument="ax", found=ax, advice=advice)
+    return ax
 
 
 def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
