@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from tests.contract_labels.models import planted
 
@@ -60,6 +61,15 @@ def test_few_instances_and_costs_of_each_layer():
     assert model.cost_ > 0 < model.second_cost_ != model.cost_
     with pytest.raises(ValueError, match="n_folds=1"):
         Stacked2BR(n_folds=1).fit(X, Y)
+
+
+def test_each_layer_tells_once_that_it_stopped_early():
+    with pytest.warns(ConvergenceWarning) as told:
+        Stacked2BR.paper(LogisticRegression(max_iter=1)).fit(X, Y)
+    assert [str(one.message).partition(" labels of the ")[2].partition(":")[0] for one in told] == [
+        "first layer",
+        "second layer",
+    ]
 
 
 @pytest.mark.parametrize("name", ["first_learners_", "learners_"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.copies import dealt
@@ -166,7 +168,9 @@ class Stacked2BR(LearnerModel):
         scores = np.where(counts[None, :] > 0, 1.0, -1.0).repeat(len(test), axis=0)
         vary = np.flatnonzero((counts > 0) & (counts < train.n_instances))
         if len(vary):
-            learners = self._layer(estimator, train.of_labels(vary), generator, what)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the first layer tells
+                learners = self._layer(estimator, train.of_labels(vary), generator, what)
             scores[:, vary] = learners.scores(data.features[test])
         return scores
 
