@@ -320,7 +320,7 @@ def test_a_damaged_store_is_rescued_on_request(run, csv: Path, tmp_path: Path) -
         (["FILE", "-m", "als", "-m", "ALS", "--alpha", 5], "--model ALS: ALS is given twice; give it once"),
         (["FILE", "FILE", "--alpha", 5], "ratings.csv: is given twice; give each data set once"),
         (["FILE", "--seeds", "0,x"], "--seeds 0,x: expected whole numbers with commas between, such as 0,1,2"),
-        (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a positive number of cells at a time"),
+        (["FILE", "--jobs", 0, "--alpha", 5], "--jobs 0: expected a whole number other than 0"),
         (["FILE", "TWIN", "--alpha", 5], "two data sets are called ratings.csv: rename a file, or name them in a TOML"),
         (["FILE", "--out", "FILE"], "is a file, expected a folder for the report"),
         (["FILE", "--store", "FILE"], "is no store of results (not an SQLite database): give another name"),

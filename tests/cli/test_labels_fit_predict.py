@@ -465,7 +465,7 @@ def test_a_libsvm_model_knows_from_where_its_indices_count(run, tmp_path: Path) 
         (["-m", "mnmtf"], "--model mnmtf: is a transformer of features, to be used from Python"),
         (["-m", "mlchmf", "--param", "scale=std"], "--param scale=std: expected one of 'auto', 'none', 'rows'"),
         (["--param", "n_components=abc"], "--param n_components=abc: expected a whole number of at least 1, or a"),
-        (["-m", "mlchmf", "--param", "n_jobs=a"], "--param n_jobs=a: expected None or a whole number"),
+        (["-m", "mlchmf", "--param", "n_jobs=a"], "--param n_jobs=a: expected a whole number"),
     ],
 )
 def test_messages_name_what_was_typed(run, table: Path, options: list[str], message: str) -> None:

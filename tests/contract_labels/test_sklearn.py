@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import pickle
 from typing import Any
 
@@ -20,7 +21,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from cofactor.labels import MODELS, LabelModel
 
-from .models import CASES, bits, data, every, every_class, fitted, fresh, probed
+from .models import CASES, CLASSES, bits, data, every, every_class, fitted, fresh, probed
 
 # Some of these data have nothing to learn from, so no label may be predicted.
 pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts")
@@ -209,8 +210,6 @@ def test_cross_val_predict_gives_scores() -> None:
     ("name", "settings", "message"),
     [
         ("GroPLE", {"verbose": "x"}, "verbose='x': expected a whole number of at least 0"),
-        ("MLCHMF", {"n_jobs": "a"}, "n_jobs='a': expected None or a whole number other than 0"),
-        ("BinaryRelevance", {"n_jobs": 0}, "n_jobs=0: expected None or a whole number other than 0"),
         ("PLST", {"n_components": "abc"}, "n_components='abc': expected a whole number of at least 1, or a share"),
         ("LEML", {"n_components": 1.5}, r"n_components=1\.5: expected a whole number of at least 1, or a share"),
     ],
@@ -219,6 +218,15 @@ def test_odd_parameters(name: str, settings: dict[str, Any], message: str) -> No
     X, Y = data()
     with pytest.raises((TypeError, ValueError), match=message):
         MODELS[name].paper(**settings).fit(X, Y)
+
+
+def test_numbers_of_jobs_are_checked_before_anything_is_learned() -> None:
+    X, Y = data()
+    able = [name for name in CLASSES if "n_jobs" in fresh(name).get_params()]
+    assert {"BinaryRelevance", "ChainCRFEnsemble", "IBLR", "LIFT", "MLCHMF"} < set(able)
+    for name, wrong in itertools.product(able, (0, "a")):
+        with pytest.raises((TypeError, ValueError), match=f"n_jobs={wrong!r}: expected a whole number other than 0"):
+            fresh(name).set_params(n_jobs=wrong).fit(X, Y)
 
 
 @every_class

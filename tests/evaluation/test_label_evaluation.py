@@ -180,6 +180,10 @@ def test_bad_input():
         evaluate_labels(PLST.paper(), X, Y[:-1], 3)
     with pytest.raises(ValueError, match="n_splits=10: expected a whole number from 2 to 9, the number of rows"):
         evaluate_labels(PLST.paper(), X[:9], Y[:9])
+    with pytest.raises(ValueError, match="n_jobs=0: expected a whole number other than 0"):
+        evaluate_labels(PLST.paper(), X, Y, 3, n_jobs=0)
+    with pytest.raises(TypeError, match="n_jobs='a'"):
+        Search(PLST.paper(), {"alpha": [1.0]}, n_jobs="a").fit(X, Y)
     with pytest.raises(TypeError, match="splitter must be"):
         evaluate_labels(PLST.paper(), X, Y, "kfold")
 

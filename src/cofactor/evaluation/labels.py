@@ -24,6 +24,7 @@ from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
 from cofactor.metrics.tables import split_unknown
+from cofactor.model.checks import check_jobs
 from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts
@@ -94,6 +95,7 @@ def evaluate_labels(
     >>> [(row["fold"], row["decoding"], row["n_test"]) for row in results]
     [(0, 'plain', 20), (1, 'plain', 20), (2, 'plain', 20)]
     """
+    check_jobs(n_jobs)
     check_consistent_length(X, Y)
     if isinstance(splitter, int | np.integer):
         splitter = splitter_of(

@@ -47,7 +47,7 @@ from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale
 from cofactor.labels.scoring import cut_of_rule, decided, of_all_labels, offers_probabilities, on_by_scores, score
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
-from cofactor.model.checks import check_callback, check_flag, check_verbose, make_generator
+from cofactor.model.checks import check_callback, check_flag, check_jobs, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.offered import offered_if
@@ -206,6 +206,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
         check_callback(getattr(self, "callback", None))
         check_verbose(getattr(self, "verbose", 0))
+        check_jobs(getattr(self, "n_jobs", None))
         if not isinstance(self.random_state, np.random.RandomState):  # `make_generator` would draw from it
             make_generator(self.random_state)
 

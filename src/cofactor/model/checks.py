@@ -121,7 +121,7 @@ def check_jobs(n_jobs: Any) -> None:
     """Refuse what joblib does not understand as a number of jobs."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
         kind = InvalidInputError if isinstance(n_jobs, Integral) else InvalidTypeError
-        raise kind("expected None or a whole number other than 0 (-1: all cores)", argument="n_jobs", found=n_jobs)
+        raise kind("expected a whole number other than 0 (-1: all cores)", argument="n_jobs", found=n_jobs)
 
 
 def make_generator(random_state: Any) -> np.random.Generator:

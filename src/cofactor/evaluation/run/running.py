@@ -19,12 +19,13 @@ from typing import Any, Literal, NamedTuple
 
 from joblib import delayed, effective_n_jobs, parallel_config
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
 from cofactor.evaluation.run.store import ResultStore
 from cofactor.files import PathLike
 from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
+from cofactor.model.checks import check_jobs
 from cofactor.model.parallel import in_workers
 from cofactor.text import counted
 from cofactor.version import __version__
@@ -102,7 +103,7 @@ def run_cells(
     Raises
     ------
     ValueError
-        If `n_jobs` is 0.
+        If `n_jobs` is 0, or no whole number.
     Interrupted
         On Ctrl-C; what is done stays in the store.
     StoreError
@@ -122,9 +123,7 @@ def run_cells(
     done {'inverse': 1.0}
     done {'inverse': 0.5}
     """
-    if n_jobs == 0:
-        wanted = "expected a positive number of cells at a time, or -1 for one on each core"
-        raise InvalidInputError(wanted, argument="n_jobs", found=n_jobs)
+    check_jobs(n_jobs)
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:

@@ -31,7 +31,7 @@ from cofactor.labels.learners import (
 )
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.penalty import ridge_penalty
-from cofactor.model.checks import check_flag, check_jobs, make_generator
+from cofactor.model.checks import check_flag, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -145,7 +145,6 @@ class IBLR(NeighbourModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_flag("with_features", self.with_features)
-        check_jobs(self.n_jobs)
         if self.estimator is not None:
             check_estimator(self.estimator)
 

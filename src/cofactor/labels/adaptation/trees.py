@@ -21,7 +21,7 @@ from cofactor.labels.learners import (
     grow_tree,
 )
 from cofactor.labels.scaling import AUTO, Scaling
-from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, make_generator
+from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -306,7 +306,6 @@ class MLForest(TreeModel):
         check_choice("trees", self.trees, ("random-forest", "extra-trees"))
         check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
         check_size("max_features", self.max_features, also=["sqrt", "log2", None])
-        check_jobs(self.n_jobs)
 
     def _fit_bytes(self, data: FitInput) -> int:
         kept = 12 * self.n_estimators * int(data.labels.nnz)  # a share and its place for each label of an instance

@@ -23,7 +23,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_jobs, check_number, check_size, resolve_size
+from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -254,7 +254,6 @@ class MLCHMF(LabelModel):
         check_choice("voting", self.voting, ["sign", "margin"])
         check_choice("margin", self.margin, _SMOOTH)
         check_choice("dtype", self.dtype, ["float32", "float64"])
-        check_jobs(self.n_jobs)
 
     def _warn_of_limits(self, data: FitInput) -> None:
         warn_of_neighbours(self, data.n_instances)

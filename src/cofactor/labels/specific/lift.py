@@ -27,7 +27,7 @@ from cofactor.labels.learners import (
     fit_tasks,
     warn_of_stopped,
 )
-from cofactor.model.checks import check_jobs, check_number, make_generator
+from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import in_processes
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -180,7 +180,6 @@ class LIFT(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("ratio", self.ratio, low=0, high=1, inclusive=False)
-        check_jobs(self.n_jobs)
         if self.estimator is not None:
             check_estimator(self.estimator)
 

@@ -28,7 +28,6 @@ from cofactor.labels.learners import (
 from cofactor.labels.penalty import AUTO, ridge_penalty
 from cofactor.labels.receiving import scaled
 from cofactor.labels.scaling import Scaling
-from cofactor.model.checks import check_jobs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -77,7 +76,6 @@ class LearnerModel(LabelModel):
         super()._check_params()
         if self.estimator is not None:
             check_estimator(self.estimator)
-        check_jobs(self.n_jobs)
 
     def default_grid(self) -> dict[str, list[Any]]:
         """Return default estimators of several C, unless the estimator is given; see `LabelModel.default_grid`."""

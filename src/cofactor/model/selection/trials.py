@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from cofactor.interrupts import ending_all
+from cofactor.model.checks import check_jobs
 
 __all__ = ["out_of_fold_scores", "try_all", "try_one"]
 
@@ -84,6 +85,7 @@ def try_all(
     >>> try_all(lambda part, shift: part + shift, [10, 20], [1, 2], lambda shift, found: (shift, max(found)))
     [(1, 21), (2, 22)]
     """
+    check_jobs(n_jobs)
 
     def tried(candidate: Candidate) -> Conclusion:
         try:
