@@ -116,6 +116,16 @@ def test_an_ensemble_is_the_mean_of_its_chains_and_their_vote():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.parametrize(("n_labels", "n_chains"), [(1, 1), (2, 1), (3, 3)])
+def test_a_chain_that_is_drawn_again_is_fitted_once(n_labels, n_chains):
+    model = ChainCRFEnsemble.paper(30, random_state=0).fit(X, Y[:, :n_labels])
+    assert len(model.models_) == 30
+    assert len(set(map(id, model.models_))) == n_chains
+    one = ChainCRF.paper(order="given").fit(X, Y[:, :n_labels])
+    if n_chains == 1:
+        np.testing.assert_allclose(model.predict_proba(X), one.predict_proba(X), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("model", "labels", "message"),
     [

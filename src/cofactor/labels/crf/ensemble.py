@@ -52,7 +52,7 @@ class ChainCRFEnsemble(LabelModel):
     Attributes
     ----------
     models_ : list of ChainCRF
-        The chains.
+        The chains. One that was drawn again, or the other way round, is the same model, and was fitted once.
     alpha_ : float
         The penalty that was taken.
     n_iter_ : int
@@ -139,7 +139,13 @@ class ChainCRFEnsemble(LabelModel):
             with config_context(assume_finite=True), thread_limit(n_threads):  # checked already, and warned of
                 return chain.fit(data.features, data.labels, data.weights)
 
-        self.models_ = side_by_side(fitted, [(k,) for k in range(K)], K, self.n_jobs)
+        # A chain and its reverse are one model; of few labels, many chains are the same.
+        kinds = [min(tuple(order), tuple(order[::-1])) for order in orders]
+        first = {kind: k for k, kind in reversed(list(enumerate(kinds)))}
+        distinct = sorted(first.values())
+        models = side_by_side(fitted, [(k,) for k in distinct], len(distinct), self.n_jobs)
+        of_kind = {kinds[k]: model for k, model in zip(distinct, models, strict=True)}
+        self.models_ = [of_kind[kind] for kind in kinds]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
     def _settled(self) -> dict[str, Any]:
