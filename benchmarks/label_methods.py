@@ -137,6 +137,7 @@ METHODS: dict[str, Callable[[int], Made]] = {
     "LP": lambda L: LabelPowerset.paper(),
     "LP of hinges": lambda L: LabelPowerset.paper(HINGE),
     "RAkEL-o": lambda L: RAkEL.paper(),
+    "RAkEL-o of hinges": lambda L: RAkEL.paper(HINGE),
     "RAkEL-d": lambda L: RAkEL.paper(overlapping=False),
     "RAkEL-d of hinges": lambda L: RAkEL.paper(HINGE, overlapping=False),
     "LC of LP": lambda L: LabelClustering.paper(),

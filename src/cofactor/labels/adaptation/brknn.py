@@ -13,15 +13,10 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
-from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.labels.features import squared_lengths
+from cofactor.labels.explaining import ScoreParts
 from cofactor.model.checks import check_choice
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
-
-#: Half of the least difference between a share of votes and a half: with it, exactly half the votes are enough.
-_QUARTER = 0.25
-_NARROW = 1e-6  # relative difference below which squared lengths of rows are equal
 
 
 class BRkNN(NeighbourModel):
@@ -135,21 +130,13 @@ class BRkNN(NeighbourModel):
             )
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
-        self.prior_ = np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
+        self.prior_ = priors(data)
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
-        return self._shares(counts, X) + (_QUARTER / max(1, self.n_neighbors_) - 0.5)
-
-    def _shares(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[np.float64]:
-        """Return the share of the neighbours that have each label, shape (n, L)."""
-        shares = counts.toarray() / max(1, self.n_neighbors_)
-        bare = squared_lengths(X) == 0
-        if bare.any() and _of_one_length(squared_lengths(self.X_)):
-            shares[bare] = self.prior_
-        return shares
+        return vote_scores(self, self.prior_, counts, X)
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
-        shares = self._shares(self._counts(X), X)
+        shares = vote_shares(self, self.prior_, self._counts(X), X)
         by_prior = np.argsort(-self.prior_, kind="stable")
         votes = shares[:, by_prior]
         if self.extension == "b":
@@ -166,20 +153,4 @@ class BRkNN(NeighbourModel):
         return sets
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        neighbours, has = self._having(X)
-        k = max(1, self.n_neighbors_)
-        votes = squared_lengths(X) > 0
-        if votes.all() or not _of_one_length(squared_lengths(self.X_)):
-            votes[:] = True
-        intercept = np.where(votes[:, None], 0.0, self.prior_) + (_QUARTER / k - 0.5)
-
-        def weigh(label: int, row: int) -> NDArray[np.float64]:
-            return has(label, row) * (votes[row] / k)
-
-        return ScoreParts((VotePart(neighbours, weigh),), intercept, self._names)
-
-
-def _of_one_length(squares: NDArray[np.float64]) -> bool:
-    """Return whether the rows that are not 0 have the same length."""
-    some = squares[squares > 0]
-    return len(some) > 1 and float(some.max() - some.min()) <= _NARROW * float(some.max())
+        return vote_parts(self, self.prior_, X)

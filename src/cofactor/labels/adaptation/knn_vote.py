@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.adaptation.brknn import BRkNN
+from cofactor.labels.adaptation.neighbour_model import NeighbourModel
+from cofactor.labels.adaptation.votes import priors, vote_parts, vote_scores
+from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.explaining import ScoreParts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class KNNVote(BRkNN):
+class KNNVote(NeighbourModel):
     r"""An odd number of nearest neighbours vote: a label is on if most of them have it (Li 2011, section 5.2).
 
     It is `BRkNN` where no vote can end in a tie, so with k given the scores are the same. What differs is how k is
@@ -58,9 +62,12 @@ class KNNVote(BRkNN):
            [0, 1]])
     """
 
+    _learned: ClassVar[tuple[str, ...]] = ("prior_", *NeighbourModel._learned)
+    _shapes: ClassVar[Mapping[str, str]] = {**NeighbourModel._shapes, "prior_": "L"}
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
     _sizes: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
-    extension = None
+
+    prior_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -81,17 +88,6 @@ class KNNVote(BRkNN):
         self.callback = callback
         self.verbose = verbose
 
-    @classmethod
-    def paper(cls, *args: Any, **params: Any) -> Self:
-        """Return the model with rows of length 1, whose votes decide; k is chosen for them.
-
-        Parameters
-        ----------
-        *args, **params
-            Other parameters, or other values, as the constructor takes them.
-        """
-        return super().paper(*args, **params)
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `LabelModel.default_grid`."""
         return {"n_neighbors": list(self._sizes[:-1])}
@@ -106,8 +102,14 @@ class KNNVote(BRkNN):
                 advice="give an odd one, or take BRkNN, where half of the votes are enough",
             )
 
-    def _decodes_sets(self) -> bool:
-        return False
+    def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
+        self.prior_ = priors(data)
+
+    def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
+        return vote_scores(self, self.prior_, counts, X)
+
+    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
+        return vote_parts(self, self.prior_, X)
 
     def _at_most(self, k: int) -> int:
         return max(0, k - (k % 2 == 0))
