@@ -149,7 +149,9 @@ def likelihood_gain(
     Notes
     -----
     There are L(L - 1)/2 models of pairs. Many of them are fitted at a time, by L-BFGS, whose steps are products of
-    matrices. Each starts from its logistic regressions, and from their second derivatives. Features become dense.
+    matrices. Each starts from its logistic regressions, and from their second derivatives. Features become dense. A fit
+    ends after 500 iterations, which those of labels that features separate take with a penalty near 0: so these are
+    slow, and their gains are not exact.
 
     References
     ----------
