@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
+from cofactor.labels.adaptation.votes import priors, vote_parts, vote_scores, vote_shares
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts
