@@ -121,7 +121,7 @@ def test_missing_data_fail_cells_and_the_command(run, tmp_path: Path, monkeypatc
         (("thesis-table-3.19", "--quick", "--full"), "--quick and --full exclude each other"),
         ((GEOMETRY, "--document", "book.md"), "expected the name of a folder; its first page will be book/README.md"),
         ((GEOMETRY, "--document", "book", "--words", "words.html"), "expected a Markdown file, ending in .md"),
-        ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a positive number"),
+        ((GEOMETRY, "--quick", "--jobs", "0"), "--jobs 0: expected a whole number other than 0"),
         ((GEOMETRY, "--from-store"), "kept.sqlite yet: without this option it is made and filled"),
         ((GEOMETRY, "--from-store", "--retry"), "--retry has nothing to run again"),
         ((GEOMETRY, "all"), "all stands alone"),

@@ -36,7 +36,7 @@ def test_it_is_cross_validation_by_hand(tmp_path):
 
 
 def test_parameters_are_chosen_with_it_and_sparse_features_stay_so():
-    found = best_scaling(VOTE, sparse.csr_array(X), Y, scalings=["rescaled", "z-score"], grid={"n_neighbors": [1, 59]})
+    found = best_scaling(VOTE, sparse.csr_array(X), Y, scalings=["rescaled", "z-score"], grid={"n_neighbors": [1, 45]})
     assert isinstance(found["scaling"], MaxAbsScaler | StandardScaler)
     assert found["model"].n_neighbors == 1
     assert sparse.issparse(found["model"].X_)

@@ -11,14 +11,15 @@ from cofactor.warming import _small
 
 PAIRS = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
 RATINGS = 1.0 + (PAIRS[:, 0] * PAIRS[:, 1] + PAIRS[:, 1]) % 5
-GROWING = ("n_factors", "n_components", "n_members", "n_sweeps", "n_chains")
+GROWING = ("n_factors", "n_components", "n_members")
+KEPT = (*GROWING, "n_sweeps", "n_chains")  # a label model keeps no draws
 
 
-def settings(models: dict) -> list[tuple[str, str]]:
-    return [(name, key) for name, kind in models.items() for key in GROWING if key in kind().get_params(deep=False)]
+def settings(models: dict, keys: tuple[str, ...] = GROWING) -> list[tuple[str, str]]:
+    return [(name, key) for name, kind in models.items() for key in keys if key in kind().get_params(deep=False)]
 
 
-@pytest.mark.parametrize(("name", "key"), settings(MODELS))
+@pytest.mark.parametrize(("name", "key"), settings(MODELS, KEPT))
 def test_a_rating_model_ends_or_says_what_it_would_take(name, key, monkeypatch):
     monkeypatch.setenv("COFACTOR_MAX_FIT", "300")  # less than two factors take
     y = np.where(RATINGS > 2, 1.0, -1.0) if name == "BinaryMMMF" else RATINGS
