@@ -82,6 +82,25 @@ def test_inference_data():
     assert list(arviz.summary(data).index) == ["noise", *(f"thresholds[{k}]" for k in range(1, 5))]
 
 
+def test_processes_that_import_arviz_at_the_same_moment(tmp_path):
+    """Each notes the day in one file, and one of them finds its own part of it gone."""
+    (tmp_path / "arviz.py").write_text("""
+import pathlib
+stamp = pathlib.Path(__file__).with_name("stamp")
+if not stamp.exists():
+    stamp.touch()
+    raise FileNotFoundError("daily_warning.tmp")
+""")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from cofactor.samplers.diagnostics import require_arviz
+print(require_arviz().stamp.exists())
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_without_arviz_the_error_says_how_to_install_it():
     code = """
 import sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -79,12 +80,14 @@ def require_arviz() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # once a day ArviZ announces its next version when it is imported
-            import arviz
+            try:
+                return importlib.import_module("arviz")
+            except FileNotFoundError:  # it notes the day in a file, which another process has just moved away
+                return importlib.import_module("arviz")
     except ModuleNotFoundError as error:
         if error.name != "arviz":
             raise
         raise MissingPackageError("arviz", "diagnostics of chains need", "bayes") from error
-    return arviz
 
 
 def to_inference_data(
