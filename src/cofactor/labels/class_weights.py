@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.leave_one_out import column_means
+from cofactor.labels.features import column_means
 from cofactor.text import few
 
 if TYPE_CHECKING:

@@ -26,11 +26,13 @@ __all__ = [
     "as_features",
     "canonical",
     "check_n_features",
+    "column_means",
     "dwarfed",
     "first_entry",
     "first_without_number",
     "is_sparse",
     "named_column",
+    "scaled_rows",
     "squared_lengths",
 ]
 
@@ -57,6 +59,21 @@ def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
 def as_dense(table: Any) -> NDArray[np.float64]:
     """Return a dense or sparse table as a dense one, in double precision."""
     return np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+
+
+def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the means of the columns of dense or sparse T, weighted."""
+    if weights is not None:
+        return np.asarray(T.T @ weights, dtype=np.float64) / weights.sum()
+    return np.asarray(T.sum(axis=0, dtype=np.float64)).ravel() / T.shape[0]
+
+
+def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
+    """Return dense or sparse T with its rows multiplied by factors; T itself if there are none."""
+    if factors is None:
+        return T
+    column: Any = factors[:, None]
+    return T.multiply(column).tocsr() if is_sparse(T) else T * column
 
 
 def squared_lengths(X: CheckedFeatures) -> NDArray[np.float64]:

@@ -13,11 +13,11 @@ from sklearn import config_context
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.data import as_weights
-from cofactor.labels.features import CheckedFeatures
+from cofactor.labels.features import CheckedFeatures, scaled_rows
 from cofactor.labels.filling import known_shares
 from cofactor.labels.known import KnownLabels
 from cofactor.labels.leave_one_out import BestAlpha
-from cofactor.labels.regression import FeatureSpace, scaled_rows
+from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
 from cofactor.model.checks import resolve_size

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import lapack
 from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.leverage import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.labels.features import CheckedFeatures, is_sparse
+from cofactor.labels.features import CheckedFeatures, column_means, is_sparse, scaled_rows
 
 __all__ = [
     "GRID",
@@ -30,7 +29,6 @@ __all__ = [
     "PrimalRidge",
     "RidgeAt",
     "RidgeProblem",
-    "column_means",
     "ridge_problem",
     "sketched",
 ]
@@ -226,14 +224,14 @@ class PrimalRidge(RidgeProblem):
         self.X, self.mean = X, column_means(X, weights) if fit_intercept else np.zeros(D)
         root = None if weights is None else np.sqrt(weights)
         if is_sparse(X):
-            scaled: Any = _times(X, root)
+            scaled: Any = scaled_rows(X, root)
             gram, total = np.empty((D, D)), n if weights is None else weights.sum()
             turned: Any = scaled.T.tocsr()
             for rows in gen_batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
                 gram[rows] = (turned[rows] @ scaled).toarray()
                 gram[rows] -= total * np.outer(self.mean[rows], self.mean)
         else:
-            centred = _times(X - self.mean, root)
+            centred = scaled_rows(X - self.mean, root)
             gram = centred.T @ centred
         super().__init__(gram, n, weights, fit_intercept)
 
@@ -258,7 +256,7 @@ class PrimalRidge(RidgeProblem):
 
     def _cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc."""
-        T = _times(T, self.weights)
+        T = scaled_rows(T, self.weights)
         product: Any = self.X.T @ T
         product = product.toarray() if is_sparse(product) else product
         return np.asarray(product - np.outer(self.mean, np.asarray(T.sum(axis=0, dtype=np.float64))))
@@ -303,7 +301,7 @@ class DualRidge(RidgeProblem):
 
         With features X they have the coefficients XᵀA, since the columns of A sum to 0 if there is an intercept.
         """
-        A = _symmetric_product(inverse, _times(T, self.root))
+        A = _symmetric_product(inverse, scaled_rows(T, self.root))
         if self.root is not None:
             A *= self.root[:, None]
         if self.fit_intercept:
@@ -390,20 +388,6 @@ def _symmetric_product(M: NDArray[Any], T: CheckedFeatures) -> NDArray[np.float6
         return np.asarray((T.T @ M.T).T, dtype=np.float64, order="C")
     targets: Any = T.toarray() if is_sparse(T) else T
     return np.asarray(M @ targets.astype(M.dtype, copy=False), dtype=np.float64)
-
-
-def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return the means of the columns of dense or sparse T, weighted."""
-    if weights is not None:
-        return np.asarray(T.T @ weights, dtype=np.float64) / weights.sum()
-    return np.asarray(T.sum(axis=0, dtype=np.float64)).ravel() / T.shape[0]
-
-
-def _times(T: Any, factors: NDArray[np.float64] | None) -> Any:
-    """Return dense or sparse T with its rows multiplied by factors; T itself if there are none."""
-    if factors is None:
-        return T
-    return sparse.csr_array(T.multiply(factors[:, None])) if is_sparse(T) else T * factors[:, None]
 
 
 def _minus(T: CheckedFeatures, fitted: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,11 +19,19 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights, relative_weights
-from cofactor.labels.features import CheckedFeatures, as_dense, as_features, dwarfed, is_sparse, named_column
+from cofactor.labels.features import (
+    CheckedFeatures,
+    as_dense,
+    as_features,
+    column_means,
+    dwarfed,
+    is_sparse,
+    named_column,
+    scaled_rows,
+)
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
@@ -31,7 +39,7 @@ from cofactor.model.checks import check_choice, check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 
-__all__ = ["FeatureSpace", "linear", "scaled_rows"]
+__all__ = ["FeatureSpace", "linear"]
 
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
 _EAGER = 2000  # rows of the largest one that is decomposed even if an inverse, a sixth of the time, will do
@@ -147,7 +155,7 @@ class FeatureSpace:
         self.neighbours: NDArray[np.int64] | None = None
         self._problem: RidgeProblem | None = None
         self._last: RidgeAt | None = None
-        self.mean = _column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
+        self.mean = column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
         self._by_columns = n >= D
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
@@ -248,7 +256,7 @@ class FeatureSpace:
         else:
             s, targets = self.principal(T)
             coef = self.lift(targets * (s / (s**2 + alpha))[:, None])
-        target_mean = _column_means(T, self.weights) if self.fit_intercept else 0.0
+        target_mean = column_means(T, self.weights) if self.fit_intercept else 0.0
         return coef, target_mean - self.mean @ coef
 
     def problem(self) -> RidgeProblem:
@@ -389,7 +397,7 @@ class FeatureSpace:
         """Return Tc, dense."""
         targets = as_dense(T)
         if self.fit_intercept:
-            targets = targets - (targets.mean(axis=0) if self.weights is None else _column_means(targets, self.weights))
+            targets = targets - (targets.mean(axis=0) if self.weights is None else column_means(targets, self.weights))
         return scaled_rows(targets, self._root)
 
     def _centred(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -408,19 +416,6 @@ class FeatureSpace:
         targets = self._centred_targets(T)
         dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets, tol=tol)
         return self._transposed(dual)
-
-
-def _column_means(X: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    if weights is not None:
-        return np.asarray(X.T @ weights, dtype=np.float64) / weights.sum()
-    return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]
-
-
-def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
-    """Return dense or sparse T with its rows multiplied by factors; T itself if there are none."""
-    if factors is None:
-        return T
-    return sparse.csr_array(T.multiply(factors[:, None])) if is_sparse(T) else T * factors[:, None]
 
 
 def _product(left: NDArray[np.float64], T: CheckedFeatures) -> NDArray[np.float64]:

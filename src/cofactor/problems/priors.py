@@ -107,7 +107,7 @@ class LinkedPrior:
         features, p = self.features, rows.shape[1]
         sums = np.empty((p, len(weights)))
         n_blocks = min(p, n_threads())
-        cuts = np.linspace(0, p, n_blocks + 1).astype(int)
+        cuts: NDArray[np.int64] = np.linspace(0, p, n_blocks + 1).astype(np.int64)
         parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, mean, sums), n_blocks)
         total = scale + precision * self.squares[:, None]
         weights[:] = precision * sums.T / total + random.normal(size=weights.shape) / np.sqrt(total)

@@ -372,7 +372,8 @@ class Ratings:
         chosen = np.asarray(users, dtype=np.int64)
         counts = self.user_counts[chosen]
         indptr = np.concatenate([[0], np.cumsum(counts)])
-        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], counts)
+        shift: NDArray[np.int64] = np.repeat(self.indptr[chosen] - indptr[:-1], counts)
+        entries = np.arange(indptr[-1]) + shift
         return indptr, self.indices[entries], self.levels[entries]
 
     def subset(self, mask: NDArray[np.bool_]) -> Self:

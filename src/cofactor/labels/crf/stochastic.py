@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import logit
 from sklearn.utils import gen_batches
 
+from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
-from cofactor.labels.leave_one_out import column_means
 from cofactor.problems.pair_sampling import Chains, Interactions
 from cofactor.problems.pairs import Floats, PairForm
 from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem

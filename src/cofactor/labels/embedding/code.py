@@ -14,6 +14,7 @@ from scipy import sparse
 
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
 from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
@@ -227,7 +228,7 @@ def scatter(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> 
         mean = label_means(Y)
         return (Y.T @ Y).toarray().astype(np.float64) - Y.shape[0] * np.outer(mean, mean)
     mean = label_means(Y, weights)
-    return np.asarray((Y.T @ Y.multiply(weights[:, None])).toarray() - weights.sum() * np.outer(mean, mean))
+    return np.asarray((Y.T @ scaled_rows(Y, weights)).toarray() - weights.sum() * np.outer(mean, mean))
 
 
 def label_means(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

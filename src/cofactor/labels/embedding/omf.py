@@ -19,9 +19,9 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import column_means, is_sparse
 from cofactor.labels.held_out import decide_by_recent, remember
-from cofactor.labels.leave_one_out import DualRidge, column_means, ridge_problem
+from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import check_penalty
 from cofactor.model.callers import callers_level
 from cofactor.model.checks import check_choice, check_flag, check_number, make_generator

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.labels.features import scaled_rows
 from cofactor.labels.penalty import check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
@@ -117,5 +118,5 @@ def _memberships(Y: sparse.csr_array, weights: NDArray[np.float64] | None = None
     """
     w = np.ones(Y.shape[0]) if weights is None else weights
     lengths = np.sqrt(Y.T @ w)
-    cosines = (Y.T @ Y.multiply(w[:, None])).toarray() / np.outer(lengths, lengths)
+    cosines = (Y.T @ scaled_rows(Y, w)).toarray() / np.outer(lengths, lengths)
     return np.asarray(Y @ cosines) * (w / np.maximum(np.diff(Y.indptr), 1))[:, None]

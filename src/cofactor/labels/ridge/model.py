@@ -16,10 +16,10 @@ from cofactor.labels.class_weights import ClassWeights, check_class_weight, clas
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.embedding.principal import principal_bytes
 from cofactor.labels.explaining import LinearPart, ScoreParts, VotePart
-from cofactor.labels.features import is_sparse
+from cofactor.labels.features import column_means, is_sparse, scaled_rows
 from cofactor.labels.filling import known_penalty, known_ridge
 from cofactor.labels.held_out import sampled
-from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, column_means, ridge_problem
+from cofactor.labels.leave_one_out import DualRidge, RidgeProblem, ridge_problem
 from cofactor.labels.penalty import check_penalty, exact_penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, too_large
@@ -346,7 +346,7 @@ def _share(
     """Return the share of the second predictions with which the mixture has the least squared error, 0 to 1."""
     change = second - first
     if weights is not None:
-        first, Y = first * weights[:, None], sparse.csr_array(Y.multiply(weights[:, None]))
+        first, Y = first * weights[:, None], scaled_rows(Y, weights)
     gain = float(Y.multiply(change).sum()) - float(np.vdot(first, change))
     size = float(np.vdot(change, change if weights is None else change * weights[:, None]))
     return min(max(gain / size, 0.0), 1.0) if size > 0 else 0.0

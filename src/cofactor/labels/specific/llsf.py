@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
-from cofactor.labels.features import as_dense
-from cofactor.labels.leave_one_out import column_means
+from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.callers import callers_level

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import no_parts
-from cofactor.labels.features import as_dense
-from cofactor.labels.leave_one_out import column_means
+from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.specific.llsf import LLSF, PSD, Products, descended, products_of

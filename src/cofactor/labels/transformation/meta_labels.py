@@ -18,7 +18,7 @@ from sklearn.linear_model import Lasso
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.features import as_dense, is_sparse
+from cofactor.labels.features import as_dense, is_sparse, scaled_rows
 from cofactor.labels.learners import ChainLearners
 from cofactor.labels.penalty import check_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -221,7 +221,7 @@ def affinities(data: FitInput, jaccard_weight: float) -> NDArray[np.float64]:
            [0.47, 0.  ]])
     """
     Y, X = data.labels, data.features
-    counted = Y if data.weights is None else sparse.csr_array(Y.multiply(data.weights[:, None]))
+    counted = scaled_rows(Y, data.weights)
     means = as_dense(counted.T @ X)
     means /= np.asarray(counted.sum(axis=0)).ravel()[:, None]
     inner = means @ means.T

@@ -15,8 +15,8 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import f1_sets_of_draws
+from cofactor.labels.features import column_means
 from cofactor.labels.learners import ChainLearners, uncertain
-from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
