@@ -15,6 +15,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, likelihood_penalty
 from cofactor.labels.crf.chain import ChainCRF
+from cofactor.labels.crf.trees import distinct, drawn_chain, undirected
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import side_by_side
@@ -127,8 +128,10 @@ class ChainCRFEnsemble(LabelModel):
 
     def _fit(self, data: FitInput) -> None:
         self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
-        generator, K = make_generator(self.random_state), self.n_estimators
-        orders = [generator.permutation(data.labels.shape[1]) for _ in range(K)]
+        generator = make_generator(self.random_state)
+        drawn = [drawn_chain(data.labels.shape[1], generator) for _ in range(self.n_estimators)]
+        chains = distinct(drawn)
+        orders = [chain.order for chain in chains.values()]
 
         def fitted(k: int, n_threads: int) -> ChainCRF:
             stage = data.monitor.stage(f"chain {k + 1}")
@@ -139,13 +142,9 @@ class ChainCRFEnsemble(LabelModel):
             with config_context(assume_finite=True), thread_limit(n_threads):  # checked already, and warned of
                 return chain.fit(data.features, data.labels, data.weights)
 
-        # A chain and its reverse are one model; of few labels, many chains are the same.
-        kinds = [min(tuple(order), tuple(order[::-1])) for order in orders]
-        first = {kind: k for k, kind in reversed(list(enumerate(kinds)))}
-        distinct = sorted(first.values())
-        models = side_by_side(fitted, [(k,) for k in distinct], len(distinct), self.n_jobs)
-        of_kind = {kinds[k]: model for k, model in zip(distinct, models, strict=True)}
-        self.models_ = [of_kind[kind] for kind in kinds]
+        models = side_by_side(fitted, [(k,) for k in range(len(orders))], len(orders), self.n_jobs)
+        of_kind = dict(zip(chains, models, strict=True))
+        self.models_ = [of_kind[undirected(chain)] for chain in drawn]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
     def _settled(self) -> dict[str, Any]:
