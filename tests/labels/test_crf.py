@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from cofactor.correlation import chi_squared, pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
-from cofactor.labels.crf.fields import SetField, TreeField, Weights, chain_tree, check_tree
-from cofactor.labels.crf.trees import drawn_chain, drawn_tree, of_varying, undirected
+from cofactor.labels.crf.fields import SetField, TreeField, Weights
+from cofactor.labels.crf.structure import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
 from cofactor.problems.pairs import TWO_STATES, PairForm
 from cofactor.problems.tree_likelihood import LabelTree
 

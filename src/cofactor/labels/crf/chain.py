@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import chain_tree
-from cofactor.labels.crf.trees import SAMPLED, Tree, best_drawn, drawn_chain, edges
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain, edges
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback

@@ -15,7 +15,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, likelihood_penalty
 from cofactor.labels.crf.chain import ChainCRF
-from cofactor.labels.crf.trees import distinct, drawn_chain, undirected
+from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import side_by_side

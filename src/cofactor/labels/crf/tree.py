@@ -12,8 +12,7 @@ from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import tree_of_edges
-from cofactor.labels.crf.trees import SAMPLED, Tree, best_drawn, drawn_tree, edges, of_varying
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, edges, of_varying, tree_of_edges
 from cofactor.labels.transformation.chains import label_places
 from cofactor.model.checks import check_choice, make_generator
 from cofactor.problems.tree_likelihood import LabelTree

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
+from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
-from cofactor.labels.crf.fields import TreeField, chain_tree, check_tree, tree_of_edges
+from cofactor.labels.crf.fields import TreeField
 from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.problems.tree_likelihood import LabelTree
 
@@ -19,6 +22,32 @@ BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"
 SAMPLED = (BY_CORRELATION, BY_LIKELIHOOD)  #: how the best of some random trees is told
 
 Draw = Callable[[int, np.random.Generator], LabelTree]  #: a tree of so many labels
+
+
+def chain_tree(order: NDArray[np.int64]) -> LabelTree:
+    """Return a chain as a tree, whose root is the first label.
+
+    Examples
+    --------
+    >>> chain_tree(np.array([2, 0, 1]))
+    LabelTree(order=array([2, 0, 1]), parents=array([ 2,  0, -1]))
+    """
+    parents = np.empty(len(order), dtype=np.int64)
+    parents[order] = np.append(-1, order[:-1])
+    return LabelTree(order, parents)
+
+
+def tree_of_edges(edges: NDArray[np.int64], n_labels: int) -> LabelTree:
+    """Return edges, shape (L - 1, 2), as a tree whose root is label 0.
+
+    Examples
+    --------
+    >>> tree_of_edges(np.array([[0, 2], [1, 2]]), 3)
+    LabelTree(order=array([0, 2, 1]), parents=array([-1,  2,  0]))
+    """
+    graph = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_labels, n_labels))
+    order, before = breadth_first_order(graph, 0, directed=False)
+    return LabelTree(order.astype(np.int64), np.where(before < 0, -1, before).astype(np.int64))
 
 
 def drawn_chain(n_labels: int, generator: np.random.Generator) -> LabelTree:
@@ -100,6 +129,16 @@ def of_varying(tree: LabelTree, constant: NDArray[np.int8]) -> LabelTree:
     above[order[0]] = -1
     place = np.append(np.cumsum(varies) - 1, -1)  # the last one for "no label", -1
     return LabelTree(place[order], place[above[varies]])
+
+
+def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: int) -> None:
+    """Refuse what is no tree of the labels, such as in a file: kernels do not check."""
+    if np.array_equal(np.sort(order), np.arange(n_labels)) and parents.shape == order.shape:
+        place, above = np.argsort(order), parents[order[1:]]
+        root = parents[order[0]] == -1
+        if root and np.all((above >= 0) & (above < n_labels)) and np.all(place[above] < np.arange(1, n_labels)):
+            return
+    raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
 
 
 def edges(self: Any) -> NDArray[np.int64]:
