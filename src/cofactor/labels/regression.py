@@ -21,13 +21,13 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights, relative_weights
 from cofactor.labels.features import CheckedFeatures, as_dense, as_features, dwarfed, is_sparse, named_column
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, Weights
 from cofactor.labels.leave_one_out import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
-from cofactor.model.checks import check_number
 from cofactor.model.convergence import warn_if_unfinished
 
 LEAST = 1e-9  # probabilities stay this far from 0 and 1

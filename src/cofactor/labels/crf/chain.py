@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from cofactor.checks import make_generator
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain, edges
 from cofactor.labels.transformation.chains import check_order, order_of
-from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn import config_context
 
+from cofactor.checks import check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -17,7 +18,6 @@ from cofactor.labels.crf.base import LEAST, likelihood_penalty
 from cofactor.labels.crf.chain import ChainCRF
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.labels.penalty import AUTO, check_penalty
-from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -11,11 +11,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import TreeField
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.problems.tree_likelihood import LabelTree
 
 BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"

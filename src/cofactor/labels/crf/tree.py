@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cofactor.checks import check_choice, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, edges, of_varying, tree_of_edges
 from cofactor.labels.transformation.chains import label_places
-from cofactor.model.checks import check_choice, make_generator
 from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
