@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.correlation import chi_squared, pearson
@@ -188,6 +189,13 @@ def test_an_ensemble_is_the_mean_of_its_chains_and_their_vote():
     np.testing.assert_array_equal(model.predict(X), votes >= 2)
     again = ChainCRFEnsemble.paper(3, random_state=0, threshold="joint", n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_chains_of_an_ensemble_that_ended_too_early_are_told_once(n_jobs):
+    with pytest.warns(ConvergenceWarning, match=r"^5 of 5 chains ended .* raise max_iter, now 2") as found:
+        ChainCRFEnsemble(5, max_iter=2, n_jobs=n_jobs, random_state=0).fit(X, Y)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize(("n_labels", "n_chains"), [(1, 1), (2, 1), (3, 3)])
