@@ -161,6 +161,7 @@ def chains_split(
     seed: int,
     *,
     n_chains: int,
+    grid: Mapping[str, Sequence[Any]],
     settings: Mapping[str, Any],
     by: Mapping[str, str],
     **named: Any,
@@ -172,8 +173,10 @@ def chains_split(
     method, data, split, seed
         As in `Cell`; the data set is CAL500.
     n_chains : int
+    grid : mapping
+        Penalties to choose from, which a single random chain does, as in `learned_split`; by default the penalty is 1.
     settings : mapping
-        Parameters of `ChainCRFEnsemble`.
+        Parameters of `ChainCRF` and `ChainCRFEnsemble`.
     by : mapping
         Names of measures in `cofactor.correlation.MEASURES`, by the names of the rows.
     **named
@@ -186,11 +189,11 @@ def chains_split(
         objective. ``fit_seconds`` is time of the processor for the fits of the chains.
     """
     X, Y, test, truth = _parts(split, seed)
-    scale = clone(SCALINGS["rescaled"]).fit(X)
-    X, test = scale.transform(X), scale.transform(test)
+    one, chosen = _fitted("chain", ["rescaled"], grid, settings, X, Y, seed)
+    X, test = one["scale"].transform(X), one["scale"].transform(test)
     begin = time.process_time()
-    vote = ChainCRFEnsemble.paper(n_chains, threshold="joint", **settings).fit(X, Y)
-    found: dict[str, Any] = {"fit_seconds": time.process_time() - begin}
+    vote = ChainCRFEnsemble.paper(n_chains, one["learner"].alpha, threshold="joint", **settings).fit(X, Y)
+    found: dict[str, Any] = {"fit_seconds": time.process_time() - begin, "chosen": chosen}
     return found | _chain_measures(vote, X, Y, test, truth, by)
 
 

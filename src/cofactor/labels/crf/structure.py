@@ -75,9 +75,7 @@ def best_drawn(model: Any, by: str, draw: Draw, data: FitInput) -> LabelTree:
         With the labels that vary.
     """
     generator = make_generator(model.random_state)
-    trees = list(distinct(draw(data.labels.shape[1], generator) for _ in range(model.n_samples)).values())
-    if len(trees) == 1:
-        return trees[0]
+    trees = [draw(data.labels.shape[1], generator) for _ in range(model.n_samples)]
     if by == BY_CORRELATION:
         table = measured(model.measure, data.features, data.labels, data.weights)
         return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
@@ -86,7 +84,7 @@ def best_drawn(model: Any, by: str, draw: Draw, data: FitInput) -> LabelTree:
         result, _ = TreeField(tree).learn(data, model.alpha_, model.max_iter, model.tol)
         return result.objective
 
-    return min(trees, key=objective)
+    return min(distinct(trees).values(), key=objective)
 
 
 def undirected(tree: LabelTree) -> frozenset[frozenset[int]]:
