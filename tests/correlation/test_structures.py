@@ -76,7 +76,7 @@ def test_what_is_refused() -> None:
         greedy_chain([[0.0, 1.0], [0.5, 0.0]])
     with pytest.raises(InvalidInputError, match="finite"):
         greedy_chain([[0.0, np.nan], [np.nan, 0.0]])
-    with pytest.raises(InvalidInputError, match="start=5: expected a label from 0 to 4"):
+    with pytest.raises(InvalidInputError, match="start=5: expected a whole number of at least 0 and at most 4"):
         greedy_chain(similarities(), 5)
     for n_labels in (0, -1, 2.5, "a"):
         with pytest.raises(InvalidInputError, match=r"^n_labels=.*: expected a whole number of at least 1"):

@@ -98,13 +98,13 @@ def test_shapes_groups_and_seeds(n_groups, extra, n_factors, correlation, seed):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_labels": 0}, "n_labels=0: must be at least 1"),
+        ({"n_labels": 0}, "n_labels=0: expected a whole number of at least 1"),
         ({"n_groups": 21}, "n_groups=21: must not exceed n_labels=20"),
         ({"n_factors": 30}, "n_groups . n_factors = 120 must not exceed n_features=100"),
-        ({"correlation": 1.5}, r"correlation=1.5: must lie in \[0, 1\]"),
-        ({"noise": -0.1}, "noise=-0.1: must lie"),
-        ({"density": 0.0}, r"density=0.0: must lie in \(0, 1\]"),
-        ({"tail": -1.0}, "tail=-1.0: must be at least 0"),
+        ({"correlation": 1.5}, "correlation=1.5: expected a number of at least 0 and at most 1"),
+        ({"noise": -0.1}, "noise=-0.1: expected a number of at least 0"),
+        ({"density": 0.0}, "density=0.0: expected a number above 0 and at most 1"),
+        ({"tail": -1.0}, "tail=-1.0: expected a number of at least 0"),
         ({"cardinality": 21.0}, "asks for a label in 1.05 of the instances"),
         ({"cardinality": 0.0}, "expected a cardinality above 0"),
     ],
@@ -112,5 +112,5 @@ def test_shapes_groups_and_seeds(n_groups, extra, n_factors, correlation, seed):
 def test_bad_arguments(options, message):
     with pytest.raises(ValueError, match=message):
         make_labels(**options)
-    with pytest.raises(TypeError, match="n_instances=1.5: must be an integer"):
+    with pytest.raises(TypeError, match="n_instances=1.5: expected a whole number"):
         make_labels(1.5)

@@ -144,15 +144,15 @@ def test_unfinished_matrix_warns():
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        ({"n_users": 0}, ValueError, "n_users=0: must be at least 1"),
-        ({"n_items": 2.5}, TypeError, "n_items=2.5: must be an integer"),
-        ({"n_users": True}, TypeError, "n_users=True: must be an integer"),
+        ({"n_users": 0}, ValueError, "n_users=0: expected a whole number of at least 1"),
+        ({"n_items": 2.5}, TypeError, "n_items=2.5: expected a whole number"),
+        ({"n_users": True}, TypeError, "n_users=True: expected a whole number"),
         ({"n_factors": 11, "n_users": 10}, ValueError, r"n_factors=11: must not exceed .* = 10"),
-        ({"n_levels": 1}, ValueError, "n_levels=1: must be at least 2"),
-        ({"density": 0}, ValueError, r"density=0: must lie in \(0, 1\]"),
-        ({"density": float("nan")}, ValueError, "density=nan: must lie in"),
-        ({"start": "x"}, ValueError, "start='x': expected 'factors' or 'uniform'"),
-        ({"max_iter": 0}, ValueError, "max_iter=0: must be at least 1"),
+        ({"n_levels": 1}, ValueError, "n_levels=1: expected a whole number of at least 2"),
+        ({"density": 0}, ValueError, "density=0: expected a number above 0 and at most 1"),
+        ({"density": float("nan")}, ValueError, "density=nan: expected a number above 0"),
+        ({"start": "x"}, ValueError, "start='x': expected one of 'factors', 'uniform'"),
+        ({"max_iter": 0}, ValueError, "max_iter=0: expected a whole number of at least 1"),
     ],
 )
 def test_bad_arguments(kwargs, error, message):

@@ -5,12 +5,14 @@ import itertools
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from cofactor.correlation import chi_squared
+from cofactor.correlation import chi_squared, pearson
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
-from cofactor.labels.crf.fields import SetField, TreeField, Weights, chain_tree, check_tree
+from cofactor.labels.crf.fields import SetField, TreeField, Weights
+from cofactor.labels.crf.structure import chain_tree, check_tree, drawn_chain, drawn_tree, of_varying, undirected
 from cofactor.problems.pairs import TWO_STATES, PairForm
 from cofactor.problems.tree_likelihood import LabelTree
 
@@ -87,12 +89,85 @@ def test_orders_of_chains():
     i, j = np.unravel_index(np.argmax(np.triu(table, 1)), table.shape)
     assert set(greedy[:2]) == {i, j}
     np.testing.assert_array_equal(ChainCRF.paper(order=[3, 1, 0, 2]).fit(X, Y).order_, [3, 1, 0, 2])
-    drawn = [ChainCRF.paper(order=order).fit(X, Y) for order in itertools.permutations(range(4))]
-    best = ChainCRF.paper(order="sampled-likelihood", n_samples=40, random_state=0).fit(X, Y)
-    assert best.objective_ <= np.quantile([model.objective_ for model in drawn], 0.2)
-    sums = [table[model.order_[1:], model.order_[:-1]].sum() for model in drawn]
-    chain = ChainCRF.paper(order="sampled-correlation", n_samples=40, random_state=0).fit(X, Y).order_
-    assert table[chain[1:], chain[:-1]].sum() >= np.quantile(sums, 0.8)
+
+
+CHAIN_AND_TREE = pytest.mark.parametrize(("kind", "name", "draw"), [
+    (ChainCRF, "order", drawn_chain), (TreeCRF, "structure", drawn_tree),
+])  # fmt: skip
+
+
+def given(tree: LabelTree) -> dict[type, dict[str, np.ndarray]]:
+    return {ChainCRF: {"order": tree.order}, TreeCRF: {"structure": tree.edges()}}
+
+
+@CHAIN_AND_TREE
+def test_sampled_structures_are_the_best_of_those_drawn(kind, name, draw):
+    generator = np.random.default_rng(1)
+    trees = [draw(4, generator) for _ in range(6)]
+    objectives = [kind.paper(**given(tree)[kind]).fit(X, Y).objective_ for tree in trees]
+    table = np.round(chi_squared(Y), 9)
+    sums = [sum(table[j, k] for j, k in tree.edges()) for tree in trees]
+    for way, best in (("likelihood", np.argmin(objectives)), ("correlation", np.argmax(sums))):
+        settings = {name: f"sampled-{way}", "n_samples": 6, "random_state": 1}
+        model = kind.paper(**settings).fit(X, Y)
+        assert undirected(LabelTree(model.order_, model.parents_)) == undirected(trees[best])
+        np.testing.assert_array_equal(kind.paper(**settings).fit(X, Y).order_, model.order_)
+    model = kind.paper(**{name: "sampled-correlation", "n_samples": 6, "random_state": 1}, measure="pearson").fit(X, Y)
+    sums = [sum(pearson(Y)[j, k] for j, k in tree.edges()) for tree in trees]
+    assert undirected(LabelTree(model.order_, model.parents_)) == undirected(trees[np.argmax(sums)])
+    one = kind.paper(**{name: "sampled-likelihood", "n_samples": 1}, random_state=3).fit(X, Y)
+    np.testing.assert_array_equal(one.edges(), kind.paper(**{name: "random"}, random_state=3).fit(X, Y).edges())
+
+
+@CHAIN_AND_TREE
+@pytest.mark.parametrize("n_labels", [1, 2, 3])
+def test_few_labels_have_few_structures_each_fitted_once(kind, name, draw, n_labels, monkeypatch):
+    learned, learn = [], TreeField.learn
+    monkeypatch.setattr(
+        TreeField, "learn", lambda self, *args: learned.append(undirected(self.tree)) or learn(self, *args)
+    )
+    model = kind.paper(**{name: "sampled-likelihood", "n_samples": 40}, random_state=0).fit(X, Y[:, :n_labels])
+    assert len(learned) == (4 if n_labels == 3 else 2)  # each tree, of which there are three or one, and the best again
+    orders = [[0, 1, 2], [1, 0, 2], [0, 2, 1]] if n_labels == 3 else [list(range(n_labels))]
+    least = min(ChainCRF.paper(order=order).fit(X, Y[:, :n_labels]).objective_ for order in orders)
+    assert model.objective_ == pytest.approx(least)
+
+
+@CHAIN_AND_TREE
+def test_parts_of_the_training_data_are_fitted_with_the_structure_of_all(kind, name, draw, monkeypatch):
+    learned, learn = [], TreeField.learn
+    monkeypatch.setattr(
+        TreeField, "learn", lambda self, *args: learned.append(undirected(self.tree)) or learn(self, *args)
+    )
+    model = kind(**{name: "sampled-likelihood", "n_samples": 5}, random_state=0).fit(X, Y)
+    kept = undirected(LabelTree(model.order_, model.parents_))
+    n_drawn = len(set(learned))
+    assert n_drawn > 1
+    assert learned[n_drawn:] == [kept] * (len(learned) - n_drawn)
+    assert len(learned) - n_drawn > 1  # the model itself, and parts
+
+
+def test_a_tree_is_given_by_its_edges():
+    model = TreeCRF.paper().fit(X, Y)
+    wide = np.column_stack([Y[:, :2], np.ones(60), Y[:, 2:]]).astype(int)
+    names = ["a", "b", "constant", "c", "d"]
+    edges = np.array(["a", "b", "c", "d"])[model.edges()].tolist()
+    child, parent = edges.pop()  # between which the constant label comes
+    edges += [[child, "constant"], ["constant", parent]]
+    other = TreeCRF.paper(structure=edges).fit(X, wide, label_names=names)
+    assert undirected(LabelTree(other.order_, other.parents_)) == undirected(LabelTree(model.order_, model.parents_))
+    np.testing.assert_allclose(other.predict_proba(X)[:, [0, 1, 3, 4]], model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_stays_one_without_constant_labels(seed):
+    generator = np.random.default_rng(seed)
+    tree, constant = drawn_tree(9, generator), generator.integers(2, size=9).astype(np.int8)
+    constant[seed] = 0
+    found, varying = of_varying(tree, constant), np.flatnonzero(constant == 0)
+    check_tree(*found, len(varying))
+    kept = {frozenset(edge) for edge in undirected(tree) if set(edge) <= set(varying.tolist())}
+    assert kept <= {frozenset(varying[list(edge)].tolist()) for edge in undirected(found)}
 
 
 def test_the_tree_of_a_measure_is_its_maximum_spanning_tree():
@@ -116,6 +191,13 @@ def test_an_ensemble_is_the_mean_of_its_chains_and_their_vote():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_chains_of_an_ensemble_that_ended_too_early_are_told_once(n_jobs):
+    with pytest.warns(ConvergenceWarning, match=r"^5 of 5 chains ended .* raise max_iter, now 2") as found:
+        ChainCRFEnsemble(5, max_iter=2, n_jobs=n_jobs, random_state=0).fit(X, Y)
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize(("n_labels", "n_chains"), [(1, 1), (2, 1), (3, 3)])
 def test_a_chain_that_is_drawn_again_is_fitted_once(n_labels, n_chains):
     model = ChainCRFEnsemble.paper(30, random_state=0).fit(X, Y[:, :n_labels])
@@ -134,6 +216,15 @@ def test_a_chain_that_is_drawn_again_is_fitted_once(n_labels, n_chains):
         (CML(pairs="three-state"), Y, "pairs='three-state'"),
         (CML(0.0), Y, "alpha=0.0: expected a number above 0"),
         (TreeCRF(structure="chi"), Y, "structure='chi'"),
+        (TreeCRF(structure=3), Y, "structure=3: expected one of .*, or the edges of a tree"),
+        (TreeCRF(structure=[[0, 1], [2]]), Y, "or the edges of a tree"),
+        (TreeCRF(structure=[[0, 1], [1, 2]]), Y, "expected 3 pairs of positions from 0 to 3, .* connect all 4 labels"),
+        (TreeCRF(structure=[[0, 1], [1, 2], [2, 0]]), Y, "connect all 4 labels"),
+        (TreeCRF(structure=[[0, 1], [1, 2], [2, 4]]), Y, "positions from 0 to 3"),
+        (TreeCRF(structure=[["0", "1"], ["1", "2"], ["2", "3"]]), Y, "no label is called '0'"),
+        (TreeCRF(structure="sampled-likelihood", n_samples=0), Y, "n_samples=0: expected a whole number of at least 1"),
+        (ChainCRF(n_samples=1.5), Y, "n_samples=1.5"),
+        (TreeCRF(measure="random"), Y, "measure='random'"),
         (ChainCRF(order="best"), Y, "sampled-likelihood"),
         (ChainCRF(order=[0, 1, 1, 2]), Y, "each of the numbers 0 to 3 once"),
         (ChainCRF(order=[0, 1, 2]), Y, "it has 3 of 4 labels"),

@@ -165,7 +165,7 @@ def test_it_becomes_frames_and_text() -> None:
     ("changes", "message"),
     [
         ({"label_names": ["a"]}, "label_names holds 1 name for 6 labels"),
-        ({"n_bins": 0}, "n_bins=0: expected a whole number from 1 on"),
+        ({"n_bins": 0}, "n_bins=0: expected a whole number of at least 1"),
         ({"probabilities": np.full((200, 6), 1.5)}, "probabilities must lie between 0 and 1, found 1.5"),
         ({"probabilities": np.full((200, 6), np.nan)}, "probabilities holds 1200 NaNs"),
         ({"scores": np.zeros((200, 5))}, r"Y has shape \(200, 6\) but scores has \(200, 5\)"),

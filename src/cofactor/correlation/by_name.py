@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from cofactor.checks import check_choice
 from cofactor.correlation.checks import Floats, as_labels
 from cofactor.correlation.conditional import likelihood_gain, partial_correlation
 from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
 from cofactor.correlation.relevance import feature_correlation
 from cofactor.correlation.similarities import cosine, jaccard, pearson
-from cofactor.errors import InvalidInputError
 
 __all__ = ["LABEL_MEASURES", "MEASURES", "measured"]
 
@@ -62,8 +62,7 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
     array([[0., 4.],
            [4., 0.]])
     """
+    check_choice("measure", measure, MEASURES)
     if measure in LABEL_MEASURES:
         return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
-    if measure not in _CONDITIONAL:
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, MEASURES))}", argument="measure", found=measure)
     return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)

@@ -11,7 +11,6 @@ from scipy import sparse
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.limits import CELLS
 from cofactor.masks import refuse_masked
-from cofactor.typing import RandomState
 
 __all__ = [
     "Floats",
@@ -21,12 +20,8 @@ __all__ = [
     "as_similarities",
     "as_table",
     "as_weights",
-    "check_count",
-    "check_number",
     "dense",
-    "generator_of",
     "is_sparse",
-    "is_whole",
 ]
 
 Floats = NDArray[np.float64]
@@ -152,39 +147,3 @@ def as_similarities(C: Any) -> Floats:
     if not np.allclose(table, table.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(table).max()))):
         raise _refusal("C", "expected the same number for (i, j) and (j, i)")
     return table
-
-
-def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, which True and False are not."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse an argument other than a whole number of at least 1."""
-    if not is_whole(value) or value < 1:
-        raise InvalidInputError("expected a whole number of at least 1", argument=name, found=value)
-
-
-def check_number(name: str, value: Any, *, above: float = -np.inf) -> None:
-    """Refuse an argument other than a finite number above a bound."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        fits = False
-    else:
-        fits = bool(above < value < np.inf)
-    if not fits:
-        word = "a number" if above == -np.inf else f"a number above {above:g}"
-        raise InvalidInputError(f"expected {word}", argument=name, found=value)
-
-
-def generator_of(random_state: RandomState) -> np.random.Generator:
-    """Return a generator: the given one, or one of a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(np.iinfo(np.int32).max))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            "expected None, a whole number of at least 0, a RandomState or a Generator of NumPy",
-            argument="random_state",
-            found=random_state,
-        ) from error

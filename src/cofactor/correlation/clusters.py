@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from cofactor.correlation.checks import as_similarities, check_count, check_number, generator_of
+from cofactor.checks import check_number, make_generator
+from cofactor.correlation.checks import as_similarities
 from cofactor.correlation.structures import ranked_pairs
 from cofactor.kernels.threads import library_limit
 from cofactor.typing import RandomState
@@ -62,9 +63,9 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
     >>> disjoint_clusters(C, 2, wait=False)
     [array([0, 1]), array([2]), array([3])]
     """
-    check_count("max_size", max_size)
+    check_number("max_size", max_size, low=1, whole=True)
     if least is not None:
-        check_number("least", least)
+        check_number("least", least, low=-np.inf)
     table = as_similarities(C)
     cluster_of = np.arange(len(table))
     members: dict[int, list[int]] = {k: [k] for k in range(len(table))}
@@ -116,9 +117,9 @@ def overlapping_clusters(C: ArrayLike, max_size: int, *, least: float | None = N
     >>> overlapping_clusters(C, 2)
     [array([0, 1]), array([0, 2]), array([2, 3])]
     """
-    check_count("max_size", max_size)
+    check_number("max_size", max_size, low=1, whole=True)
     if least is not None:
-        check_number("least", least)
+        check_number("least", least, low=-np.inf)
     table = as_similarities(C)
     every = np.arange(len(table))
     inside = np.eye(len(table), dtype=bool)  # row s: the cluster that starts with label s
@@ -166,7 +167,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     >>> normalized_cut_clusters(C, 2)
     [array([0, 2]), array([1, 3])]
     """
-    check_count("max_size", max_size)
+    check_number("max_size", max_size, low=1, whole=True)
     table = as_similarities(C).copy()
     table -= min(0.0, float(table.min()))
     np.fill_diagonal(table, 0)
@@ -220,6 +221,6 @@ def random_clusters(n_labels: int, max_size: int, random_state: RandomState = No
     >>> random_clusters(5, 2, 0)
     [array([0, 3]), array([1]), array([2, 4])]
     """
-    check_count("n_labels", n_labels)
-    check_count("max_size", max_size)
-    return _sorted(np.array_split(generator_of(random_state).permutation(n_labels), -(-n_labels // max_size)))
+    check_number("n_labels", n_labels, low=1, whole=True)
+    check_number("max_size", max_size, low=1, whole=True)
+    return _sorted(np.array_split(make_generator(random_state).permutation(n_labels), -(-n_labels // max_size)))

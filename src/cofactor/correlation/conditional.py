@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, as_weights, check_number, dense
+from cofactor.checks import check_number
+from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, as_weights, dense
 from cofactor.correlation.dependence import squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
 from cofactor.correlation.similarities import co_occurrence
@@ -42,7 +43,7 @@ class _Prepared(NamedTuple):
 
 def _prepared(X: Any, Y: Any, alpha: float, sample_weight: ArrayLike | None) -> _Prepared:
     features = as_features(X, Y.shape[0])
-    check_number("alpha", alpha, above=0)
+    check_number("alpha", alpha, low=0, inclusive=False)
     n, D = features.shape
     CELLS.check(n * D, f"features of {n:,} instances as a dense table are {n * D:,} numbers")
     labels = sparse.csc_array(Y, dtype=np.float64)

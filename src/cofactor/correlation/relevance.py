@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.correlation.checks import Floats, as_features, as_labels, as_weights, check_count, dense, is_sparse
+from cofactor.checks import check_choice, check_number
+from cofactor.correlation.checks import Floats, as_features, as_labels, as_weights, dense, is_sparse
 from cofactor.correlation.similarities import CONSTANT, pearson
-from cofactor.errors import InvalidInputError
 
 __all__ = ["feature_correlation", "feature_relevance"]
 
@@ -78,9 +78,8 @@ def feature_correlation(
            [0., 0., 0.]])
     """
     for name, value, known in (("relevance", relevance, RELEVANCES), ("similarity", similarity, SIMILARITIES)):
-        if value not in known:
-            raise InvalidInputError(f"expected one of {', '.join(map(repr, known))}", argument=name, found=value)
-    check_count("k", k)
+        check_choice(name, value, known)
+    check_number("k", k, low=1, whole=True)
     relevances = feature_relevance(X, Y, relevance, sample_weight)
     if similarity == "correlation":
         result = pearson(relevances.T)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.cluster import KMeans
 
+from cofactor.checks import check_number
 from cofactor.correlation.checks import Floats
 from cofactor.correlation.similarities import CONSTANT, co_occurrence
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 
 __all__ = ["positive_part", "self_tuning_affinity", "spectral_groups"]
@@ -111,8 +111,7 @@ def spectral_groups(affinity: NDArray[Any], n_groups: int, random_state: int = 0
     >>> spectral_groups(A, 2)
     array([0, 1, 0, 1])
     """
-    if n_groups < 1:
-        raise InvalidInputError("expected at least 1", argument="n_groups", found=n_groups)
+    check_number("n_groups", n_groups, low=1, whole=True)
     n_columns = len(affinity)
     n_groups = min(n_groups, n_columns)
     if n_groups == 1:

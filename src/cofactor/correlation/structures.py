@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from cofactor.correlation.checks import as_numbers, as_similarities, check_count, dense, generator_of, is_whole
+from cofactor.checks import check_number, make_generator
+from cofactor.correlation.checks import as_numbers, as_similarities, dense
 from cofactor.errors import InvalidInputError
 from cofactor.typing import RandomState
 
@@ -85,8 +86,8 @@ def greedy_chain(C: ArrayLike, start: int | None = None) -> Integers:
     L = len(table)
     if start is None:
         start = int(ranked_pairs(table)[0, 0]) if L > 1 else 0
-    elif not is_whole(start) or not 0 <= start < L:
-        raise InvalidInputError(f"expected a label from 0 to {L - 1}", argument="start", found=start)
+    else:
+        check_number("start", start, low=0, high=L - 1, whole=True)
     left = np.ones(L, dtype=bool)
     order = np.empty(L, dtype=np.int64)
     order[0] = start
@@ -115,8 +116,8 @@ def random_chain(n_labels: int, random_state: RandomState = None) -> Integers:
     >>> random_chain(5, 0)
     array([2, 4, 3, 0, 1])
     """
-    check_count("n_labels", n_labels)
-    return generator_of(random_state).permutation(n_labels)
+    check_number("n_labels", n_labels, low=1, whole=True)
+    return make_generator(random_state).permutation(n_labels)
 
 
 def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:

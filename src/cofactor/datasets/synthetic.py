@@ -1,14 +1,14 @@
 """Synthetic ratings whose complete matrix is known."""
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.datasets.types import RatingDataset
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InvalidInputError
 from cofactor.typing import RandomState
 
 __all__ = ["make_ratings"]
@@ -134,7 +134,7 @@ def make_ratings(
     True
     """
     _check(n_users, n_items, n_factors, n_levels, density, start, max_iter)
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     from cofactor.kernels.threads import library_limit  # only here, since Numba takes long to import
 
     # One thread, because the order of sums decides the ties of the rounding and hence everything after.
@@ -214,33 +214,16 @@ def _warn_unstable(max_iter: int) -> None:
     )
 
 
-def check_whole(given: Mapping[str, Any], least: int) -> None:
-    """Refuse parameters which are not whole numbers, or less than they may be."""
-    for name, value in given.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise InvalidTypeError("must be an integer", argument=name, found=value)
-        if value < least:
-            raise InvalidInputError(f"must be at least {least}", argument=name, found=value)
-
-
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Return the generator for a random state; one seeded from a `RandomState` of NumPy, which it advances."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)
-
-
 def _check(
     n_users: int, n_items: int, n_factors: int, n_levels: int, density: float, start: str, max_iter: int
 ) -> None:
     given = {"n_users": n_users, "n_items": n_items, "n_factors": n_factors, "max_iter": max_iter}
-    check_whole(given, least=1)
-    check_whole({"n_levels": n_levels}, least=2)
+    for name, value in given.items():
+        check_number(name, value, low=1, whole=True)
+    check_number("n_levels", n_levels, low=2, whole=True)
     if n_factors > min(n_users, n_items):
         raise InvalidInputError(
             f"must not exceed min(n_users, n_items) = {min(n_users, n_items)}", argument="n_factors", found=n_factors
         )
-    if not 0 < density <= 1:
-        raise InvalidInputError("must lie in (0, 1]", argument="density", found=density)
-    if start not in ("factors", "uniform"):
-        raise InvalidInputError("expected 'factors' or 'uniform'", argument="start", found=start)
+    check_number("density", density, low=0, inclusive=False, high=1)
+    check_choice("start", start, ("factors", "uniform"))

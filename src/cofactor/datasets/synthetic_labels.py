@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cofactor.checks import check_number, make_generator
 from cofactor.datasets.readers.matrices import generic_names, small_indices
-from cofactor.datasets.synthetic import check_whole, generator
 from cofactor.datasets.types import LabelDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import LABEL_DTYPE, RandomState
@@ -110,7 +110,7 @@ def make_labels(
     """
     _check(n_instances, n_features, n_labels, n_groups, n_factors)
     _check_shares(correlation, noise, density)
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     frequencies = _frequencies(rng, n_labels, cardinality, tail)
     X, deviation = _features(rng, n_instances, n_features, density)
     groups = np.arange(n_labels) % n_groups
@@ -162,8 +162,7 @@ def _directions(
 
 
 def _frequencies(rng: np.random.Generator, n_labels: int, cardinality: float, tail: float) -> NDArray[np.float64]:
-    if tail < 0:
-        raise InvalidInputError("must be at least 0", argument="tail", found=tail)
+    check_number("tail", tail, low=0)
     weights = np.arange(1.0, n_labels + 1) ** -tail
     frequencies: NDArray[np.float64] = cardinality * weights / weights.sum()
     if cardinality <= 0 or frequencies.max() > 1:
@@ -195,7 +194,8 @@ def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_fa
         "n_groups": n_groups,
         "n_factors": n_factors,
     }
-    check_whole(given, least=1)
+    for name, value in given.items():
+        check_number(name, value, low=1, whole=True)
     if n_groups > n_labels:
         raise InvalidInputError(
             ("must not exceed ", Argument("n_labels", n_labels)), argument="n_groups", found=n_groups
@@ -209,7 +209,5 @@ def _check(n_instances: int, n_features: int, n_labels: int, n_groups: int, n_fa
 
 def _check_shares(correlation: float, noise: float, density: float) -> None:
     for name, value in (("correlation", correlation), ("noise", noise)):
-        if not 0 <= value <= 1:
-            raise InvalidInputError("must lie in [0, 1]", argument=name, found=value)
-    if not 0 < density <= 1:
-        raise InvalidInputError("must lie in (0, 1]", argument="density", found=density)
+        check_number(name, value, low=0, high=1)
+    check_number("density", density, low=0, inclusive=False, high=1)

@@ -18,13 +18,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from cofactor.checks import check_jobs
 from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
 from cofactor.metrics.tables import split_unknown
-from cofactor.model.checks import check_jobs
 from cofactor.model.named_splits import splitter_of
 from cofactor.model.selection.judges import AUTO
 from cofactor.model.splits import Parts

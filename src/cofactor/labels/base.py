@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
+from cofactor.checks import check_callback, check_flag, check_jobs, check_verbose, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration
@@ -47,7 +48,6 @@ from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale
 from cofactor.labels.scoring import cut_of_rule, decided, of_all_labels, offers_probabilities, on_by_scores, score
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
-from cofactor.model.checks import check_callback, check_flag, check_jobs, check_verbose, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.offered import offered_if

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.decoding import AUTO, FAR
-from cofactor.model.checks import check_choice, check_number
 from cofactor.typing import Features
 
 if TYPE_CHECKING:

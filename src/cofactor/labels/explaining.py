@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding import FAR
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.tables import features_to_score
 from cofactor.metrics.by_label import plain_values
-from cofactor.model.checks import check_number
 from cofactor.text import counted, did_you_mean
 from cofactor.typing import Features
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 
+from cofactor.checks import resolve_size
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures, scaled_rows
@@ -20,7 +21,6 @@ from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
-from cofactor.model.checks import resolve_size
 from cofactor.model.progress import Monitor
 from cofactor.text import counted
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import make_generator
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_with_sets, usable_scores
@@ -23,7 +24,6 @@ from cofactor.labels.filling import known_shares
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.scoring import of_all_labels, on_by_scores, with_constant
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import make_generator
 from cofactor.model.commit import learned_names
 from cofactor.text import counted
 from cofactor.typing import Features, Labels

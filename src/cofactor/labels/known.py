@@ -13,11 +13,11 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, in_trained_order, place_of_label
 from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice
 
 __all__ = [
     "KnownLabels",

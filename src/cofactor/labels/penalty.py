@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from cofactor.checks import check_number
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
-from cofactor.model.checks import check_number
 
 __all__ = ["AUTO", "LARGEST_WEIGHT", "check_penalty", "exact_penalty", "ridge_penalty"]
 

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.data import as_weights, relative_weights
 from cofactor.labels.features import (
@@ -35,7 +36,6 @@ from cofactor.labels.features import (
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 

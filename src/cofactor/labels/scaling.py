@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.features import LARGEST, CheckedFeatures, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice
 from cofactor.model.state import check_array
 from cofactor.text import counted
 

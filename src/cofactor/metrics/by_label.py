@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, of_known, split_unknown
@@ -253,8 +254,7 @@ class LabelTally:
     """
 
     def __init__(self, label_names: Iterable[Any] | None = None, *, n_bins: int = _N_BINS) -> None:
-        if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-            raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
+        check_number("n_bins", n_bins, low=1, whole=True)
         self._names = None if label_names is None else list(label_names)
         self._columns: list[Any] | None = None  # of frames
         self._n_bins = int(n_bins)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.probabilities import CalibrationBins, bins_of, check_bins
+from cofactor.metrics.probabilities import CalibrationBins, bins_of
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, split_unknown
 
 __all__ = ["label_calibration_bins", "label_calibration_error", "label_log_loss"]
@@ -77,7 +78,7 @@ def label_calibration_bins(
     >>> label_calibration_bins([[1, 0], [0, 0]], [[0.9, 0.2], [0.6, 0.1]], n_bins=2).counts.tolist()
     [2, 2]
     """
-    check_bins(n_bins)
+    check_number("n_bins", n_bins, low=1, whole=True)
     sums = np.zeros((3, n_bins))
     for p, true in _pairs(Y, probabilities, label):
         sums += bins_of(p, true, n_bins)

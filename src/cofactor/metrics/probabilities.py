@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.text import counted
@@ -146,7 +147,7 @@ def calibration_bins(
     >>> bins.counts.tolist(), bins.predicted.round(2).tolist(), bins.observed.round(2).tolist()
     ([0, 3], [nan, 0.7], [nan, 0.67])
     """
-    check_bins(n_bins)
+    check_number("n_bins", n_bins, low=1, whole=True)
     if over not in _OVER:
         raise InvalidInputError(f"expected one of {', '.join(map(repr, _OVER))}", argument="over", found=over)
     levels, p = _checked(y, probabilities, scale)
@@ -157,12 +158,6 @@ def calibration_bins(
     counts, *sums = bins_of(p.ravel(), hit.ravel(), n_bins)
     means = [part / np.where(counts, counts, np.nan) for part in sums]
     return CalibrationBins(np.linspace(0, 1, n_bins + 1), counts.astype(np.int64), *means)
-
-
-def check_bins(n_bins: Any) -> None:
-    """Refuse what is not a number of bins."""
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise InvalidInputError("expected a whole number from 1 on", argument="n_bins", found=n_bins)
 
 
 def bins_of(values: NDArray[Any], true: NDArray[Any], n_bins: int) -> NDArray[np.float64]:

@@ -1,13 +1,16 @@
 """Warnings of an estimator about its fit: the solver ran out of iterations, or nothing would be predicted."""
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.model.callers import callers_level
 from cofactor.solvers.result import Result
 from cofactor.text import counted
+
+_Fitted = TypeVar("_Fitted")
 
 #: The share of the labels of training instances below which a model is said to predict none.
 PRACTICALLY_NONE = 0.05
@@ -54,3 +57,28 @@ def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
             f"raise max_iter, now {model.max_iter}, or tol, now {model.tol:g}"
         )
     warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
+
+
+def with_unfinished(fit: Callable[[], _Fitted]) -> tuple[_Fitted, list[str]]:
+    """Return what a function returns, and the warnings of fits in it that ended too early, which are not shown.
+
+    Parameters
+    ----------
+    fit : callable
+        Without arguments. Other warnings that it gives are shown.
+
+    Examples
+    --------
+    >>> with_unfinished(lambda: warnings.warn("stopped after 3 iterations", ConvergenceWarning))
+    (None, ['stopped after 3 iterations'])
+    """
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", ConvergenceWarning)
+        fitted = fit()
+    unfinished = []
+    for warning in raised:
+        if issubclass(warning.category, ConvergenceWarning):
+            unfinished.append(str(warning.message))
+        else:
+            warnings.warn(warning.message, stacklevel=callers_level())
+    return fitted, unfinished

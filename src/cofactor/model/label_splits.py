@@ -18,9 +18,9 @@ from scipy import sparse
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 
+from cofactor.checks import check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.stratify import pair_keys, stratify
-from cofactor.model.checks import check_number, make_generator
 
 __all__ = ["GroupedLabelKFold", "StratifiedLabelHoldout", "StratifiedLabelKFold", "TimeSplit"]
 

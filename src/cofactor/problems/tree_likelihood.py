@@ -31,10 +31,15 @@ class LabelTree(NamedTuple):
     order: NDArray[np.int64]
     parents: NDArray[np.int64]
 
+    def edges(self) -> NDArray[np.int64]:
+        """Return each label but the root and its parent, shape (L - 1, 2), in the order of the tree."""
+        below = self.order[1:]
+        return np.column_stack([below, self.parents[below]])
+
     def pairs(self) -> PairForm:
         """Return the form of the pairs of labels and their parents, in the order of the tree."""
-        below = self.order[1:]
-        return PairForm(TWO_STATES, below, self.parents[below], len(self.order))
+        below, above = self.edges().T
+        return PairForm(TWO_STATES, below, above, len(self.order))
 
     def of_edges(self, values: Floats) -> Floats:
         """Return values of the pairs by label, 0 for the root."""

@@ -16,11 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
+from cofactor.checks import check_callback, check_choice
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.metrics.ratings import mean_absolute_error
 from cofactor.metrics.scale import as_scale
-from cofactor.model.checks import check_callback, check_choice
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from cofactor.checks import check_choice, check_jobs, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import thread_limit
-from cofactor.model.checks import check_choice, check_jobs, check_number, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_other_coding
 from cofactor.ratings.features import FeatureTable, unknown_features

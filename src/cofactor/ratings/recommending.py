@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.model.checks import check_flag, check_number
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.lookup import Lookup

@@ -27,7 +27,16 @@ from cofactor.experiments.li.claims import (
     whole_claims,
 )
 from cofactor.experiments.li.tables import EXPERIMENTS
-from cofactor.experiments.li.work import LEARNERS, MEASURES, _parts, chains_split, label_measures, learned_split
+from cofactor.experiments.li.work import (
+    LEARNERS,
+    MEASURES,
+    _chain_measures,
+    _parts,
+    chains_split,
+    label_measures,
+    learned_split,
+)
+from cofactor.labels import ChainCRFEnsemble
 
 NAMED = {experiment.name: experiment for experiment in EXPERIMENTS}
 #: A cell of the first split; what differs follows.
@@ -153,16 +162,34 @@ def test_every_row_of_the_tables_is_measured():
     few, many = whole_cells("quick"), whole_cells("full")
     assert {cell.key for cell in few} <= {cell.key for cell in many}
     seeds = {cell.parameters["settings"]["random_state"] for cell in many if cell.method == "random chain"}
-    assert seeds == set(range(3))
+    assert seeds == set(range(10))
 
 
 def test_random_chains_of_labels():
     settings = {"random_state": 0, "tol": 0.05}
     by = {"chi2": "chi-squared", "Pearson correlation": "squared-pearson"}
-    measured = chains_split(**GIVEN, n_chains=3, settings=settings, by=by)
+    measured = chains_split(**GIVEN, n_chains=3, grid={}, settings=settings, by=by)
     assert measured["chi2/normalized_inversions"] == measured["Pearson correlation/normalized_inversions"]
     assert measured["sampled ML chain/label_accuracy"] > 0.8
     assert measured["chain ensembles/marginals:label_accuracy"] > 0.8
+
+
+def test_chains_know_the_labels_that_vary_alone():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 3)), rng.normal(size=(30, 3))
+    Y, truth = (np.column_stack([part[:, :1] > 0, part > rng.normal(size=part.shape)]).astype(int) for part in (X, new))
+    measured = [
+        _chain_measures(
+            ChainCRFEnsemble.paper(6, threshold="joint", random_state=0).fit(X, labels),
+            *(X, labels, new, there),
+            {"chi2": "chi-squared"},
+        )
+        for labels, there in ((Y, truth), (np.insert(Y, 0, 1, axis=1), np.insert(truth, 0, 1, axis=1)))
+    ]
+    assert 0 < measured[0]["chi2/normalized_inversions"] == measured[1]["chi2/normalized_inversions"]
+    for row in ("sampled ML chain", "chain ensembles"):  # one label more, which all have right
+        one, more = (1 - part[f"{row}/label_accuracy"] for part in measured)
+        assert 4 * one == pytest.approx(5 * more)
 
 
 def test_clusters_of_labels():

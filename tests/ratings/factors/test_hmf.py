@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.model.checks import make_generator
+from cofactor.checks import make_generator
 from cofactor.ratings import HMF, BinaryMMMF
 from cofactor.ratings.decisions import first_below
 

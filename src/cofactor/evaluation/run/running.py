@@ -19,13 +19,13 @@ from typing import Any, Literal, NamedTuple
 
 from joblib import delayed, effective_n_jobs, parallel_config
 
+from cofactor.checks import check_jobs
 from cofactor.errors import InvalidTypeError
 from cofactor.evaluation.run.cells import Cell, Measures, Result
 from cofactor.evaluation.run.store import ResultStore
 from cofactor.files import PathLike
 from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import library_limit, n_threads, thread_limit
-from cofactor.model.checks import check_jobs
 from cofactor.model.parallel import in_workers
 from cofactor.text import counted
 from cofactor.version import __version__

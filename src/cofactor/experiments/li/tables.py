@@ -32,9 +32,8 @@ _FIELDS = (
 )
 _SPLITS = "Here mean and deviation over several random splits of 452 and 50 songs, in the thesis one split."
 _CHAINS = (
-    "Chains and trees, and marginals of supported CML, have a prior of variance 1; the others choose a penalty. 1,001 "
-    "random chains are one split, so that their numbers have no deviation; 51 chains are all splits. The "
-    "likeliest chain has the least objective."
+    "Penalties are chosen, for 51 random chains by a single one. 1,001 random chains have a prior of variance 1, and "
+    "are one split, so that their numbers have no deviation. The likeliest chain has the least objective."
 )
 _NORMALIZED = (
     "kNN chooses from all four normalizations, multi-class from rescaling and L2; CMLF and supported CML see rescaled "

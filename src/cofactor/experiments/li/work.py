@@ -161,6 +161,7 @@ def chains_split(
     seed: int,
     *,
     n_chains: int,
+    grid: Mapping[str, Sequence[Any]],
     settings: Mapping[str, Any],
     by: Mapping[str, str],
     **named: Any,
@@ -172,8 +173,10 @@ def chains_split(
     method, data, split, seed
         As in `Cell`; the data set is CAL500.
     n_chains : int
+    grid : mapping
+        Penalties to choose from, which a single random chain does, as in `learned_split`; by default the penalty is 1.
     settings : mapping
-        Parameters of `ChainCRFEnsemble`.
+        Parameters of `ChainCRF` and `ChainCRFEnsemble`.
     by : mapping
         Names of measures in `cofactor.correlation.MEASURES`, by the names of the rows.
     **named
@@ -186,23 +189,34 @@ def chains_split(
         objective. ``fit_seconds`` is time of the processor for the fits of the chains.
     """
     X, Y, test, truth = _parts(split, seed)
-    scale = clone(SCALINGS["rescaled"]).fit(X)
-    X, test = scale.transform(X), scale.transform(test)
+    one, chosen = _fitted("chain", ["rescaled"], grid, settings, X, Y, seed)
+    X, test = one["scale"].transform(X), one["scale"].transform(test)
     begin = time.process_time()
-    vote = ChainCRFEnsemble.paper(n_chains, threshold="joint", **settings).fit(X, Y)
-    found: dict[str, Any] = {"fit_seconds": time.process_time() - begin}
+    vote = ChainCRFEnsemble.paper(n_chains, one["learner"].alpha, threshold="joint", **settings).fit(X, Y)
+    found: dict[str, Any] = {"fit_seconds": time.process_time() - begin, "chosen": chosen}
+    return found | _chain_measures(vote, X, Y, test, truth, by)
+
+
+def _chain_measures(
+    vote: ChainCRFEnsemble, X: NDArray[Any], Y: NDArray[Any], test: NDArray[Any], truth: Labels, by: Mapping[str, str]
+) -> dict[str, float]:
+    """Return what `chains_split` measures of fitted chains, which know the labels that vary in training alone."""
+    found: dict[str, float] = {}
+    varying = np.flatnonzero(vote.constant_ == 0)
     likelihoods = [-chain.objective_ for chain in vote.models_]
-    best = vote.models_[int(np.argmax(likelihoods))]
+    voted, best = vote.predict(test), vote.models_[int(np.argmax(likelihoods))]
+    likeliest = voted.copy()
+    likeliest[:, varying] = best.predict(test).toarray()
     predicted = {
-        ("sampled ML chain", ""): best.predict(test),
-        ("chain ensembles", ""): vote.predict(test),
+        ("sampled ML chain", ""): likeliest,
+        ("chain ensembles", ""): voted,
         ("chain ensembles", "marginals:"): vote.predict_proba(test) > 0.5,
     }
     for (row, before), labels in predicted.items():
         found |= {f"{row}/{before}{name}": value for name, value in label_measures(truth, labels).items()}
     for row, measure in by.items():
-        table = measured(measure, X, Y)
-        weights = [float(table[chain.order_[1:], chain.order_[:-1]].sum()) for chain in vote.models_]
+        table = measured(measure, X, Y[:, varying])
+        weights = [float(table[tuple(chain.edges().T)].sum()) for chain in vote.models_]
         found[f"{row}/normalized_inversions"] = normalized_inversions(weights, likelihoods)
     return found
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_flag
 from cofactor.kernels.boosting import pair_weights, step_terms
 from cofactor.labels.adaptation.adaboost_mh import HammingCourse, squared_error
 from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, labels_of
 from cofactor.labels.adaptation.instance_cuts import cut_regression
 from cofactor.labels.base import FitInput
 from cofactor.metrics.labels import ranking_loss
-from cofactor.model.checks import check_flag
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

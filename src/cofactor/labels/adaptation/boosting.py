@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, side_sums
 from cofactor.kernels.threads import parallel_for
@@ -18,7 +19,6 @@ from cofactor.labels.explaining import Part, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO, Scaling, is_thin
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

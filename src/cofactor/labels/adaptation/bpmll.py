@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels.adaptation.instance_cuts import cut_regression
@@ -20,7 +21,6 @@ from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import ranking_loss
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

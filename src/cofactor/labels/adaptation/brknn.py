@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.adaptation.votes import priors, vote_parts, vote_scores, vote_shares
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts
-from cofactor.model.checks import check_choice
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
+from cofactor.checks import check_flag, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -31,7 +32,6 @@ from cofactor.labels.learners import (
 )
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.penalty import ridge_penalty
-from cofactor.model.checks import check_flag, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

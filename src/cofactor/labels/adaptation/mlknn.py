@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

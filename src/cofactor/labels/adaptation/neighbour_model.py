@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import sampled
 from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
-from cofactor.model.checks import check_number, make_generator
 
 __all__ = ["NeighbourModel", "label_counts"]
 

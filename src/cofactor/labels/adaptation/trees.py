@@ -9,6 +9,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice, check_number, check_size, make_generator
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import PARTS
@@ -21,7 +22,6 @@ from cofactor.labels.learners import (
     grow_tree,
 )
 from cofactor.labels.scaling import AUTO, Scaling
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, Weights
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
-from cofactor.model.checks import check_number
 from cofactor.model.convergence import warn_if_unfinished
 
 LEAST = 1e-9  # probabilities stay this far from 0 and 1
@@ -95,12 +95,10 @@ class CRF(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         self._structure.check_params(self)
-        check_penalty("alpha", self.alpha, inclusive=False)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
+        check_learning(self)
 
     def _fit(self, data: FitInput) -> None:
-        self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
+        self.alpha_ = penalty_of(self, data)
         self._choose(data)
         self._learn(data)
 
@@ -167,7 +165,19 @@ class CRF(LabelModel):
             raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
 
 
-def likelihood_penalty(data: FitInput) -> float:
-    """Return a penalty beside logistic losses as heavy as the best one of ridge regression beside squared ones."""
+def check_learning(model: Any) -> None:
+    """Refuse parameters of the penalized likelihood, and of how it is maximized, out of their range."""
+    check_penalty("alpha", model.alpha, inclusive=False)
+    check_number("max_iter", model.max_iter, low=1, whole=True)
+    check_number("tol", model.tol, low=0)
+
+
+def penalty_of(model: Any, data: FitInput) -> float:
+    """Return the weight of the penalty: the given one, or one that suits the data.
+
+    This is as heavy beside logistic losses as the best one of ridge regression beside squared ones.
+    """
+    if model.alpha != AUTO:
+        return float(model.alpha)
     share = column_means(data.labels, data.weights)
     return float(ridge_penalty(data) * data.mean_weight * np.mean(share * (1 - share)))

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cofactor.checks import make_generator
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import TreeField, chain_tree
-from cofactor.labels.crf.trees import Tree, edges
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain, edges
 from cofactor.labels.transformation.chains import check_order, order_of
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
-
-#: Orders that are the best of some random ones.
-SAMPLED = ("sampled-correlation", "sampled-likelihood")
 
 
 class ChainCRF(CRF):
@@ -66,6 +61,7 @@ class ChainCRF(CRF):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.arange(8.0)[:, None]
     >>> y = np.hstack([X > 3, X < 4, X > 5])
     >>> ChainCRF.paper(order=[2, 0, 1]).fit(X, y).predict([[0.0], [7.0]]).astype(int)
@@ -110,29 +106,17 @@ class ChainCRF(CRF):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("n_samples", self.n_samples, low=1, whole=True)
-        check_choice("measure", self.measure, MEASURES)
-        if not isinstance(self.order, str) or self.order not in SAMPLED:
-            check_order(self.order, also=SAMPLED)
+        check_order(self.order, also=SAMPLED)
 
     def _choose(self, data: FitInput) -> None:
-        generator, L = make_generator(self.random_state), data.labels.shape[1]
-        drawn = [generator.permutation(L) for _ in range(self.n_samples)]
-        if not isinstance(self.order, str) or self.order in ("given", "random"):
-            order = order_of(self, data, make_generator(self.random_state))
-        elif self.order == "sampled-correlation":
-            table = measured(self.measure, data.features, data.labels, data.weights)
-            order = max(drawn, key=lambda chain: float(table[chain[1:], chain[:-1]].sum()))
-        elif self.order == "sampled-likelihood":
-            order = min(drawn, key=lambda chain: self._objective_of(chain, data))
+        name = self.order if isinstance(self.order, str) else ""
+        if name in SAMPLED:
+            tree = best_drawn(self, name, drawn_chain, data)
+        elif name in MEASURES:
+            tree = chain_tree(greedy_chain(measured(name, data.features, data.labels, data.weights)))
         else:
-            order = greedy_chain(measured(self.order, data.features, data.labels, data.weights))
-        self.order_, self.parents_ = chain_tree(order)
-
-    def _objective_of(self, chain: NDArray[np.int64], data: FitInput) -> float:
-        """Return the least objective of a chain."""
-        result, _ = TreeField(chain_tree(chain)).learn(data, self.alpha_, self.max_iter, self.tol)
-        return result.objective
+            tree = chain_tree(order_of(self, data, make_generator(self.random_state)))
+        self.order_, self.parents_ = tree
 
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "order": self.order_}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,16 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.base import LEAST, likelihood_penalty
+from cofactor.labels.crf.base import LEAST, check_learning, penalty_of
 from cofactor.labels.crf.chain import ChainCRF
-from cofactor.labels.penalty import AUTO, check_penalty
-from cofactor.model.checks import check_number, make_generator
+from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
+from cofactor.model.callers import callers_level
+from cofactor.model.convergence import with_unfinished
 from cofactor.model.parallel import side_by_side
 from cofactor.solvers.result import Callback
+from cofactor.text import counted
 from cofactor.typing import RandomState
 
 
@@ -118,17 +123,17 @@ class ChainCRFEnsemble(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_penalty("alpha", self.alpha, inclusive=False)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
+        check_learning(self)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]
 
     def _fit(self, data: FitInput) -> None:
-        self.alpha_ = likelihood_penalty(data) if self.alpha == AUTO else float(self.alpha)
-        generator, K = make_generator(self.random_state), self.n_estimators
-        orders = [generator.permutation(data.labels.shape[1]) for _ in range(K)]
+        self.alpha_ = penalty_of(self, data)
+        generator = make_generator(self.random_state)
+        drawn = [drawn_chain(data.labels.shape[1], generator) for _ in range(self.n_estimators)]
+        chains = distinct(drawn)
+        orders = [chain.order for chain in chains.values()]
 
         def fitted(k: int, n_threads: int) -> ChainCRF:
             stage = data.monitor.stage(f"chain {k + 1}")
@@ -139,13 +144,13 @@ class ChainCRFEnsemble(LabelModel):
             with config_context(assume_finite=True), thread_limit(n_threads):  # checked already, and warned of
                 return chain.fit(data.features, data.labels, data.weights)
 
-        # A chain and its reverse are one model; of few labels, many chains are the same.
-        kinds = [min(tuple(order), tuple(order[::-1])) for order in orders]
-        first = {kind: k for k, kind in reversed(list(enumerate(kinds)))}
-        distinct = sorted(first.values())
-        models = side_by_side(fitted, [(k,) for k in distinct], len(distinct), self.n_jobs)
-        of_kind = {kinds[k]: model for k, model in zip(distinct, models, strict=True)}
-        self.models_ = [of_kind[kind] for kind in kinds]
+        tasks = [(k,) for k in range(len(orders))]
+        models, unfinished = with_unfinished(lambda: side_by_side(fitted, tasks, len(tasks), self.n_jobs))
+        if unfinished:
+            text = f"{len(unfinished)} of {counted(len(tasks), 'chain')} ended too early, such as: {unfinished[0]}"
+            warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
+        of_kind = dict(zip(chains, models, strict=True))
+        self.models_ = [of_kind[undirected(chain)] for chain in drawn]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
     def _settled(self) -> dict[str, Any]:

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import breadth_first_order
 from scipy.special import logsumexp, softmax
 from sklearn.utils import gen_batches
 
-from cofactor.errors import InvalidInputError
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.fit_input import FitInput
 from cofactor.penalties import L2
@@ -177,39 +175,3 @@ def by_lbfgs(
     settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "memory": _MEMORY}
     result = lbfgs(problem, np.zeros(problem.size), **settings, callback=data.monitor.stage("likelihood"))
     return result, Weights(**problem.arrays(result.x))
-
-
-def chain_tree(order: NDArray[np.int64]) -> LabelTree:
-    """Return a chain as a tree, whose root is the first label.
-
-    Examples
-    --------
-    >>> chain_tree(np.array([2, 0, 1]))
-    LabelTree(order=array([2, 0, 1]), parents=array([ 2,  0, -1]))
-    """
-    parents = np.empty(len(order), dtype=np.int64)
-    parents[order] = np.append(-1, order[:-1])
-    return LabelTree(order, parents)
-
-
-def tree_of_edges(edges: NDArray[np.int64], n_labels: int) -> LabelTree:
-    """Return edges, shape (L - 1, 2), as a tree whose root is label 0.
-
-    Examples
-    --------
-    >>> tree_of_edges(np.array([[0, 2], [1, 2]]), 3)
-    LabelTree(order=array([0, 2, 1]), parents=array([-1,  2,  0]))
-    """
-    graph = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n_labels, n_labels))
-    order, before = breadth_first_order(graph, 0, directed=False)
-    return LabelTree(order.astype(np.int64), np.where(before < 0, -1, before).astype(np.int64))
-
-
-def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: int) -> None:
-    """Refuse what is no tree of the labels, such as in a file: kernels do not check."""
-    if np.array_equal(np.sort(order), np.arange(n_labels)) and parents.shape == order.shape:
-        place, above = np.argsort(order), parents[order[1:]]
-        root = parents[order[0]] == -1
-        if root and np.all((above >= 0) & (above < n_labels)) and np.all(place[above] < np.arange(1, n_labels)):
-            return
-    raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import Field, SetField
@@ -15,7 +16,6 @@ from cofactor.labels.crf.gibbs import NONE, STOPPINGS, GibbsField
 from cofactor.labels.crf.stochastic import BATCH, UPDATES
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.problems.pairs import FORMS, FOUR_STATES, PairForm
 
 AUTO = "auto"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cofactor.checks import check_choice, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.fields import tree_of_edges
-from cofactor.labels.crf.trees import Tree, edges
-from cofactor.model.checks import check_choice, make_generator
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, edges, of_varying, tree_of_edges
+from cofactor.labels.transformation.chains import label_places
+from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-STRUCTURES = (*MEASURES, "random")
+STRUCTURES = (*MEASURES, "random", *SAMPLED)
 
 
 class TreeCRF(CRF):
@@ -32,15 +37,21 @@ class TreeCRF(CRF):
     ----------
     alpha : float or "auto", default="auto"
         See `CML`.
-    structure : str, default="chi-squared"
-        A measure of `cofactor.correlation.MEASURES`, or "random".
+    structure : str or array-like of shape (L - 1, 2), default="chi-squared"
+        A measure of `cofactor.correlation.MEASURES`; "random"; "sampled-correlation" or "sampled-likelihood": of
+        `n_samples` random trees the one whose edges have the largest sum of `measure`, or that makes the labels of
+        training likeliest; or the edges of a tree of all labels, each two positions or names.
+    n_samples : int, default=11
+        How many trees are drawn. Each of the likelihood costs a fit.
+    measure : str, default="chi-squared"
+        The measure of "sampled-correlation".
     max_iter, tol
         See `CML`.
     {scale}
     {field_threshold}
     {decide_for}
     {random_state}
-        It draws the tree, where it is random, and the quarter of the instances on which probabilities are learned.
+        It draws trees, where they are random, and the quarter of the instances on which probabilities are learned.
     {callback}
     {verbose}
 
@@ -87,7 +98,9 @@ class TreeCRF(CRF):
         self,
         alpha: float | str = "auto",
         *,
-        structure: str = "chi-squared",
+        structure: str | ArrayLike = "chi-squared",
+        n_samples: int = 11,
+        measure: str = "chi-squared",
         max_iter: int = 500,
         tol: float = 1e-6,
         scale: str = "auto",
@@ -99,6 +112,8 @@ class TreeCRF(CRF):
     ) -> None:
         self.alpha = alpha
         self.structure = structure
+        self.n_samples = n_samples
+        self.measure = measure
         self.max_iter = max_iter
         self.tol = tol
         self.scale = scale
@@ -110,13 +125,52 @@ class TreeCRF(CRF):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("structure", self.structure, STRUCTURES)
+        _check_structure(self.structure)
 
     def _choose(self, data: FitInput) -> None:
         L = data.labels.shape[1]
-        if self.structure == "random":
-            table = make_generator(self.random_state).random((L, L))
-            table = table + table.T
+        if not isinstance(self.structure, str):
+            tree = of_varying(_tree_given(self.structure, self.label_names_.tolist()), self.constant_)
+        elif self.structure in SAMPLED:
+            tree = best_drawn(self, self.structure, drawn_tree, data)
+        elif self.structure == "random":
+            tree = drawn_tree(L, make_generator(self.random_state))
         else:
             table = measured(self.structure, data.features, data.labels, data.weights)
-        self.order_, self.parents_ = tree_of_edges(maximum_spanning_tree(table), L)
+            tree = tree_of_edges(maximum_spanning_tree(table), L)
+        self.order_, self.parents_ = tree
+
+    def _settled(self) -> dict[str, Any]:
+        return {**super()._settled(), "structure": LabelTree(self.order_, self.parents_).edges()}
+
+
+def _check_structure(structure: Any) -> None:
+    """Refuse what is neither the name of a structure, nor pairs of positions or names."""
+    if structure is None or isinstance(structure, str):
+        check_choice("structure", structure, STRUCTURES)
+        return
+    try:
+        pairs = np.asarray(structure)
+    except ValueError:  # rows of several lengths
+        pairs = np.empty(0)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuU":
+        known = ", ".join(map(repr, STRUCTURES))
+        problem = f"expected one of {known}, or the edges of a tree, each two positions, or two names, of labels"
+        raise InvalidTypeError(problem, argument="structure", found=structure)
+
+
+def _tree_given(structure: ArrayLike, names: list[Any]) -> LabelTree:
+    """Return the tree of all labels with these edges; refuse edges of none.
+
+    Examples
+    --------
+    >>> _tree_given([["a", "b"], ["c", "b"]], ["a", "b", "c"])
+    LabelTree(order=array([0, 1, 2]), parents=array([-1,  0,  1]))
+    """
+    L, pairs = len(names), label_places(structure, names, "structure")
+    if len(pairs) == L - 1 and np.all((pairs >= 0) & (pairs < L)):
+        tree = tree_of_edges(pairs, L)
+        if len(tree.order) == L:
+            return tree
+    problem = f"expected {L - 1} pairs of positions from 0 to {L - 1}, or of names, that connect all {L} labels"
+    raise InvalidInputError(problem, argument="structure", found=structure)

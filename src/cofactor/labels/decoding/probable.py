@@ -26,10 +26,10 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.utils import gen_batches
 
+from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.decoding.cuts import AIMS, FAR, JOINT, Cut, Decoder, Joint, TopK, best_cut
-from cofactor.model.checks import check_choice
 
 __all__ = [
     "BestSets",

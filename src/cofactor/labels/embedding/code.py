@@ -12,6 +12,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
@@ -20,7 +21,6 @@ from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
-from cofactor.model.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, n_wanted
@@ -19,7 +20,6 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, rows_to_compare
 from cofactor.metrics.labels import accuracy
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

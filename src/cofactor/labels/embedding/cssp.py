@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import make_generator
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, label_means, scatter, top_eigenvectors
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.reduction.eigenproblem import leading_directions
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_choice
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from cofactor.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -18,7 +19,6 @@ from cofactor.labels.filling import fill_labels, known_penalty
 from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor
 from cofactor.penalties import L1

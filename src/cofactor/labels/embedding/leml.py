@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
@@ -18,7 +19,6 @@ from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
-from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem

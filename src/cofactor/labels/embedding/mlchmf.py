@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
@@ -23,7 +24,6 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number, check_size, resolve_size
 from cofactor.model.parallel import side_by_side
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
+from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.calibration import usable_scores
@@ -20,7 +21,6 @@ from cofactor.labels.scaling import AUTO
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.labels.transformation.votes import set_margins
 from cofactor.metrics.labels import accuracy
-from cofactor.model.checks import check_choice
 from cofactor.penalties import L2
 from cofactor.problems import LabelSetProblem
 from cofactor.solvers import Result, lbfgs

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.nonnegative import NonnegativeModel
 from cofactor.labels.features import is_sparse
-from cofactor.model.checks import check_number
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number, check_size, resolve_size
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.bases import coefficients_on
 from cofactor.labels.features import is_sparse
-from cofactor.model.checks import check_number, check_size, resolve_size
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import NonnegativeTableProblem
 from cofactor.solvers.multiplicative import repeat_updates

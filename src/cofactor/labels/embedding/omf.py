@@ -13,6 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -24,7 +25,6 @@ from cofactor.labels.held_out import decide_by_recent, remember
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import check_penalty
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none, warn_if_unfinished
 from cofactor.problems.joint import JointLeastSquaresProblem

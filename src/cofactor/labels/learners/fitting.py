@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
@@ -26,6 +25,7 @@ from cofactor.labels.learners.linear import LinearLearner
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner, is_plain
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.trees import FORESTS, TREES, TreesLearner
+from cofactor.model.convergence import with_unfinished
 
 __all__ = [
     "SAVABLE",
@@ -276,13 +276,9 @@ def _fit(
     if seed is not None:
         model.set_params(**{name: seed for name, value in model.get_params().items() if _is_open_seed(name, value)})
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    with _refused_by(estimator, X), warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model.fit(X, y, **weights)
-    for warning in raised:
-        if not issubclass(warning.category, ConvergenceWarning):
-            warnings.warn(warning.message, stacklevel=3)
-    return model, not any(issubclass(warning.category, ConvergenceWarning) for warning in raised)
+    with _refused_by(estimator, X):
+        _, unfinished = with_unfinished(partial(model.fit, X, y, **weights))
+    return model, not unfinished
 
 
 def _is_open_seed(name: str, value: Any) -> bool:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
+from cofactor.checks import check_callback, check_verbose
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
@@ -25,7 +26,6 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.labels.state import check_learned_shapes
 from cofactor.labels.tags import label_tags
-from cofactor.model.checks import check_callback, check_verbose
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters

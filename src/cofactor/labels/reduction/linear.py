@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_flag, check_size, resolve_size
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import FeatureReduction
@@ -18,7 +19,6 @@ from cofactor.labels.reduction.eigenproblem import Directions
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import AUTO, check_scale, choose_scaling
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_flag, check_size, resolve_size
 from cofactor.model.size import refuse_too_large
 
 __all__ = ["LinearReduction"]

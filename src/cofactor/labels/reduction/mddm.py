@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import gen_batches
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
@@ -21,7 +22,6 @@ from cofactor.labels.reduction.eigenproblem import Directions, leading_direction
 from cofactor.labels.reduction.linear import LinearReduction, varying_labels
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
-from cofactor.model.checks import check_choice, check_number
 from cofactor.model.size import refuse_too_large
 
 _CELLS = 1 << 22  # numbers of the kernel that are in memory while features are transformed

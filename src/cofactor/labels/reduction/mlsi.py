@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from cofactor.checks import check_flag, check_number
 from cofactor.labels.penalty import check_penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_flag, check_number
 
 
 class MLSI(LinearReduction):

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_choice, check_number, check_size, make_generator
 from cofactor.correlation import co_occurrence
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.penalty import LARGEST_WEIGHT, check_penalty
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
-from cofactor.model.checks import check_choice, check_number, check_size, make_generator
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.progress import Monitor

@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_number, check_size, make_generator, resolve_size
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
 

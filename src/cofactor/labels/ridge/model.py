@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from cofactor.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.class_weights import ClassWeights, check_class_weight, class_weights, settled_weights
@@ -26,7 +27,6 @@ from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, 
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel, shared_out
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
-from cofactor.model.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

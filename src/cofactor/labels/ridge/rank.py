@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import resolve_size
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.embedding.principal import principal_directions
-from cofactor.model.checks import resolve_size
 
 __all__ = ["chosen_code"]
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 
+from cofactor.checks import check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -27,7 +28,6 @@ from cofactor.labels.learners import (
     fit_tasks,
     warn_of_stopped,
 )
-from cofactor.model.checks import check_number, make_generator
 from cofactor.model.parallel import in_processes
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

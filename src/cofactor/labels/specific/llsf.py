@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_choice, check_number
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
@@ -18,7 +19,6 @@ from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L1
 from cofactor.problems.regression import RegressionProblem, feature_gram

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import no_parts
@@ -16,7 +17,6 @@ from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.specific.llsf import LLSF, PSD, Products, descended, products_of
-from cofactor.model.checks import check_choice
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L1
 from cofactor.problems.label_features import LabelFeatureProblem

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.leml import LEML
 from cofactor.labels.penalty import AUTO, check_penalty
-from cofactor.model.checks import check_number
 from cofactor.penalties import L2, GraphL2, Penalty
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 
+from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
@@ -29,7 +30,6 @@ from cofactor.labels.learners.linear import binarized
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.model.checks import make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.voting import quick_votes
 from cofactor.labels.base import CheckedFeatures, FitInput
@@ -16,7 +17,6 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import LabelLearners, LinearLabelLearners, Task
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.model.checks import make_generator
 
 #: Most pairs of labels, those of 447 labels, and most of their scores in memory.
 _MOST_PAIRS = 100_000

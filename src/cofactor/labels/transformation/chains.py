@@ -18,7 +18,7 @@ from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, wit
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.text import did_you_mean, first_repeated, nearest
 
-__all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "order_of", "refuse_order"]
+__all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "label_places", "order_of", "refuse_order"]
 
 #: Where the labels before a label come from in training.
 EARLIER = ("true", "predicted", "out-of-fold")
@@ -84,7 +84,7 @@ def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDAr
         if len(order) != len(constant):
             problem = f"it has {len(order)} of {len(constant)} labels"
             raise InvalidInputError(problem, argument="order", found=order)
-        return _among_varying(_places(order, model.label_names_.tolist()), constant)
+        return _among_varying(label_places(order, model.label_names_.tolist(), "order"), constant)
     if order == "given":
         return np.arange(n_labels)
     if order == "random":
@@ -93,16 +93,22 @@ def order_of(model: Any, data: FitInput, generator: np.random.Generator) -> NDAr
     return np.argsort(-np.abs(similar).sum(axis=0), kind="stable")
 
 
-def _places(order: ArrayLike, names: list[Any]) -> NDArray[Any]:
-    """Return positions of labels which an order gives as such, or by their names."""
-    places = np.asarray(order)
+def label_places(given: ArrayLike, names: list[Any], argument: str) -> NDArray[Any]:
+    """Return positions of labels, of any shape, which an argument gives as such, or by their names.
+
+    Examples
+    --------
+    >>> label_places(["sun", "sea"], ["sea", "sand", "sun"], "order")
+    array([2, 0])
+    """
+    places = np.asarray(given)
     if places.dtype.kind != "U":
         return places
-    unknown = next((name for name in places.tolist() if name not in names), None)
+    unknown = next((name for name in places.ravel().tolist() if name not in names), None)
     if unknown is not None:
         hint = did_you_mean(unknown, map(str, names))
-        raise InvalidInputError(f"no label is called {unknown!r}", argument="order", found=order, advice=hint)
-    return np.array([names.index(name) for name in places.tolist()])
+        raise InvalidInputError(f"no label is called {unknown!r}", argument=argument, found=given, advice=hint)
+    return np.array([names.index(name) for name in places.ravel().tolist()]).reshape(places.shape)
 
 
 def _among_varying(order: NDArray[Any], constant: NDArray[np.int8]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import ChainLearners
@@ -21,7 +22,6 @@ from cofactor.labels.transformation.chains import (
     order_of,
     refuse_order,
 )
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

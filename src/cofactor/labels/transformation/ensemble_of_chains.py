@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import ChainLearners
@@ -16,7 +17,6 @@ from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain
 from cofactor.labels.transformation.classifier_chain import check_chain
 from cofactor.labels.transformation.votes import VOTING
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

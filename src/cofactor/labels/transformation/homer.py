@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import LabelLearners, Task
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

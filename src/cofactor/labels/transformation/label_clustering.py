@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 
+from cofactor.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.correlation import (
     MEASURES,
     disjoint_clusters,
@@ -28,7 +29,6 @@ from cofactor.labels.transformation.base import scaled_for
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
-from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

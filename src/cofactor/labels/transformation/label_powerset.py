@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import class_scores, set_margins
-from cofactor.model.checks import make_generator
 
 
 class LabelPowerset(LearnerModel):

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from cofactor.checks import check_number, make_generator
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
@@ -25,7 +26,6 @@ from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain, refuse_order
 from cofactor.labels.transformation.classifier_chain import check_chain
 from cofactor.labels.transformation.label_powerset import distinct_sets
-from cofactor.model.checks import check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import gen_batches
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import f1_sets_of_draws
@@ -21,7 +22,6 @@ from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
 from cofactor.labels.transformation.classifier_chain import check_chain
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from cofactor.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import VOTING, class_scores, set_margins
-from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_flag, check_number, make_generator
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.copies import dealt
 from cofactor.labels.learners import (
@@ -20,7 +21,6 @@ from cofactor.labels.learners import (
     with_labels,
 )
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.model.checks import check_flag, check_number, make_generator
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 

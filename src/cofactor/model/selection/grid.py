@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, ParameterGrid, ShuffleSplit
 from sklearn.utils import check_consistent_length
 
+from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
-from cofactor.model.checks import make_generator
 from cofactor.model.convergence import NothingPredictedWarning
 from cofactor.model.named_splits import LABEL_PROTOCOLS, Task, parts_of, splitter_of
 from cofactor.model.progress import Monitor

@@ -9,8 +9,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from cofactor.checks import check_jobs
 from cofactor.interrupts import ending_all
-from cofactor.model.checks import check_jobs
 
 __all__ = ["out_of_fold_scores", "try_all", "try_one"]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.model.checks import check_choice
+from cofactor.checks import check_choice
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings

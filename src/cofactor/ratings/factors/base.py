@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.state import plain

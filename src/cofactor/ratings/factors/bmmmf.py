@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags, Tags
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
-from cofactor.model.checks import check_number
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_jobs, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
-from cofactor.model.checks import check_choice, check_jobs, make_generator
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
-from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits

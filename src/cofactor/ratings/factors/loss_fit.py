@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice
 from cofactor.errors import Argument
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
-from cofactor.model.checks import check_choice
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import ObservedProblem

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_number
 from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThreshold
-from cofactor.model.checks import check_choice, check_number
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_choice, check_number
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument
 from cofactor.losses import LogisticSquared, Squared
-from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_number
 from cofactor.kernels import observed
-from cofactor.model.checks import check_number
 from cofactor.model.state import check_array, last_length
 from cofactor.ratings.blocks import rows_of
 

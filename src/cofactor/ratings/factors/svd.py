@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.kernels.observed import row_sums
-from cofactor.model.checks import check_choice, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array
 from cofactor.problems import PatchedMatrix, SingularProblem

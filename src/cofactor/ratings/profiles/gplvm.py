@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from cofactor.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.checks import check_choice, check_flag, check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array, last_length

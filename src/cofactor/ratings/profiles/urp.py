@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number, make_generator
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.model.checks import check_number, make_generator
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.profiles import ProfileProblem

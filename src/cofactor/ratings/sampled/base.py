@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_flag, check_jobs, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.callers import callers_level
-from cofactor.model.checks import check_flag, check_jobs, check_number
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_number
 from cofactor.kernels.gibbs import fold_rows
-from cofactor.model.checks import check_number
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.priors import NormalWishartPrior

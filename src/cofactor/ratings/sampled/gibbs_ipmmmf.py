@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_number
 from cofactor.kernels.buffet import fold_features
-from cofactor.model.checks import check_number
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision

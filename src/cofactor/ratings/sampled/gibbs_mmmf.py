@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
-from cofactor.model.checks import check_choice, check_number
 from cofactor.model.state import check_array
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior

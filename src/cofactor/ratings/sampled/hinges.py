@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.kernels.hinges import hinge_probabilities, mean_margins
-from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.recommending import Criterion, of_all_pairs

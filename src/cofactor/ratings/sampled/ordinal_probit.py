@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_ordinal_rows
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
-from cofactor.model.checks import check_choice, check_number
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable

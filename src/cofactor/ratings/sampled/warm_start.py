@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cofactor.checks import make_generator
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.model.checks import make_generator
 from cofactor.model.state import plain
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput

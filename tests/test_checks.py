@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
+from cofactor.checks import check_choice, check_number, check_size
 from cofactor.errors import InvalidInputError
-from cofactor.model.checks import check_choice, check_number, check_size
 
 
 @pytest.mark.parametrize("digits", [400, 5000])  # beyond floats; and beyond what Python writes

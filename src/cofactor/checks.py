@@ -1,4 +1,4 @@
-"""Checks of estimator parameters, made once, at the door of `fit`."""
+"""Checks of parameters, made once, at the door."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
