@@ -56,7 +56,7 @@ _PLAIN = {"threshold": 0}
 _NEIGHBOURS = {"n_neighbors": [1, 3, 5, 7, 9, 15, 25]}
 _COSTS, _SOFT = {"estimator__C": [0.01, 0.1, 1.0]}, {"estimator__C": [0.1, 1.0, 10.0]}
 _RBF = {"estimator__C": [10.0], "estimator__gamma": [0.01, 0.1]}
-_PRIORS = {"alpha": [0.1, 1.0, 10.0, 100.0]}
+_PRIORS, _HEAVY = {"alpha": [0.1, 1.0, 10.0, 100.0]}, {"alpha": [1.0, 10.0, 100.0, 1000.0]}
 _SAMPLED = {"order": "sampled-correlation", "n_samples": 1001}
 
 SMALL = (
@@ -81,7 +81,7 @@ WHOLE = (
     Method("kNN", "kNN", _NEIGHBOURS, scales=_ALL),
     Method("multi-class", "multi-class", scales=_LENGTH),
     Method(NEAREST, "kNN", {"n_neighbors": [1]}, scales=_LENGTH),
-    Method("supported CML", "CML", _PRIORS),
+    Method("supported CML", "CML", _HEAVY),
     Method("supported CML", "CML", _PRIORS, _PLAIN, variant="marginals", extent="normal"),
     Method("chi2 chain", "chain", _PRIORS, {"order": "chi-squared"}),
     Method("chi2 tree", "tree", _PRIORS, {"structure": "chi-squared"}),
