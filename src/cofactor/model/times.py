@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -16,11 +17,12 @@ from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.text import counted
 
-__all__ = ["seconds_of", "split_times"]
+__all__ = ["pairs_for", "seconds_of", "split_times", "timed_pairs", "with_times"]
 
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
 _UNITS = {"milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+_EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
 _FOR_TEXT = "make dates of it, such as pandas.to_datetime(...), or numbers of seconds since 1970"
 
 
@@ -84,20 +86,27 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     return seconds
 
 
-def split_times(X: Any) -> tuple[Any, Any]:
-    """Return pairs of user id and item id, and the times which a third column of X holds.
+def split_times(X: Any, time: Any = None) -> tuple[Any, Any]:
+    """Return pairs of user id and item id, and their times, which a third column of X may hold.
 
     Parameters
     ----------
     X : array of shape (n, 2) or (n, 3), list of pairs or of triples, frame of two or three columns
         Of a frame with three columns the time is the one called timestamp, time or date, wherever it stands.
+    time : array-like of shape (n,), optional
+        The times, where X does not hold them.
 
     Returns
     -------
     pairs : like X
         X itself if it has no such column.
-    times : series, list, ndarray, or None
+    times : array-like, or None
         As they are; see `seconds_of`.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are times in X and beside it, or only some rows have one.
 
     Examples
     --------
@@ -106,6 +115,15 @@ def split_times(X: Any) -> tuple[Any, Any]:
     >>> split_times([("ann", "Up")])
     ([('ann', 'Up')], None)
     """
+    pairs, times = _split(X)
+    if time is not None and times is not None:
+        raise InvalidInputError(
+            "X has a third column of times, and there are others beside it", argument="time", advice="give one of them"
+        )
+    return pairs, times if time is None else time
+
+
+def _split(X: Any) -> tuple[Any, Any]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names = frame.columns
@@ -129,6 +147,68 @@ def split_times(X: Any) -> tuple[Any, Any]:
         table = np.asarray(X)
         return table[:, :2], table[:, 2]
     return X, None
+
+
+def timed_pairs(X: Any, time: Any = None) -> tuple[Any, NDArray[np.float64] | None]:
+    """Return pairs and their times as `split_times` does, times in seconds since 1970.
+
+    Parameters
+    ----------
+    X, time
+        As in `split_times`.
+
+    Examples
+    --------
+    >>> timed_pairs([("ann", "Up", 20)])
+    ([('ann', 'Up')], array([20.]))
+    """
+    pairs, times = split_times(X, time)
+    return pairs, None if times is None else seconds_of(times, len(pairs))
+
+
+def with_times(X: Any, seconds: NDArray[np.float64]) -> Any:
+    """Return pairs with a third column of times, from which `split_times` gets both back.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2), list of pairs, or frame of two columns
+    seconds : ndarray of shape (n,), float64
+
+    Examples
+    --------
+    >>> with_times([("ann", "Up"), ("bob", "Up")], np.array([20.0, 30.0]))
+    [('ann', 'Up', 20.0), ('bob', 'Up', 30.0)]
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        column = nw.new_series("timestamp", seconds, backend=frame.implementation)
+        if frame.implementation.is_pandas():
+            return X.assign(timestamp=seconds)
+        return frame.with_columns(column).to_native()
+    if isinstance(X, list | tuple):
+        return [(*pair, time) for pair, time in zip(X, seconds.tolist(), strict=True)]
+    table = np.asarray(X)
+    exact = table.dtype.kind in "iuf" and np.all(np.abs(table.astype(np.float64)) <= _EXACT_FLOAT)
+    return np.column_stack([table if exact else table.astype(object), seconds])
+
+
+def pairs_for(model: Any, X: Any, seconds: NDArray[np.float64] | None) -> Any:
+    """Return pairs as an estimator takes them: with a third column of times if there are any and its `fit` knows time.
+
+    Parameters
+    ----------
+    model : estimator
+        Or a search around one.
+    X
+        Pairs, see `with_times`.
+    seconds : ndarray of shape (n,), float64, or None
+    """
+    return X if seconds is None or not _takes_times(model) else with_times(X, seconds)
+
+
+def _takes_times(model: Any) -> bool:
+    inside = getattr(model, "estimator", None)
+    return _takes_times(inside) if hasattr(inside, "fit") else "time" in inspect.signature(model.fit).parameters
 
 
 def _is_triple(row: Any) -> bool:

@@ -70,11 +70,7 @@ def timed_columns(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any
     """
     refuse_masked(X, "X")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    X, times = split_times(X if isinstance(frame, nw.DataFrame) else listed(X, "X"))
-    if time is not None and times is not None:
-        raise InvalidInputError(
-            "X has a third column of times, and there are others beside it", argument="time", advice="give one of them"
-        )
+    X, times = split_times(X if isinstance(frame, nw.DataFrame) else listed(X, "X"), time)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns: Sequence[Any]
     if isinstance(frame, nw.DataFrame):
@@ -94,7 +90,7 @@ def timed_columns(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any
             raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
         columns = [table[:, 0], table[:, 1]]
     users, items = (id_column(columns[k], f"the {role} ids of X") for k, role in enumerate(("user", "item")))
-    return users, items, times if time is None else time
+    return users, items, times
 
 
 def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:

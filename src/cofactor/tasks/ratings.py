@@ -17,6 +17,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
+from cofactor.model.times import pairs_for
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
@@ -231,6 +232,7 @@ class RatingTask(Task):
             test_size=protocol.test_size,
             test_users=protocol.options.get("test_users", 0.1),
             n_rows=data.n_ratings,
+            times=data.timestamps,
             data=data.name,
         )
         return list(parts_of(splitter, data.X, data.y))
@@ -240,7 +242,8 @@ class RatingTask(Task):
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
         data = loaded.data
-        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, keep)}
+        times = None if data.timestamps is None else data.timestamps.astype(np.float64)
+        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""
@@ -269,7 +272,8 @@ class RatingTask(Task):
 def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:
     """Describe a model that was just fitted."""
     data, about_it = loaded.data, RatingTask().describe(model)
-    training_error = -model.score(data.X, data.y)
+    times = None if data.timestamps is None else data.timestamps.astype(np.float64)
+    training_error = -model.score(pairs_for(model, data.X, times), data.y)
     dropped = {"dropped": data.n_dropped} if data.n_dropped else {}
     values = {
         **about_it.values,
