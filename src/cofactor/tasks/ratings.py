@@ -126,8 +126,8 @@ class RatingTask(Task):
         """Predict the ratings of the pairs in a file; see `Task.predict`."""
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
-        X = rating_files.read_rating_pairs(file, model, options)
-        asked = Asked.of(model, X, options)
+        X, times = rating_files.read_rating_pairs(file, model, options)
+        asked = Asked.of(model, X, options, times)
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
@@ -149,9 +149,10 @@ class RatingTask(Task):
         features = side_features(model, "user_features", options)
         if file is None:
             return Built(model.fold_in(user_features=features and only_new(model, features)))
-        X, y, notes = rating_files.read_new_users(file, model, options)
+        data, notes = rating_files.read_new_users(file, model, options)
+        of_users = {"user_features": features, "known": options["known"]}
         with about(file):
-            return Built(model.fold_in(X, y, user_features=features, known=options["known"]), notes)
+            return Built(model.fold_in(data.X, data.y, time=data.timestamps, **of_users), notes)
 
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
@@ -382,7 +383,11 @@ def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: ND
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[found], items[found].astype(object)])
-    predictions = _with_meaning(model, model.predict(pairs)) if len(pairs) else {"prediction": np.empty(0)}
+    times = None if model.ratings_ is None else model.ratings_.times
+    latest = None if times is None or not len(times) else np.full(len(pairs), times.max())  # as `recommend` ranks
+    predictions = {"prediction": np.empty(0)}
+    if len(pairs):
+        predictions = _with_meaning(model, model.predict(pairs_for(model, pairs, latest)))
     return {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[found],
