@@ -1,6 +1,7 @@
 """Times of ratings: what is accepted, what is refused, and that they stay with their ratings."""
 
 import datetime as dt
+import inspect
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ import cofactor
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning
 from cofactor.model.times import seconds_of
-from cofactor.ratings import ALS, OrdinalProbit, Ratings, as_ratings
+from cofactor.ratings import ALS, MODELS, OrdinalProbit, Ratings, as_ratings
 from cofactor.ratings.merging import among, merged, without_ratings
 
 PAIRS = [("bob", 20), ("ann", 10), ("bob", 10), ("eve", 30)]
@@ -166,8 +167,8 @@ def test_parts_and_unions_keep_times():
     some = among(ratings, users=type(ratings.users)(["bob", "eve"]))
     assert some.times.tolist() == BY_USER[1:]
     later = as_ratings([("bob", 10), ("bob", 20)], [2, 2], ratings.scale, times=[7.0, 7.0])
-    both = merged(ratings, later)
-    assert (both.values.tolist(), both.times.tolist()) == ([5, 2, 3, 4], [TIMES[1], 7, TIMES[0], TIMES[3]])
+    both = merged(ratings, later)  # what is merged counts, also where its time is earlier
+    assert (both.values.tolist(), both.times.tolist()) == ([5, 2, 2, 4], [TIMES[1], 7, 7, TIMES[3]])
     nothing = without_ratings(ratings.users, ratings.items, ratings.scale)
     assert merged(nothing, ratings).times.tolist() == BY_USER
     assert merged(ratings, as_ratings([("bob", 10)], [2], ratings.scale)).times is None
@@ -200,6 +201,12 @@ def test_a_model_without_time_keeps_times_and_learns_nothing_from_them(tmp_path)
     assert new.ratings_.times.max() == 2e9
     assert new.ratings_.times.min() == min(times[X[:, 0] == 0])
     assert timed.fold_in([("zoe", 4)], [5]).ratings_.times is None
+
+
+def test_every_model_takes_times():
+    for model in MODELS.values():
+        for method in (model.fit, model.fold_in):
+            assert inspect.signature(method).parameters["time"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def test_a_file_with_other_times_is_refused():

@@ -181,10 +181,9 @@ def with_times(X: Any, seconds: NDArray[np.float64]) -> Any:
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        column = nw.new_series("timestamp", seconds, backend=frame.implementation)
-        if frame.implementation.is_pandas():
+        if hasattr(X, "assign"):  # of pandas, whose index a series of its own would have to share
             return X.assign(timestamp=seconds)
-        return frame.with_columns(column).to_native()
+        return frame.with_columns(nw.new_series("timestamp", seconds, backend=frame.implementation)).to_native()
     if isinstance(X, list | tuple):
         return [(*pair, time) for pair, time in zip(X, seconds.tolist(), strict=True)]
     table = np.asarray(X)
@@ -241,6 +240,8 @@ def _read(found: NDArray[Any], name: str) -> tuple[NDArray[np.float64], bool]:
 
 
 def _of_objects(values: list[Any], name: str) -> tuple[NDArray[np.float64], bool]:
+    if set(map(type, values)) <= {int, float}:
+        return np.array(values, dtype=np.float64), True
     there = [value for value in values if not _is_missing(value)]
     dates = [value for value in there if isinstance(value, date | np.datetime64)]
     if len(dates) not in (0, len(there)):

@@ -19,8 +19,8 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     Parameters
     ----------
     earlier, later : Ratings
-        On the same scale. Where both have times, the later rating is that of the later time. Where only one of them has
-        times, the result has none.
+        On the same scale. The ratings in `later` count as later whatever their times are. The result has times where
+        both have.
 
     Examples
     --------
@@ -35,9 +35,12 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
     columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
     values = np.concatenate([part.values for part in parts])
-    known = [part.times for part in parts if part.times is not None or part.n_ratings]
-    times = None if any(one is None for one in known) else np.concatenate([np.zeros(0), *known])
-    both = Ratings.from_entries(users, items, rows, columns, values, earlier.scale, "last", times)
+    pairs, n = rows.astype(np.int64) * len(items) + columns, earlier.n_ratings
+    kept = np.append(~np.isin(pairs[:n], pairs[n:]), np.ones(later.n_ratings, dtype=np.bool_))
+    timed = all(part.times is not None or not part.n_ratings for part in parts)
+    known = [part.times for part in parts if part.times is not None]
+    times = np.concatenate(known)[kept] if timed and known else None
+    both = Ratings.from_entries(users, items, rows[kept], columns[kept], values[kept], earlier.scale, times=times)
     return replace(both, coding=later.coding or earlier.coding)
 
 
