@@ -68,6 +68,8 @@ def test_days_and_whole_numbers():
     for form in (days, pl.Series(days), np.array(days, dtype="datetime64[D]")):
         assert seconds_of(form).tolist() == [86400.0, -86400.0]
     assert seconds_of(np.array([3, 2], dtype=np.uint64)).tolist() == [3, 2]
+    assert seconds_of(time for time in (3, 2)).tolist() == [3, 2]
+    assert seconds_of([dt.datetime.fromisoformat("0001-01-01T00:00:00+14:00")])[0] == -62_135_647_200
     assert seconds_of(pd.Series([3, 2], dtype="Int64")).tolist() == [3, 2]
 
 
@@ -83,6 +85,8 @@ def test_days_and_whole_numbers():
         ([1.0, 2.0, np.inf, 3.0], "infinite for 1 of 4 rows, the first is row 2"),
         (TIMES[:3], r"of shape \(4,\), one for each row; found shape \(3,\)"),
         (np.ones((4, 1)), r"found shape \(4, 1\)"),
+        ([[1], [2, 3], [4], [5]], "time must be one-dimensional"),
+        ({1, 2, 3, 4}, "time is a set, which has no order"),
         ([DATES[0], *AWARE[1:]], "has a time zone in 3 of 4 rows, and none in the others; give all of them a zone"),
         ([DATES[0], 1.0, 2.0, 3.0], "dates as well as other values"),
         (

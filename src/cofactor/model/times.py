@@ -15,6 +15,7 @@ from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
+from cofactor.model.checks import listed
 from cofactor.text import counted
 
 __all__ = ["pairs_for", "seconds_of", "split_times", "timed_pairs", "with_times"]
@@ -68,7 +69,7 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     [3600.0]
     """
     refuse_masked(values, name)
-    found = _as_array(values)
+    found = _as_array(listed(values, name), name)
     if found.ndim != 1 or (n is not None and len(found) != n):
         many = "one-dimensional" if n is None else f"of shape ({n},), one for each row"
         raise InvalidInputError(f"{name} must be {many}; found shape {found.shape}", argument=name)
@@ -214,14 +215,17 @@ def _is_triple(row: Any) -> bool:
     return isinstance(row, list | tuple | np.ndarray) and len(row) == 3
 
 
-def _as_array(values: Any) -> NDArray[Any]:
+def _as_array(values: Any, name: str) -> NDArray[Any]:
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         kind = series.dtype
         if isinstance(kind, nw.Datetime) and kind.time_zone is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return series.to_numpy()
-    found = np.asarray(values)
+    try:
+        found = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be one-dimensional ({error})", argument=name) from error
     if found.dtype.kind in "US" and isinstance(values, list | tuple):  # NumPy makes text of numbers beside text
         return np.array(values, dtype=object)
     return found
@@ -267,8 +271,7 @@ def _of_object(value: Any) -> float:
     if isinstance(value, np.datetime64):
         return float((value - np.datetime64(0, "s")) / np.timedelta64(1, "s"))
     if isinstance(value, datetime):
-        naive = value if value.utcoffset() is None else value.astimezone(UTC).replace(tzinfo=None)
-        return (naive - _EPOCH).total_seconds()
+        return (value - (_EPOCH if value.utcoffset() is None else _EPOCH.replace(tzinfo=UTC))).total_seconds()
     if isinstance(value, date):
         return (datetime.combine(value, time()) - _EPOCH).total_seconds()
     return float(value)

@@ -13,8 +13,8 @@ from scipy import sparse
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
+from cofactor.model.checks import listed
 from cofactor.ratings.frames import is_frame, split_frame
-from cofactor.ratings.ids import listed
 from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.model.checks import listed
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids
 
-__all__ = ["IdMap", "id_column", "listed"]
+__all__ = ["IdMap", "id_column"]
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
@@ -253,35 +254,6 @@ class IdMap:
         starts = [0, *ends[:-1]]
         parts = (text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True))
         return cls._of_distinct(_object_array(list(parts)))
-
-
-def listed(values: Any, name: str) -> Any:
-    """Return what can only be walked through, such as a generator or the keys of a dict, as a list; others as they are.
-
-    Parameters
-    ----------
-    values : object
-        What a caller gave as a column, or as rows.
-    name : str
-        Of the argument.
-
-    Raises
-    ------
-    InvalidTypeError
-        If it is a set, which has no order, or a dict.
-
-    Examples
-    --------
-    >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
-    (['ann', 'bob'], ['a', 'b'], 7)
-    """
-    if isinstance(values, set | frozenset | Mapping):
-        found, advice = ("set, which has no order", "list it in the order that is meant")
-        if isinstance(values, Mapping):
-            found, advice = (f"{type(values).__name__} with values", "pass its keys, or a list")
-        raise InvalidTypeError(f"{name} is a {found}", argument=name, advice=advice)
-    known = isinstance(values, Sequence) or hasattr(values, "__array__")
-    return list(values) if isinstance(values, Iterable) and not known else values
 
 
 def id_column(values: Any, name: str) -> NDArray[Any]:

@@ -13,8 +13,9 @@ from scipy import sparse
 
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
+from cofactor.model.checks import listed
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap, listed
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
 from cofactor.text import counted, few, some_of
 from cofactor.typing import Ids, Pairs

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from cofactor.columns import check_pair_names
 from cofactor.errors import InvalidInputError
 from cofactor.masks import refuse_masked
+from cofactor.model.checks import listed
 from cofactor.model.times import split_times
-from cofactor.ratings.ids import id_column, listed
+from cofactor.ratings.ids import id_column
 from cofactor.typing import Pairs
 
 __all__ = ["pair_columns", "timed_columns"]
