@@ -1,6 +1,6 @@
 """Checks of parameters, made once, at the door."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -135,3 +135,32 @@ def make_generator(random_state: Any) -> np.random.Generator:
     raise InvalidTypeError(
         "expected None, an integer, a RandomState or a Generator of NumPy", argument="random_state", found=random_state
     )
+
+
+def listed(values: Any, name: str) -> Any:
+    """Return what can only be walked through, such as a generator or the keys of a dict, as a list; others as they are.
+
+    Parameters
+    ----------
+    values : object
+        What a caller gave as a column, or as rows.
+    name : str
+        Of the argument.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is a set, which has no order, or a dict.
+
+    Examples
+    --------
+    >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
+    (['ann', 'bob'], ['a', 'b'], 7)
+    """
+    if isinstance(values, set | frozenset | Mapping):
+        found, advice = ("set, which has no order", "list it in the order that is meant")
+        if isinstance(values, Mapping):
+            found, advice = (f"{type(values).__name__} with values", "pass its keys, or a list")
+        raise InvalidTypeError(f"{name} is a {found}", argument=name, advice=advice)
+    known = isinstance(values, Sequence) or hasattr(values, "__array__")
+    return list(values) if isinstance(values, Iterable) and not known else values

@@ -19,24 +19,15 @@ from .models import CASES, bits, data, every, every_class, fitted, fresh, having
 
 #: Checks of scikit-learn that a model of pairs cannot pass, by the reason.
 EXPECTED_FAILURES = {
-    "its X is a feature matrix of another width, where ours holds two columns of ids": [
+    "its X is a feature matrix of another width, where ours holds two columns of ids, and perhaps times": [
         "check_complex_data",
-        "check_dict_unchanged",
-        "check_dont_overwrite_parameters",
         "check_dtype_object",
         "check_estimators_dtypes",
         "check_estimators_empty_data_messages",
-        "check_estimators_nan_inf",
-        "check_estimators_pickle",
-        "check_f_contiguous_array_estimator",
         "check_fit2d_1feature",
         "check_fit2d_1sample",
         "check_fit2d_predict1d",
-        "check_fit_score_takes_y",
-        "check_methods_sample_order_invariance",
-        "check_methods_subset_invariance",
         "check_n_features_in_after_fitting",
-        "check_pipeline_consistency",
         "check_positive_only_tag_during_fit",
     ],
     "ids are no features: there is no n_features_in_": ["check_n_features_in"],
@@ -61,7 +52,7 @@ def test_check_estimator(name):
     results = check_estimator(fresh(name), expected_failed_checks=REASONS, on_fail=None, on_skip=None)
     failed = [f"{r['check_name']}: {r['exception']!r}" for r in results if r["status"] == "failed"]
     assert not failed, failed
-    assert sum(r["status"] == "passed" for r in results) >= 17
+    assert sum(r["status"] == "passed" for r in results) >= 26
     obsolete = {r["check_name"] for r in results if r["status"] == "passed" and r["expected_to_fail"]}
     assert not obsolete
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cofactor.datasets import read_pairs, read_ratings
+from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
 from cofactor.limits import MAX_LEVELS
 
@@ -96,11 +96,16 @@ def test_times(save):
     assert read_ratings(save("1,2,3,99,a\n")).timestamps is None
     named = "time,user,item,rating,x\n11,1,2,3,a\n"
     assert read_ratings(save(named)).timestamps.tolist() == [11]
-    # dates are not integers: no times, unless the column was asked for
-    dated = "user,item,rating,date\n1,2,3,2020-01-01\n"
-    assert read_ratings(save(dated)).timestamps is None
-    with pytest.raises(ValueError, match="line 2, column 'date': the timestamp must be an integer, found '2020-01-01'"):
-        read_ratings(save(dated), timestamp="date")
+    dated = "user,item,rating,date\n1,2,3,1970-01-02\n1,3,3,1970-01-01T00:00:01.9Z\n1,4,3,1970-01-02 00:00:00+01:00\n"
+    assert read_ratings(save(dated)).timestamps.tolist() == [86400, 1, 82800]
+    # other text: no times, unless the column was asked for
+    other = "user,item,rating,date\n1,2,3,2020-01-01\n1,3,3,yesterday\n"
+    assert read_ratings(save(other)).timestamps is None
+    with pytest.raises(ValueError, match="line 3, column 'date': a time must be .* such as 2020-12-31 .*found 'yester"):
+        read_ratings(save(other), timestamp="date")
+    pairs, times = read_timed_pairs(save(dated))
+    assert (pairs.tolist(), times.tolist()) == ([[1, 2], [1, 3], [1, 4]], [86400, 1, 82800])
+    assert read_timed_pairs(save("user,item\n1,2\n"))[1] is None
     assert read_ratings(save("user,item,rating,time\n1,2,3,\n")).timestamps is None
 
 

@@ -500,7 +500,12 @@ def test_penalties_chosen_by_validation_are_kept():
         ({"estimators": {}}, "estimators is empty"),
         ({"data": {}}, "data is empty"),
         ({"data": {"toy": TOY, "tags": (X, Y)}}, "'toy' holds ratings and 'tags' labels: compare each kind by itself"),
-        ({"data": {"toy": (X, Y[:, 0])}}, r"'toy': X has shape \(90, 8\) and y \(90,\); expected pairs of ids with"),
+        (
+            {"data": {"toy": (X, Y[:, 0])}},
+            r"'toy': X has shape \(90, 8\) and y \(90,\); expected pairs of ids, perhaps",
+        ),
+        ({"splits": "user-last"}, "data set 'toy' has no times, by which user-last splits; give them with time"),
+        ({"splits": [([0, 1], [99])]}, "expected test rows of split 0 from 0 to 59, found from 99 to 99"),
         ({"data": [STARS, STARS]}, "data sets must have different names"),
         ({"data": {"tags": (X, Y)}, "splits": "weak"}, "'weak' is not for labels; these have kfold, holdout, official"),
         ({"data": {"tags": (X, Y)}, "splits": "official"}, "'tags' has no official split"),
@@ -518,7 +523,9 @@ def test_bad_kinds_of_input() -> None:
         compare(MEANS, {"toy": TOY}, splits="strong")
     with pytest.raises(TypeError, match=r"data set 'toy': expected \(X, y\) or a data set, found int"):
         compare(MEANS, {"toy": 3})
-    with pytest.raises(TypeError, match="splits must be one of .* or an object with split"):
+    with pytest.raises(
+        TypeError, match="splits must be one of .*, an object with split.*, or pairs of training and test rows; found 5"
+    ):
         compare(MEANS, {"toy": TOY}, splits=5)
     with pytest.raises(TypeError, match="found a int inside"):
         compare(MEANS, [3])  # type: ignore[list-item]

@@ -351,7 +351,12 @@ def test_selection_of_a_model_without_scores_or_thresholds():
         ({"thresholds": ()}, ValueError, "expected a list of some of 'plain', 'auto', 'global'"),
         ({"thresholds": "global"}, ValueError, "expected a list"),
         ({"thresholds": ("best",)}, ValueError, "expected a list"),
-        ({"validation": "half"}, TypeError, "expected a share of the instances"),
+        ({"validation": "half"}, ValueError, "validation='half' is not known; expected one of kfold"),
+        (
+            {"validation": True},
+            TypeError,
+            "expected a share of the instances, .*, or pairs of training and held-out rows",
+        ),
         ({"validation": 1.5}, ValueError, "test_size"),
         ({"grid": {"alpha": [-1.0]}}, ValueError, "alpha"),
         ({"grid": {"beta": [1.0]}}, ValueError, "PLST has no parameter 'beta'"),

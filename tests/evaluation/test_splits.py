@@ -18,6 +18,8 @@ from cofactor.evaluation import (
     Holdout,
     KFold,
     StrongGeneralization,
+    TimeSplit,
+    UserLast,
     WeakGeneralization,
     evaluate,
 )
@@ -182,7 +184,7 @@ def test_bad_test_users(test_users):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.ones((3, 3)), r"found ndarray of shape \(3, 3\)"),
+        (np.ones((3, 4)), r"found ndarray of shape \(3, 4\)"),
         (np.ones(3), r"found ndarray of shape \(3,\)"),
         (["ab", "cd"], "found list"),
         ([(1, 2), (1, 2, 3)], "found list"),
@@ -267,15 +269,18 @@ def test_fold_in_scorer_needs_other_ratings():
 def test_evaluate_measures_each_split(protocol):
     X, y = grid()
     model = UserMean(levels=[1, 2, 3, 4, 5])
-    results = evaluate(model, X, y, protocol, n_splits=2, random_state=3)
+    times = X[:, 1] * 7 % 5
+    results = evaluate(model, X, y, protocol, n_splits=2, random_state=3, time=times)
     assert not hasattr(model, "seen_")
     splitter = {
         "holdout": Holdout(0.2, 2, 3),
         "weak": WeakGeneralization(2, 3),
         "strong": StrongGeneralization(0.1, 2, 3),
         "kfold": KFold(2, shuffle=True, random_state=3),
+        "time": TimeSplit(2, times=times, test_size=0.2),
+        "user-last": UserLast(times=times),
     }[protocol]
-    assert len(results) == 2
+    assert len(results) == splitter.get_n_splits(X)
     for result, (train, *_, test) in zip(results, splitter.split(X), strict=True):
         fitted = UserMean().fit(X[train], y[train])
         if protocol == "strong":

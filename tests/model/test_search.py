@@ -74,7 +74,8 @@ def test_out_of_fold_scores_never_see_their_rows(n):
 
 @pytest.mark.parametrize("validation", [*PROTOCOLS, 0.3, 4, KFold(3)])
 def test_ratings_are_chosen_by_any_kind_of_split(validation):
-    search = Search(ALS(3), GRID, validation=validation, levels=STARS.scale, random_state=1).fit(STARS.X, STARS.y)
+    search = Search(ALS(3), GRID, validation=validation, levels=STARS.scale, random_state=1)
+    search.fit(STARS.X, STARS.y, time=np.arange(len(STARS.y)) % 50)
     values = [choice.value for choice in search.results_]
     assert values == sorted(values)
     assert search.best_params_ == search.results_[0].parameters
@@ -212,9 +213,10 @@ def test_a_search_is_an_estimator_of_scikit_learn():
 )
 def test_every_protocol_splits(task, protocol):
     train_rows = np.arange(len(STARS.X)) % 3 > 0
-    splitter = splitter_of(protocol, task, n_splits=2, random_state=0, train_rows=train_rows, groups=train_rows)
+    given = {"train_rows": train_rows, "groups": train_rows, "times": np.arange(len(STARS.X))}
+    splitter = splitter_of(protocol, task, n_splits=2, random_state=0, **given)
     parts = list(splitter.split(STARS.X, np.eye(3)[np.arange(len(STARS.X)) % 3]))
-    assert len(parts) == (1 if protocol == "official" else 2)
+    assert len(parts) == splitter.get_n_splits() == (1 if protocol in ("official", "user-last") else 2)
     for train, test in parts:
         assert not set(train) & set(test)
     if protocol == "official":
@@ -252,7 +254,7 @@ def test_every_protocol_splits(task, protocol):
             (5,),
             {},
             InvalidTypeError,
-            r"protocol must be one of holdout, weak, strong, kfold or an object with",
+            r"protocol must be one of holdout, weak, .* user-last, an object with split\(X\), or pairs of training and",
         ),
     ],
 )

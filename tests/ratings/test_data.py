@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cofactor.datasets import RatingDataset
+from cofactor.errors import InputWarning
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ids import IdMap
 
@@ -270,12 +271,8 @@ GOOD = np.array([[1, 1], [1, 2], [2, 1]])
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (GOOD.T, [1, 2, 3], r"shape \(2, 3\): transpose it"),
-        (
-            np.ones((4, 3)),
-            np.ones(4),
-            r"shape \(4, 3\): pass the first two columns as X and the ratings as y",
-        ),
+        (GOOD[[0, 1, 2, 2]].T, [1, 2, 3, 3], r"shape \(2, 4\): transpose it"),
+        (np.ones((4, 3)), np.ones(4), "holds the ratings; pass the first two columns as X and the ratings as y"),
         (np.ones((4, 5)), np.ones(4), r"shape \(4, 5\). For a table of users × items, pass a scipy sparse"),
         (np.ones(4), np.ones(4), r"shape \(n, 2\).*ndarray of shape \(4,\)"),
         (7, [1], r"found int of shape \(\)"),
@@ -535,5 +532,6 @@ def test_dates_tell_the_latest_rating_unless_one_is_missing():
     frame = pd.DataFrame({"user": [1, 1, 2], "item": [7, 7, 8], "rating": [5, 3, 1]})
     days = pd.to_datetime(["2024-05-02", "2024-05-01", "2024-05-01"])
     assert as_ratings(frame.assign(date=days), duplicates="last").values.tolist() == [5, 1]
-    assert as_ratings(frame.assign(date=[pd.NaT, *days[1:]]), duplicates="last").values.tolist() == [3, 1]
+    with pytest.warns(InputWarning, match="column 'date' of X has no time for 1 rating, so that none is used"):
+        assert as_ratings(frame.assign(date=[pd.NaT, *days[1:]]), duplicates="last").values.tolist() == [3, 1]
     assert as_ratings(frame.assign(date=["b", "a", "a"]), duplicates="last").values.tolist() == [3, 1]

@@ -52,8 +52,8 @@ def compare(
             "--protocol",
             "-p",
             metavar="NAME",
-            help="For ratings holdout (the default), weak, strong or kfold; for labels kfold (the default), holdout, "
-            "official, stratified, stratified-pairs, grouped or time; as in cofactor evaluate.",
+            help="For ratings holdout (the default), weak, strong, kfold, time or user-last; for labels kfold (the "
+            "default), holdout, official, stratified, stratified-pairs, grouped or time; as in cofactor evaluate.",
         ),
     ] = None,
     splits: Annotated[

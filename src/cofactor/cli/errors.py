@@ -24,6 +24,7 @@ _OPTIONS: Mapping[str, str] = {
     "n_factors": "--factors",
     "n_components": "--factors",
     "random_state": "--seed",
+    "timestamp": "--time",
     "n_splits": "--splits",
     "n_jobs": "--jobs",
     "users": "--user",

@@ -40,7 +40,8 @@ def evaluate(
             metavar="NAME",
             help="holdout (for ratings the default): a random part; kfold (for labels): each rating or instance held "
             "out once; weak: one rating of each user; strong: users held out, folded in from all their ratings but "
-            "one. Of labels also official: the published split; stratified: folds with equal shares of every label "
+            "one; time: train on what came before, test on what came next; user-last: the last part of each user, by "
+            "time. Of labels also official: the published split; stratified: folds with equal shares of every label "
             "(stratified-pairs: of every pair of labels); grouped: rows with the same --id stay together; time: train "
             "on the rows before, test on the next, in the order of the file.",
         ),
@@ -51,7 +52,9 @@ def evaluate(
             "--splits", "--folds", metavar="N", min=1, help="Number of splits, or folds; by default 3, for labels 5."
         ),
     ] = None,
-    test_size: Annotated[float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part held out (holdout).")] = 0.2,
+    test_size: Annotated[
+        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part held out (holdout, time, user-last).")
+    ] = 0.2,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
     factors: options.Factors = None,

@@ -105,6 +105,7 @@ def recommend(
     rating_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
     ] = None,
+    time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     drop_rating: Annotated[
         str | None,
         typer.Option(metavar="X", help="Leave out its ratings of this value, such as 0.", rich_help_panel=_NEW),
@@ -140,10 +141,13 @@ def recommend(
         what = f"is a model of {task.name}, which recommends no items"
         raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
     request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
-    columns = {"user": user_column, "item": item_column, "rating": rating_column}
+    columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
     reading |= {"drop_rating": drop_rating, "user_features": user_features, "item_features": item_features}
-    with limited_threads(threads), naming({name: f"--{name}-column" for name in columns}):
+    with (
+        limited_threads(threads),
+        naming({name: f"--{name}-column" for name in columns} | {"timestamp": "--time-column"}),
+    ):
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

@@ -4,7 +4,7 @@
 `load_ratings`                a known set by name: ml-100k, ml-1m, ml-latest-small, jester-1
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
-`read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file
+`read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file; `read_timed_pairs`
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
@@ -39,7 +39,7 @@ from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.movielens import load_movielens
-from cofactor.datasets.readers.ratings import read_pairs, read_ratings
+from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.registry import (
@@ -91,6 +91,7 @@ __all__ = [
     "read_mat",
     "read_pairs",
     "read_ratings",
+    "read_timed_pairs",
     "verify",
     "write_chunks",
     "write_libsvm",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from contextlib import suppress
+from datetime import UTC, datetime
+from math import floor
 from typing import Literal
 
 import numpy as np
@@ -76,6 +79,16 @@ def _integers(cells: list[str]) -> dict[str, int]:
     return {cell: value for cell, value in found.items() if _INT64.min <= value <= _INT64.max}
 
 
+def _dates(cells: list[str]) -> dict[str, int]:
+    """Whole seconds since 1970 of those cells which are dates of ISO 8601; they are of UTC where they name no zone."""
+    found = {}
+    for cell in cells:
+        with suppress(ValueError):
+            date = datetime.fromisoformat(cell)
+            found[cell] = floor((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
+    return found
+
+
 def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
     """Return the numbers of a column, finite or not; a cell which is no number is an error."""
     found = table.cells(position)
@@ -95,19 +108,24 @@ def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
 
 
 def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | None:
-    """Return times as integers; anything else is an error if the column was asked for, otherwise gives None."""
+    """Return integers, or dates as whole seconds since 1970.
+
+    Anything else is an error if the column was asked for, otherwise gives None.
+    """
     found = table.integers(position) if asked or not table.has_gaps(position) else None
     if isinstance(found, np.ndarray):
         return found if found.flags.writeable else found.copy()
     if isinstance(found, Words):
-        numbers = _integers(found.values)
+        numbers = _integers(found.values) or _dates(found.values)
         if len(numbers) == len(found.values):
             return np.array([numbers[cell] for cell in found.values], dtype=np.int64)[found.codes]
         if asked:
             row = found.first_row(lambda cell: cell not in numbers)
             assert row is not None
             raise InvalidInputError(
-                f"the timestamp must be an integer, found {found.at(row)!r}", place=table.place(row, position)
+                f"a time must be a whole number of seconds since 1970, or a date such as 2020-12-31 or "
+                f"2020-12-31T23:59:59, found {found.at(row)!r}",
+                place=table.place(row, position),
             )
     elif asked:
         raise InvalidInputError("expected integers or times", place=table.column_place(position))

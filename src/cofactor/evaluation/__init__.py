@@ -24,7 +24,8 @@ from cofactor.evaluation.stats.rank_tests import (
 )
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold, TimeSplit
+from cofactor.model.given_splits import GivenSplits
+from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
 from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
 from cofactor.model.selection.grid import select_parameters
 from cofactor.model.selection.judges import Choice
@@ -32,6 +33,7 @@ from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.selection.search import Search
 from cofactor.model.selection.trials import out_of_fold_scores, try_all
 from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
+from cofactor.model.time_splits import TimeSplit, UserLast
 
 __all__ = [
     "LABEL_PROTOCOLS",
@@ -45,6 +47,7 @@ __all__ = [
     "DamagedStoreError",
     "FoldInScorer",
     "Friedman",
+    "GivenSplits",
     "GroupedLabelKFold",
     "Holdout",
     "Interrupted",
@@ -62,6 +65,7 @@ __all__ = [
     "StratifiedLabelKFold",
     "StrongGeneralization",
     "TimeSplit",
+    "UserLast",
     "Validation",
     "WeakGeneralization",
     "Wilcoxon",

@@ -12,7 +12,7 @@ import numpy as np
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
-from cofactor.model.named_splits import Task, folds_in, splitter_of
+from cofactor.model.named_splits import Task, as_protocol, folds_in, splitter_of
 from cofactor.model.selection.grid import Grid, check_grid
 from cofactor.text import did_you_mean
 
@@ -86,7 +86,7 @@ def checked(
         except ValueError as error:
             raise InvalidInputError(f"grids: {error}", argument="grids") from None
     kept = checked_seeds(seeds)
-    protocol = _PROTOCOL[task] if splits is None else splits
+    protocol = as_protocol(_PROTOCOL[task] if splits is None else splits, task, "splits")
     for one in sets:
         splitter_for(one, protocol, n_splits, kept[0])
     if folds_in(protocol):
@@ -243,6 +243,7 @@ def splitter_for(data: Source, protocol: Any, n_splits: int, seed: int) -> Any:
         n_rows=len(data.y) if data.task == "ratings" else np.shape(data.X)[0],
         train_rows=data.train_rows,
         groups=data.groups,
+        times=data.times,
         data=repr(data.name),
         argument="splits",
     )

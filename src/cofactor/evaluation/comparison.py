@@ -29,7 +29,7 @@ from cofactor.evaluation.run.store import ResultStore
 from cofactor.evaluation.stats.conclusions import Conclusions, conclude
 from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
 from cofactor.files import PathLike
-from cofactor.model.named_splits import FOLDS, Task, folds_in, parts_of
+from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, parts_of
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
@@ -53,6 +53,8 @@ class Comparison:
         What was compared.
     facts : mapping
         How it was measured, for people.
+    protocol : str
+        What tables call the splits: the name of the protocol, or of the class of the splitter.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Comparison:
     metrics: tuple[str, ...]
     task: Task
     facts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    protocol: str = ""
 
     @property
     def failed(self) -> list[Result]:
@@ -114,7 +117,7 @@ class Comparison:
         records, metric = self.records(), metric or self.metrics[0]
         absent = self.absent(metric)
         methods = [method for method in _methods(records) if method not in absent]
-        return mean_table(records, metric, methods=methods or None, absent=absent)
+        return replace(mean_table(records, metric, methods=methods or None, absent=absent), protocol=self.protocol)
 
     def absent(self, metric: str | None = None) -> dict[str, str]:
         """Return the methods without a single number of a metric, and why: in words that follow their names.
@@ -196,13 +199,15 @@ def compare(
         Methods by name: rating models, label models, or any estimators of scikit-learn which take such data. They are
         cloned, not changed. A method is judged by what it predicts: a label model with a learned threshold by that.
     data : mapping of str to (X, y), data set, or iterable of data sets
-        Data by name. Pairs of ids with a vector of ratings are ratings; features with an indicator matrix are labels. A
-        `RatingDataset` brings its scale, a `LabelDataset` its official split. The name of a known data set stands for
-        it: ``["emotions", "scene"]``.
-    splits : str or splitter, optional
-        For ratings "holdout" (the default), "weak", "strong" or "kfold", see `evaluate`; for labels "kfold" (the
-        default), "holdout", "official", "stratified", "stratified-pairs", "grouped" (by the ids of a `LabelDataset`) or
-        "time" (rows are in order of time). Or a splitter of scikit-learn's kind, which brings its own settings.
+        Data by name. Pairs of ids with a vector of ratings are ratings, perhaps with times in a third column of X;
+        features with an indicator matrix are labels. A `RatingDataset` brings its scale and its times, a `LabelDataset`
+        its official split. The name of a known data set stands for it: ``["emotions", "scene"]``. Models whose ``fit``
+        knows time get the times, in training and in test.
+    splits : str, splitter or list of pairs, optional
+        For ratings "holdout" (the default), "weak", "strong", "kfold", "time" or "user-last", see `evaluate`; for
+        labels "kfold" (the default), "holdout", "official", "stratified", "stratified-pairs", "grouped" (by the ids of
+        a `LabelDataset`) or "time" (rows are in order of time). Or a splitter of scikit-learn's kind, which brings its
+        own settings; or pairs of training and test rows (`GivenSplits`).
     n_splits : int, default=3
         Number of splits, or folds.
     seeds : sequence of int, default=(0,)
@@ -273,7 +278,7 @@ def compare(
         cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, descriptions)
     ]
     results = run_cells(cells, store, n_jobs, progress, retry_failed)
-    return Comparison(results, asked.metrics, asked.task, _facts(searching, asked))
+    return Comparison(results, asked.metrics, asked.task, _facts(searching, asked), kind_of(asked.protocol))
 
 
 # ---------------------------------------------------------------- methods
@@ -381,10 +386,10 @@ class _Descriptions:
 def _splits(data: Source, protocol: Any, n_splits: int, seed: int) -> Iterator[tuple[str, Parts]]:
     """Yield name and rows of each split."""
     splitter = splitter_for(data, protocol, n_splits, seed)
-    kind = protocol if isinstance(protocol, str) else type(protocol).__name__
+    kind = kind_of(protocol)
     parts = list(parts_of(splitter, data.X, data.y))
     for k, rows in enumerate(parts, 1):
-        if kind == "official":
+        if kind in SINGLE:
             yield kind, rows
         elif "fold" in kind or kind in FOLDS:
             yield f"{kind} {k}/{len(parts)}", rows
@@ -397,7 +402,7 @@ def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
     protocol, n_splits = asked.protocol, asked.n_splits
     whole = protocol if isinstance(protocol, str) else " ".join(repr(protocol).split())
     return {
-        "splits": whole if protocol == "official" or not isinstance(protocol, str) else f"{whole}, {n_splits}",
+        "splits": whole if protocol in SINGLE or not isinstance(protocol, str) else f"{whole}, {n_splits}",
         "seeds": ", ".join(map(str, asked.seeds)),
         **{f"method {name}": " ".join(repr(estimator).split()) for name, estimator in estimators.items()},
         **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in asked.sets},

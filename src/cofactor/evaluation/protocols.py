@@ -20,6 +20,7 @@ from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
+from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.typing import Pairs, RandomState
 
 __all__ = ["FoldInScorer", "evaluate"]
@@ -36,6 +37,7 @@ def evaluate(
     test_size: float = 0.2,
     test_users: float = 0.1,
     scale: ArrayLike | None = None,
+    time: ArrayLike | None = None,
 ) -> list[dict[str, Any]]:
     """Fit a fresh copy of a model on the training part of each split and measure it on the test part.
 
@@ -47,24 +49,29 @@ def evaluate(
         A rating model with ``fit(X, y)`` and ``predict(X)``; for the strong protocol also ``fold_in(X, y)``,
         which returns a fitted model of the new users. It is cloned, and not changed.
     X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-        User id and item id of each rating.
+        User id and item id of each rating; perhaps with times in a third column.
     y : array-like of shape (n,)
         The ratings.
-    protocol : {"holdout", "weak", "strong", "kfold"} or splitter, default="holdout"
-        How to split: a random part, one rating per user, users held out and folded in, or shuffled k-fold.
+    protocol : {"holdout", "weak", "strong", "kfold", "time", "user-last"}, splitter or list, default="holdout"
+        How to split: a random part, one rating per user, users held out and folded in, shuffled k-fold; or by time:
+        what came before from what came next (`TimeSplit`), or the last part of each user (`UserLast`).
         Or any object with ``split(X, y)`` of scikit-learn's kind, which brings its own settings; one with
-        ``split_fold_in`` is used as the strong protocol.
+        ``split_fold_in`` is used as the strong protocol. Or pairs of training and test rows (`GivenSplits`).
     n_splits : int, default=3
-        Number of splits, or folds.
+        Number of splits, or folds; "user-last" is one.
     random_state : int, RandomState instance or None, default=0
         Seed of the splits. The model has its own.
     test_size : float or int, default=0.2
-        Part, or number, of the ratings to hold out ("holdout").
+        Part, or number, of the ratings to hold out ("holdout"), or of those of each user ("user-last"); part in each
+        test block ("time").
     test_users : float or int, default=0.1
         Part, or number, of the users to hold out ("strong").
     scale : array-like of shape (R,), optional
         The levels of the ratings, for NMAE and zero-one error. By default the ``levels`` of the model if it
         has any, otherwise the distinct values of y.
+    time : array-like of shape (n,), optional
+        When each rating was given, where X does not say so, see `cofactor.model.times.seconds_of`. Splits by time need
+        it, and a model whose ``fit`` knows time gets it in a third column of X, in training and in test.
 
     Returns
     -------
@@ -90,6 +97,12 @@ def evaluate(
     >>> results = evaluate(DummyRegressor(strategy="constant", constant=2), X, [1, 2, 3, 2] * 5, "weak")
     >>> [(result["n_train"], result["n_test"]) for result in results]
     [(15, 5), (15, 5), (15, 5)]
+
+    Notes
+    -----
+    Random splits put ratings of one session into training and into test. A model that knows time then mostly
+    interpolates: what it gains there says little of what it gains about the future, which "time" and "user-last"
+    measure.
     """
     check_consistent_length(X, y)
     shape = getattr(y, "shape", None) or np.shape(y)
@@ -100,6 +113,7 @@ def evaluate(
             advice="models of labels are measured by evaluate_labels, or by scikit-learn's cross_validate",
         )
     ratings = np.asarray(y)
+    X, times = timed_pairs(X, time)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -107,6 +121,7 @@ def evaluate(
         test_size=test_size,
         test_users=test_users,
         n_rows=len(ratings),
+        times=times,
     )
     if scale is None:
         scale = model.get_params().get("levels")
@@ -114,7 +129,7 @@ def evaluate(
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
     with ending_all():
-        return [measure_ratings(model, X, ratings, parts, levels) for parts in parts_of(splitter, X, ratings)]
+        return [measure_ratings(model, X, ratings, parts, levels, times) for parts in parts_of(splitter, X, ratings)]
 
 
 def measure_ratings(
@@ -123,12 +138,14 @@ def measure_ratings(
     y: Any,
     parts: Parts,
     scale: ArrayLike,
+    times: NDArray[np.float64] | None = None,
     keep: Callable[[Any], object] | None = None,
 ) -> dict[str, Any]:
     """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows.
 
     `keep` is called with the copy when it is fitted.
     """
+    X = pairs_for(model, X, times)
     train, fold_in, test = parts
     seconds = {}
     started = time.perf_counter()
@@ -152,7 +169,7 @@ def measure_ratings(
 
 
 def rating_measures(
-    model: Any, data: Reference[tuple[Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+    model: Any, data: Reference[tuple[Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
 ) -> dict[str, Any]:
     """Fit a rating model on one split, and measure it.
 
@@ -161,7 +178,7 @@ def rating_measures(
     model : estimator
         Cloned, and not changed.
     data : Reference
-        Of pairs and ratings.
+        Of pairs, ratings, and their times or None.
     splits : Reference
         Of the rows of all splits.
     k : int
@@ -169,8 +186,8 @@ def rating_measures(
     scale : array-like
         The levels of the ratings.
     """
-    X, y = data.value()
-    row = measure_ratings(model, X, y, splits.value()[k], scale)
+    X, y, times = data.value()
+    row = measure_ratings(model, X, y, splits.value()[k], scale, times)
     return row | {"parameters": plain_value(row["parameters"])}
 
 

@@ -53,6 +53,8 @@ class MeanTable:
         What is wrong with a cell, by row and column: splits that are missing, and the first error.
     absent : dict of str to str
         Methods that are not in the table, and why: named below it.
+    protocol : str
+        What the splits are called, if anything.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class MeanTable:
     seconds: NDArray[np.float64]
     notes: Mapping[tuple[int, int], str]
     absent: Mapping[str, str] = field(default_factory=dict)
+    protocol: str = ""
 
     def text(self, digits: int = 3, width: int | None = None) -> str:
         """Return the table in aligned columns; a star marks the best on each data set, and those equal as printed.
@@ -162,9 +165,10 @@ class MeanTable:
     def legend(self) -> str:
         """Return what the cells hold, in words."""
         low, high = min(self.n_splits), max(self.n_splits)
+        called = f"{self.protocol} " if self.protocol else ""
         if high == 1:
-            return "(rank)"
-        return f"mean ± standard deviation over {low if low == high else f'{low} to {high}'} splits (rank)"
+            return f"one {called}split (rank)" if called else "(rank)"
+        return f"mean ± standard deviation over {low if low == high else f'{low} to {high}'} {called}splits (rank)"
 
 
 def mean_table(

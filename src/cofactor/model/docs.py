@@ -112,6 +112,11 @@ PARAMETERS: Mapping[str, str] = {
     "pairs": """\
         X : array of shape (n, 2), frame of two columns, or list of pairs
             User id and item id of each pair.""",
+    "time": """\
+        time : array-like of shape (n,), optional
+            When each rating was given: numbers of seconds since 1970, or dates and times, which are UTC if they have no
+            zone. By default those of X, if it has a third column, or in a frame one called timestamp, time or date.
+            Models without time keep them, and learn nothing from them.""",
     # ------------------------------------------------------------ of labels
     "n_components": """\
         n_components : int or float, default={default}

@@ -1,4 +1,4 @@
-"""Ways to split instances with several labels each: labels spread evenly, groups kept together, or by time.
+"""Ways to split instances with several labels each: labels spread evenly, or groups kept together.
 
 All are splitters of scikit-learn's kind, ``split(X, y, groups)`` and ``get_n_splits()``, and yield sorted row numbers.
 The same ``random_state`` gives the same split, on any number of threads.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
@@ -16,15 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import indexable
 
 from cofactor.checks import check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.stratify import pair_keys, stratify
+from cofactor.model.rows import Rows, check_part, column_of
 
-__all__ = ["GroupedLabelKFold", "StratifiedLabelHoldout", "StratifiedLabelKFold", "TimeSplit"]
-
-Rows = NDArray[np.int64]
+__all__ = ["GroupedLabelKFold", "StratifiedLabelHoldout", "StratifiedLabelKFold"]
 
 #: Most pairs of labels that stratification of the second order lists: 800 MB in all.
 _MOST_PAIRS = 50_000_000
@@ -171,7 +168,7 @@ class StratifiedLabelHoldout(_LabelSplitter):
         self.random_state = random_state
 
     def _test_parts(self, labels: sparse.csr_array, groups: Any) -> Iterator[NDArray[np.bool_]]:
-        _check_part(self.test_size)
+        check_part(self.test_size)
         _check_enough("instances", labels.shape[0], 2)
         rng, strata = make_generator(self.random_state), self._strata(labels)
         for _ in range(int(self.n_splits)):
@@ -246,91 +243,6 @@ class GroupedLabelKFold(_LabelSplitter):
             yield folds == fold
 
 
-class TimeSplit(BaseCrossValidator):
-    """Train on what came before, test on what came next: splits by time.
-
-    The instances in order of time are cut into ``n_splits + 1`` blocks of about the same size. Split k trains on the
-    first k blocks and tests on the next one. Instances of the same time are never cut apart: all of them are in the
-    later block.
-
-    Parameters
-    ----------
-    n_splits : int, default=3
-        Number of splits, at least 1.
-    times : array-like of shape (n,), optional
-        Time of each instance: numbers, dates (datetime64), or strings that sort, such as ISO dates. By default rows are
-        in order of time.
-    test_size : float, optional
-        Part of the instances in each test block; by default 1 / (n_splits + 1). The first training block is what is
-        left.
-
-    Raises
-    ------
-    InvalidInputError
-        If times are missing, or so many are the same that a block would be empty.
-
-    Examples
-    --------
-    >>> for train, test in TimeSplit(2, times=[2020, 2019, 2021, 2019, 2020, 2021]).split(np.zeros(6)):
-    ...     print(train, test)
-    [1 3] [0 4]
-    [0 1 3 4] [2 5]
-    """
-
-    def __init__(self, n_splits: int = 3, *, times: ArrayLike | None = None, test_size: float | None = None) -> None:
-        self.n_splits = n_splits
-        self.times = times
-        self.test_size = test_size
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits; X, y and groups are ignored."""
-        return int(self.n_splits)
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield sorted training and test rows of each split; y and groups are ignored.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or array, or frame, of shape (n, D)
-            Only its number of rows matters.
-        y, groups : ignored
-            For scikit-learn's interface.
-        """
-        check_number("n_splits", self.n_splits, low=1, whole=True)
-        n, k = _n_rows(X), int(self.n_splits)
-        order, starts = np.arange(n), np.arange(n)
-        if self.times is not None:
-            times = _vector(self.times, n, "times")
-            order = np.argsort(times, kind="stable")
-            starts = np.searchsorted(times[order], times[order])  # where the instances of the same time begin
-        cuts = [*(starts[place] for place in self._places(n, k)), n]
-        if min(np.diff([0, *cuts])) < 1:
-            raise InvalidInputError(
-                f"{len(set(starts.tolist()))} different times are too few, or too unevenly spread, for {k} splits",
-                argument="n_splits",
-                advice="take fewer splits",
-            )
-        for first, last in pairwise(cuts):
-            yield np.sort(order[:first]), np.sort(order[first:last])
-
-    def _places(self, n: int, k: int) -> list[int]:
-        """Return where in the order of time the test blocks would begin if all times differed."""
-        if self.test_size is None:
-            height = n / (k + 1)
-        else:
-            _check_part(self.test_size)
-            height = float(self.test_size) * n
-        places = [round(n - height * (k - fold)) for fold in range(k)]
-        if not 0 < places[0] <= n - k:
-            raise InvalidInputError(
-                f"{n} instances are too few for {k} splits"
-                + ("" if self.test_size is None else f" that test {self.test_size:g} of them each"),
-                argument="n_splits",
-                advice="take fewer splits",
-            )
-        return places
-
-
 # ---------------------------------------------------------------- what is split
 
 
@@ -395,55 +307,8 @@ def _numbered(groups: Any, n: int) -> tuple[int, NDArray[np.int64]]:
             argument="groups",
             advice="give it to the splitter, or to split(X, y, groups)",
         )
-    distinct, codes = np.unique(_vector(groups, n, "groups"), return_inverse=True)
+    distinct, codes = np.unique(column_of(groups, n, "groups"), return_inverse=True)
     return len(distinct), codes
-
-
-def _vector(values: Any, n: int, argument: str) -> NDArray[Any]:
-    """Return n values that can be sorted, none of which is missing."""
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    table = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
-    if table.shape != (n,):
-        raise InvalidInputError(
-            f"{argument} has shape {table.shape}, expected ({n},): one for each instance", argument=argument
-        )
-    if table.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in table.tolist()], dtype=bool)
-        if not missing.any():
-            kinds = {isinstance(value, str) for value in table.tolist()}
-            table = table.astype(str) if kinds == {True} else _comparable(table, argument)
-    else:
-        missing = np.isnat(table) if table.dtype.kind in "mM" else table != table
-    if np.any(missing):
-        raise InvalidInputError(
-            f"{argument}: missing for {int(np.sum(missing))} instances, the first is {int(np.argmax(missing))}",
-            argument=argument,
-        )
-    return table
-
-
-def _comparable(table: NDArray[Any], argument: str) -> NDArray[Any]:
-    """Return objects as numbers or dates."""
-    found = np.array(table.tolist())
-    if found.dtype.kind not in "biufmM":
-        try:
-            found = np.array(table.tolist(), dtype="datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"{argument} must be numbers, dates or strings, not a mixture", argument=argument
-            ) from error
-    return found
-
-
-def _n_rows(X: Any) -> int:
-    (X,) = indexable(X)
-    return int(X.shape[0] if hasattr(X, "shape") else len(X))
-
-
-def _check_part(test_size: Any) -> None:
-    check_number("test_size", test_size, low=0, inclusive=False)
-    if test_size >= 1:
-        raise InvalidInputError("expected a part of the instances, below 1", argument="test_size", found=test_size)
 
 
 def _check_enough(what: str, n: int, n_parts: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,11 +11,24 @@ import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold, TimeSplit
+from cofactor.model.given_splits import GivenSplits
+from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold
 from cofactor.model.splits import Holdout, Parts, StrongGeneralization, WeakGeneralization
+from cofactor.model.time_splits import TimeSplit, UserLast
 from cofactor.text import did_you_mean
 
-__all__ = ["FOLDS", "LABEL_PROTOCOLS", "PROTOCOLS", "Task", "folds_in", "parts_of", "splitter_of"]
+__all__ = [
+    "FOLDS",
+    "LABEL_PROTOCOLS",
+    "PROTOCOLS",
+    "SINGLE",
+    "Task",
+    "as_protocol",
+    "folds_in",
+    "kind_of",
+    "parts_of",
+    "splitter_of",
+]
 
 Task = Literal["ratings", "labels"]
 
@@ -29,6 +43,7 @@ class _Sizes:
     test_users: float
     train_rows: Any
     groups: Any
+    times: Any
 
     def kfold(self) -> Any:
         return KFold(self.n_splits, shuffle=True, random_state=self.random_state)
@@ -54,25 +69,40 @@ class _Sizes:
     def grouped(self) -> Any:
         return GroupedLabelKFold(self.n_splits, groups=self.groups, random_state=self.random_state)
 
-    def time(self) -> Any:
+    def by_rows(self) -> Any:
         return TimeSplit(self.n_splits)
+
+    def by_time(self) -> Any:
+        return TimeSplit(self.n_splits, times=self.times, test_size=self.test_size)
+
+    def user_last(self) -> Any:
+        return UserLast(self.test_size, times=self.times)
 
 
 _BY_NAME: Mapping[Task, Mapping[str, Callable[[_Sizes], Any]]] = {
-    "ratings": {"holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold},
+    "ratings": {
+        "holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold,
+        "time": _Sizes.by_time, "user-last": _Sizes.user_last,
+    },
     "labels": {
         "kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official,
         "stratified": _Sizes.stratified, "stratified-pairs": _Sizes.stratified_pairs,
-        "grouped": _Sizes.grouped, "time": _Sizes.time,
+        "grouped": _Sizes.grouped, "time": _Sizes.by_rows,
     },
 }  # fmt: skip
 
 PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["ratings"])
-"""Names of the ways to split ratings: a random part, one rating of each user, users held out, folds."""
+"""Names of the ways to split ratings: a random part, one rating of each user, users held out, folds; by time: what came
+before from what came next, the last part of each user."""
 
 LABEL_PROTOCOLS: tuple[str, ...] = tuple(_BY_NAME["labels"])
 """Names of the ways to split instances: folds, a random part, the split that came with the data; folds with equal
 shares of labels, of pairs of labels, or of whole groups; by the order of rows in time."""
+
+SINGLE = frozenset({"official", "user-last"})
+"""Names of the protocols that make one split, whatever number is asked for."""
+
+_BY_TIME = frozenset({"time", "user-last"})
 
 FOLDS = frozenset({"kfold", "stratified", "stratified-pairs", "grouped"})
 """Names of the protocols that make folds, of which there must be two."""
@@ -89,6 +119,7 @@ def splitter_of(
     n_rows: int | None = None,
     train_rows: Any = None,
     groups: Any = None,
+    times: Any = None,
     data: str = "X",
     argument: str = "protocol",
 ) -> Any:
@@ -96,16 +127,18 @@ def splitter_of(
 
     Parameters
     ----------
-    protocol : str or splitter
-        A name in `PROTOCOLS` or `LABEL_PROTOCOLS`, or an object with ``split(X)``, which is returned as it is.
+    protocol : str, splitter, or list of pairs
+        A name in `PROTOCOLS` or `LABEL_PROTOCOLS`; an object with ``split(X)``, which is returned as it is, but that it
+        gets the times if it has none (`TimeSplit`, `UserLast`); or pairs of training and test rows, see `GivenSplits`.
     task : {"ratings", "labels"}, default="ratings"
         What is split.
     n_splits : int, default=3
-        Number of splits, or folds; the official split is one.
+        Number of splits, or folds; the official split is one, and so is "user-last".
     random_state : int, RandomState instance or None, default=0
         Seed.
     test_size : float or int, default=0.2
-        Part, or number, of the rows to hold out ("holdout").
+        Part, or number, of the rows to hold out ("holdout"), or of those of each user ("user-last"); part of the
+        rows in each test block ("time", of ratings).
     test_users : float or int, default=0.1
         Part, or number, of the users to hold out ("strong").
     n_rows : int, optional
@@ -114,6 +147,8 @@ def splitter_of(
         The training rows of the official split.
     groups : array-like, optional
         The group of each instance ("grouped").
+    times : array-like, optional
+        The time of each rating ("time", "user-last").
     data : str, default="X"
         What messages call the data.
     argument : str, default="protocol"
@@ -124,7 +159,7 @@ def splitter_of(
     InvalidInputError
         If the protocol is unknown, is not one of the task, or cannot be done on so many rows.
     InvalidTypeError
-        If it is neither a name nor a splitter.
+        If it is none of these.
 
     Examples
     --------
@@ -137,11 +172,9 @@ def splitter_of(
     stratified, stratified-pairs, grouped, time
     """
     known = _BY_NAME[task]
+    protocol = as_protocol(protocol, task, argument)
     if not isinstance(protocol, str):
-        if not hasattr(protocol, "split"):
-            expected = f" must be one of {', '.join(known)} or an object with split(X), found {protocol!r}"
-            raise InvalidTypeError((Argument(argument), expected))
-        return protocol
+        return _with_times(protocol, times)
     if protocol not in known:
         raise InvalidInputError(_not_known(protocol, task, argument))
     whole = type(n_splits) is int or isinstance(n_splits, np.integer)
@@ -157,11 +190,63 @@ def splitter_of(
     if protocol == "grouped" and groups is None:
         problem = f"data set {data} has no ids that say which instances are of one group"
         raise InvalidInputError(problem, advice=(Argument("id"), " names the column of groups"))
+    if task == "ratings" and protocol in _BY_TIME and times is None:
+        raise InvalidInputError(
+            f"data set {data} has no times, by which {protocol} splits",
+            advice=("give them with ", Argument("time"), ", or choose another ", Argument(argument)),
+        )
     sizes_of_parts = _Sizes(
         n_splits=int(n_splits), random_state=random_state, test_size=test_size, test_users=test_users,
-        train_rows=train_rows, groups=groups,
+        train_rows=train_rows, groups=groups, times=times,
     )  # fmt: skip
     return known[protocol](sizes_of_parts)
+
+
+def as_protocol(given: Any, task: Task = "ratings", argument: str = "protocol") -> Any:
+    """Return a name or a splitter as it is, and pairs of training and test rows as a splitter.
+
+    Parameters
+    ----------
+    given : str, splitter, or list of pairs
+    task, argument
+        As in `splitter_of`.
+
+    Examples
+    --------
+    >>> as_protocol("weak"), as_protocol([([0, 1], [2])])
+    ('weak', GivenSplits(1))
+    """
+    if isinstance(given, str) or hasattr(given, "split"):
+        return given
+    try:
+        return GivenSplits(given)
+    except InvalidTypeError as error:
+        expected = (
+            f" must be one of {', '.join(_BY_NAME[task])}, an object with split(X), or pairs of training and test "
+        )
+        raise InvalidTypeError((Argument(argument), expected, f"rows; found {given!r}")) from error
+
+
+def kind_of(protocol: Any) -> str:
+    """Return what results call a protocol, or a splitter: its name.
+
+    Examples
+    --------
+    >>> kind_of("weak"), kind_of(KFold(3)), kind_of(GivenSplits([([0], [1])]))
+    ('weak', 'KFold', 'given')
+    """
+    if isinstance(protocol, GivenSplits):
+        return "given"
+    return protocol if isinstance(protocol, str) else type(protocol).__name__
+
+
+def _with_times(splitter: Any, times: Any) -> Any:
+    """Return the splitter; where it splits by times, and has none, a copy that knows them."""
+    if times is None or getattr(splitter, "times", times) is not None:
+        return splitter
+    splitter = copy.copy(splitter)
+    splitter.times = times
+    return splitter
 
 
 def _not_known(protocol: str, task: Task, argument: str) -> tuple[str | Argument, ...]:

@@ -1,8 +1,9 @@
 """Ways to split ratings into training and test rows.
 
 Every splitter of ratings takes X, the pairs of user id and item id (array of shape (n, 2), list of pairs, or frame of
-two columns), and yields sorted arrays of row numbers. The same ``random_state`` gives the same split. Their names, and
-those of the splitters of labels (`cofactor.model.label_splits`), are in `cofactor.model.named_splits`.
+two columns; times may be in a third one), and yields sorted arrays of row numbers. The same ``random_state`` gives the
+same split. Splits by time are in `cofactor.model.time_splits`, those of labels in `cofactor.model.label_splits`, the
+names of all in `cofactor.model.named_splits`.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from cofactor.columns import check_pair_names
 from cofactor.errors import InvalidInputError
+from cofactor.model.rows import Rows
+from cofactor.model.times import split_times
 from cofactor.text import counted
 
 __all__ = [
     "Holdout",
     "Parts",
+    "RowsOfUsers",
     "StrongGeneralization",
     "WeakGeneralization",
 ]
 
-Rows = NDArray[np.int64]
 Parts = tuple[Rows, Rows | None, Rows]
 """Training, fold-in (None where there is none) and test rows."""
 
@@ -107,7 +110,7 @@ class WeakGeneralization(BaseShuffleSplit):
         ValueError
             If no user has two ratings.
         """
-        users = _RowsOfUsers(X, y)
+        users = RowsOfUsers(X, y)
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
             test = users.one_row_each(users.with_two, rng)
@@ -191,7 +194,7 @@ class StrongGeneralization(BaseShuffleSplit):
         ValueError
             If ``test_users`` is out of range, or too few users have two ratings.
         """
-        users = _RowsOfUsers(X, y)
+        users = RowsOfUsers(X, y)
         n_test = self._n_test_users(users.counts.size)
         if n_test > users.with_two.size:
             raise InvalidInputError(
@@ -224,7 +227,7 @@ class StrongGeneralization(BaseShuffleSplit):
         return n_test
 
 
-class _RowsOfUsers:
+class RowsOfUsers:
     """The rows of X sorted by user, so that one of each can be drawn without a loop."""
 
     def __init__(self, X: Any, y: Any) -> None:
@@ -242,6 +245,7 @@ class _RowsOfUsers:
             raise InvalidInputError("no user of X has two ratings: one each for training and test are needed")
 
     def one_row_each(self, users: Rows, rng: np.random.RandomState) -> Rows:
+        """Return a random row of each of some users, sorted."""
         counts = self.counts[users]
         # A product just below 1 times a large count may round up to the count itself.
         picks = np.minimum((rng.random_sample(users.size) * counts).astype(np.int64), counts - 1)
@@ -256,6 +260,7 @@ def _others(n_rows: int, rows: Rows) -> Rows:
 
 def _column(X: Any, k: int) -> NDArray[Any]:
     """Return column k of pairs of ids."""
+    X, _ = split_times(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         shape: tuple[int, ...] = frame.shape

@@ -190,7 +190,7 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- learning
 
-    def fit(self, X: Pairs, y: RatingValues = None) -> Self:
+    def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
         """Learn from ratings.
 
         Parameters
@@ -201,6 +201,7 @@ class RatingModel(BaseEstimator, ABC):
             stored entries are the ratings, and ids are row and column numbers.
         y : array-like of shape (n,), optional
             The ratings, where X does not hold them.
+        {time}
 
         Returns
         -------
@@ -212,11 +213,12 @@ class RatingModel(BaseEstimator, ABC):
             A ValueError, if parameters, ids or ratings are not valid; the message says what was found and what to do.
         """
         self._check_params()
-        return self._learn(FitInput(self._read(X, y)))
+        return self._learn(FitInput(self._read(X, y, time)))
 
-    def _read(self, X: Any, y: Any) -> Ratings:
+    def _read(self, X: Any, y: Any, time: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
-        return check_variety(as_ratings(X, y, scale=self.levels, duplicates=self.duplicates))  # type: ignore[arg-type]
+        duplicates: Any = self.duplicates
+        return check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
@@ -355,6 +357,7 @@ class RatingModel(BaseEstimator, ABC):
         X: Pairs | None = None,
         y: RatingValues = None,
         *,
+        time: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
@@ -366,6 +369,7 @@ class RatingModel(BaseEstimator, ABC):
             Ratings of the new users, as in `fit`; ids of users are free. Ratings of items that were not in training
             say nothing to the model and are left out, unless ``unknown="error"``; a user who rated no others counts as
             the average one. Where no item at all is known, ids are likely to be wrong, and an error says so.
+        {time}
         user_features : mapping, frame, or tuple (ids, array), optional
             Features of the new users, only for models that were fitted with such: the same columns. Users without
             ratings are known by them alone, X is not needed then. Of users of training only those count who are in X
@@ -379,7 +383,7 @@ class RatingModel(BaseEstimator, ABC):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        return self._folded_in(new_users(self, X, y, user_features, known))
+        return self._folded_in(new_users(self, X, y, user_features, known, time))
 
     def _folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training."""

@@ -13,12 +13,13 @@ from scipy import sparse
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
+from cofactor.model.times import seconds_of
 from cofactor.ratings.entries import (
     check_rows,
     check_y_is_needed,
     counting_sort,
     inferred_scale,
-    latest_values,
+    latest_of,
     mean_levels,
     offsets,
     rating_values,
@@ -27,7 +28,8 @@ from cofactor.ratings.entries import (
     refuse_unknown,
 )
 from cofactor.ratings.frames import is_frame, split_frame
-from cofactor.ratings.ids import IdMap, pair_columns
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
 
@@ -63,6 +65,9 @@ class Ratings:
         Position of each column entry among the entries by user (int64 beyond 2³¹ ratings).
     coding : Coding or None
         What the levels stand for, where a data set says so.
+    times : ndarray of shape (n_ratings,), float64, or None
+        When each entry was rated, in seconds since 1970, in the order of the entries by user; None where it is not
+        known.
 
     Examples
     --------
@@ -84,6 +89,7 @@ class Ratings:
     col_indices: NDArray[np.int32]
     to_csr: NDArray[np.int32] | NDArray[np.int64]
     coding: Coding | None = None
+    times: NDArray[np.float64] | None = None
 
     @classmethod
     def from_pairs(
@@ -102,22 +108,24 @@ class Ratings:
         ----------
         X : array of shape (n, 2), list of pairs, pandas or polars frame
             User id and item id of each rating. A frame has two columns; or columns for user, item and rating, if y is
-            not given.
+            not given. A third column holds times, in a frame one called timestamp, time or date.
         y : array-like of shape (n,), optional
             The ratings, where X does not hold them.
         scale : array-like of shape (R,), optional
             The increasing values a rating can take. By default the distinct values of ``y``.
         duplicates : {"error", "last", "mean"}, default="error"
             What to do with several ratings of one user for one item: refuse them, keep the last one (the latest, if
-            there are times), or take their mean, rounded to the nearest level, upwards halfway between two levels.
+            there are times; of those at the same time the last one), or take their mean, rounded to the nearest level,
+            upwards halfway between two levels, at the time of the latest one.
         items : IdMap, optional
             The items, where they are given by a model.
         unknown_items : {"error", "drop"}, default="error"
             What to do with ratings of items that are not among `items`. Users stay, also those whose ratings are
             all dropped.
         times : array-like of shape (n,), optional
-            Time of each rating, to tell which one is the last. By default those of a frame which holds the ratings, if
-            a column is called timestamp, time or date; otherwise the last one is the last row.
+            Time of each rating: numbers of seconds since 1970, or dates, see `cofactor.model.times.seconds_of`. By
+            default those of X, if it holds any; a frame which holds the ratings may have a column timestamp, time or
+            date for them.
 
         Returns
         -------
@@ -128,26 +136,32 @@ class Ratings:
         ------
         ValueError
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
-            finite or not on the scale; if the scale has fewer than 2 or more than 101 levels.
+            finite or not on the scale; if the scale has fewer than 2 or more than 101 levels; if some times are
+            missing.
         """
         if y is None and is_frame(X):
             X, y, found = split_frame(X)
             times = found if times is None else times
-        user_ids, item_ids = pair_columns(X)
+        user_ids, item_ids, given = timed_columns(X, times)
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
             items = IdMap(item_ids, "the item ids of X")
         user_index, item_index = users.index(user_ids), items.index(item_ids)
         values = rating_values(y, len(item_index))
         refuse_none(values)
-        if duplicates == "last" and times is not None:
-            pairs = user_index.astype(np.int64) * (len(items) + 1) + item_index + 1
-            values = latest_values(pairs, values, np.asarray(times))
+        seconds = None if given is None else seconds_of(given, values.size)
+        if given is not times and np.array_equal(given, values):
+            raise InvalidInputError(
+                "the third column of X, which is for times, holds the ratings",
+                argument="X",
+                advice="pass the first two columns as X and the ratings as y",
+            )
         known = item_index >= 0
         if unknown_items == "drop" and known.any() and not known.all():
             user_index, item_index, values = user_index[known], item_index[known], values[known]
+            seconds = None if seconds is None else seconds[known]
         refuse_unknown(item_index, item_ids)
-        return cls.from_entries(users, items, user_index, item_index, values, scale, duplicates)
+        return cls.from_entries(users, items, user_index, item_index, values, scale, duplicates, seconds)
 
     @classmethod
     def from_sparse(
@@ -156,6 +170,7 @@ class Ratings:
         scale: ArrayLike | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
+        times: ArrayLike | None = None,
     ) -> Self:
         """Build ratings from a scipy sparse matrix or array of users × items.
 
@@ -168,6 +183,8 @@ class Ratings:
             The ratings.
         scale, duplicates, items
             As in `from_pairs`. Entries stored twice are duplicates; they are not added up.
+        times : array-like of shape (nnz,), optional
+            Time of each stored entry, in the order of ``matrix.tocoo().data``.
 
         Returns
         -------
@@ -189,7 +206,8 @@ class Ratings:
         refuse_unknown(item_index, entries.col)
         values = rating_values(entries.data, len(item_index))
         refuse_none(values)
-        return cls.from_entries(users, items, entries.row, item_index, values, scale, duplicates)
+        seconds = None if times is None else seconds_of(times, values.size)
+        return cls.from_entries(users, items, entries.row, item_index, values, scale, duplicates, seconds)
 
     @classmethod
     def from_entries(
@@ -201,6 +219,7 @@ class Ratings:
         values: NDArray[np.float64],
         scale: ArrayLike | None,
         duplicates: Duplicates = "error",
+        times: NDArray[np.float64] | None = None,
     ) -> Self:
         """Build ratings from the indices and the value of each entry, in any order; there may be none.
 
@@ -214,6 +233,8 @@ class Ratings:
             Its rating.
         scale, duplicates
             As in `from_pairs`.
+        times : ndarray of shape (n,), float64, optional
+            When it was given, in seconds since 1970.
         """
         if duplicates not in ("error", "last", "mean"):
             raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
@@ -223,16 +244,18 @@ class Ratings:
         by_user, indptr = counting_sort(user_index[by_item], len(users))
         order = by_item[by_user]
         rows, columns, levels = user_index[order], item_index[order], levels[order]
+        times = None if times is None else times[order]
         repeated = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
         if repeated.any():
             if duplicates == "error":
                 refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]], values.size)
             if duplicates == "mean":
                 levels = mean_levels(levels, repeated, scale)
-            last = np.append(~repeated, True)
-            rows, columns, levels = rows[last], columns[last], levels[last]
+            latest = latest_of(repeated, times)
+            rows, columns, levels = rows[latest], columns[latest], levels[latest]
+            times = None if times is None else times[latest]
             indptr = offsets(rows, len(users))
-        return cls._from_rows(users, items, scale, indptr, rows, columns, levels)
+        return cls._from_rows(users, items, scale, indptr, rows, columns, levels, times)
 
     @classmethod
     def from_csr(
@@ -243,12 +266,13 @@ class Ratings:
         indptr: NDArray[np.int64],
         indices: NDArray[np.int32],
         levels: NDArray[np.uint8],
+        times: NDArray[np.float64] | None = None,
     ) -> Self:
         """Rebuild ratings from their rows, as a saved model holds them.
 
         Parameters
         ----------
-        users, items, scale, indptr, indices, levels
+        users, items, scale, indptr, indices, levels, times
             The attributes of the same names.
 
         Returns
@@ -260,9 +284,9 @@ class Ratings:
         ValueError
             If the arrays do not fit together.
         """
-        check_rows(len(users), len(items), scale.size, indptr, indices, levels)
+        check_rows(len(users), len(items), scale.size, indptr, indices, levels, times)
         rows = np.repeat(np.arange(len(users), dtype=np.int32), np.diff(indptr))
-        return cls._from_rows(users, items, scale, indptr, rows, indices, levels)
+        return cls._from_rows(users, items, scale, indptr, rows, indices, levels, times)
 
     def at_boundary(self, level: int) -> Self:
         """Return the bi-level ratings at a boundary: -1 for levels up to `level`, +1 above.
@@ -292,12 +316,13 @@ class Ratings:
         rows: NDArray[Any],
         indices: NDArray[Any],
         levels: NDArray[np.uint8],
+        times: NDArray[np.float64] | None,
     ) -> Self:
         """Add the view by columns to sorted rows."""
         to_csr, col_indptr = counting_sort(indices, len(items))
         narrow = indices.astype(np.int32, copy=False)
         col_indices = rows.astype(np.int32, copy=False)[to_csr]
-        return cls(users, items, scale, indptr, narrow, levels, col_indptr, col_indices, to_csr)
+        return cls(users, items, scale, indptr, narrow, levels, col_indptr, col_indices, to_csr, times=times)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -396,7 +421,7 @@ class Ratings:
             )
         rows = self.row_of_entry[mask]
         indptr = offsets(rows, len(self.users))
-        kept = self.indices[mask], self.levels[mask]
+        kept = self.indices[mask], self.levels[mask], None if self.times is None else self.times[mask]
         return replace(self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept), coding=self.coding)
 
 
@@ -407,6 +432,7 @@ def as_ratings(
     duplicates: Duplicates = "error",
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
+    times: ArrayLike | None = None,
 ) -> Ratings:
     """Return ratings from whatever holds them.
 
@@ -419,6 +445,8 @@ def as_ratings(
         The ratings, where X holds pairs of ids only.
     scale, duplicates, items, unknown_items
         As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
+    times : array-like of shape (n,), optional
+        As in `Ratings.from_pairs`, or `Ratings.from_sparse`. A data set's own times are used where none are given.
 
     Returns
     -------
@@ -447,13 +475,17 @@ def as_ratings(
             )
         if items is not None and items != X.items:
             raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+        if times is not None:
+            raise InvalidInputError(
+                "X is a Ratings: build it with times, Ratings.from_pairs(..., times=...)", argument="time"
+            )
         return X
     if sparse.issparse(X):
-        return Ratings.from_sparse(cast(Any, X), scale, duplicates, items)
+        return Ratings.from_sparse(cast(Any, X), scale, duplicates, items, times)
     if dataset:
         data: Any = X
-        own, coding, times = (getattr(data, name, None) for name in ("scale", "coding", "timestamps"))
-        own = own if scale is None else scale
+        own, coding, stamps = (getattr(data, name, None) for name in ("scale", "coding", "timestamps"))
+        own, times = (mine if given is None else given for mine, given in ((own, scale), (stamps, times)))
         found = Ratings.from_pairs(data.X, data.y, own, duplicates, items, unknown_items, times)
         return replace(found, coding=None if coding is None or coding.scale != tuple(found.scale) else coding)
-    return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items)
+    return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items, times)

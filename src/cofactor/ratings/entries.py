@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.ratings.frames import is_frame, split_frame
-from cofactor.ratings.ids import listed, pair_columns
+from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, some_of
 from cofactor.typing import RatingValues
 
@@ -34,16 +35,18 @@ _FOR_WORDS = (
 _ENOUGH = 20  #: ratings, so that a share says something
 
 
-def entries_of(X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Return user id, item id and rating of each entry, from whatever holds them; nothing where X is None."""
+def entries_of(X: Any, y: Any, time: Any = None) -> tuple[Any, Any, Any, Any]:
+    """Return user id, item id, rating and time of each entry, from whatever holds them; nothing where X is None."""
     if X is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), None
     if sparse.issparse(X):
         entries = sparse.coo_array(cast(Any, X))
-        return entries.row, entries.col, entries.data
+        return entries.row, entries.col, entries.data, time
     if y is None and is_frame(X):
-        X, y, _ = split_frame(X)
-    return (*pair_columns(X), y)
+        X, y, own = split_frame(X)
+        time = own if time is None else time
+    users, items, times = timed_columns(X, time)
+    return users, items, y, times
 
 
 def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
@@ -56,6 +59,28 @@ def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
         raise InvalidInputError(
             "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
         )
+
+
+def latest_of(repeated: NDArray[np.bool_], times: NDArray[np.float64] | None) -> NDArray[np.intp]:
+    """Return the place of the latest entry of each pair; without times, or at equal ones, of its last one.
+
+    Parameters
+    ----------
+    repeated : ndarray of shape (n - 1,), bool
+        Whether each entry but the first is of the same pair as the one before it.
+    times : ndarray of shape (n,) or None
+
+    Examples
+    --------
+    >>> repeated = np.array([True, False, True])
+    >>> latest_of(repeated, None).tolist(), latest_of(repeated, np.array([9.0, 8.0, 5.0, 5.0])).tolist()
+    ([1, 3], [0, 3])
+    """
+    ends = np.flatnonzero(np.append(~repeated, True))
+    if times is None:
+        return ends
+    pair = np.append(0, np.cumsum(~repeated))
+    return np.asarray(np.lexsort((times, pair))[ends])
 
 
 def latest_values(
@@ -205,7 +230,13 @@ def mean_levels(
 
 
 def check_rows(
-    n_users: int, n_items: int, n_levels: int, indptr: NDArray[Any], indices: NDArray[Any], levels: NDArray[Any]
+    n_users: int,
+    n_items: int,
+    n_levels: int,
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    levels: NDArray[Any],
+    times: NDArray[Any] | None = None,
 ) -> None:
     """Refuse rows which no `Ratings` could have: kernels do not check indices."""
     types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
@@ -220,6 +251,10 @@ def check_rows(
         raise InvalidInputError(f"the ratings' item indices do not increase within 0 to {n_items - 1} for each user")
     if ((levels < 1) | (levels > n_levels)).any():
         raise InvalidInputError(f"levels of the ratings are not within 1 to {n_levels}")
+    if times is not None and not (
+        times.dtype == np.float64 and times.shape == levels.shape and np.isfinite(times).all()
+    ):
+        raise InvalidInputError("the times of the ratings are not a finite number of seconds for each")
 
 
 def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:

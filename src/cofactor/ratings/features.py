@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import listed
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
-from cofactor.ratings.ids import IdMap, listed
+from cofactor.ratings.ids import IdMap
 from cofactor.text import counted, some_of
 
 _FORMS = (

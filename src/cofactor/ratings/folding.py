@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
+from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_other_coding
 from cofactor.ratings.features import FeatureTable, unknown_features
@@ -39,7 +40,9 @@ _ADVICE = {
 }
 
 
-def new_users(model: RatingModel, X: Any, y: Any, user_features: SideFeatures | None, known: str) -> FitInput:
+def new_users(
+    model: RatingModel, X: Any, y: Any, user_features: SideFeatures | None, known: str, time: Any = None
+) -> FitInput:
     """Return what the users to fold in are known by.
 
     Parameters
@@ -52,15 +55,17 @@ def new_users(model: RatingModel, X: Any, y: Any, user_features: SideFeatures | 
         Their features.
     known : {"error", "merge", "replace"}
         What to do with users that were in training.
+    time : array-like, optional
+        Times of the ratings.
     """
     check_is_fitted(model)
     table = None if user_features is None else FeatureTable.read(user_features, "user_features")
     if table is not None and not model._knows_user_features:
         raise unknown_features("user_features")
-    return FitInput(_of_users(model, X, y, known, table), user_features=table)
+    return FitInput(_of_users(model, X, y, known, table, time), user_features=table)
 
 
-def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None) -> Ratings:
+def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any) -> Ratings:
     """Return the ratings of the users to fold in, of the items of a model."""
     _check(X, y, known, table)
     items, scale = model.items_, model.scale_
@@ -76,6 +81,7 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
             duplicates=model.duplicates,  # type: ignore[arg-type]
             items=items,
             unknown_items="error" if model.unknown == "error" else "drop",
+            times=time,
         )
     refuse_other_coding(new, model.coding_)
     if sparse.issparse(X):
@@ -85,7 +91,9 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
     return _settled(model, new, known, "users")
 
 
-def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None = None) -> Ratings:
+def new_items(
+    model: RatingModel, X: Any, y: Any, known: str, table: FeatureTable | None = None, time: Any = None
+) -> Ratings:
     """Return the ratings of the items to fold in, by the users of a model.
 
     Parameters
@@ -99,13 +107,15 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         What to do with items that were in training.
     table : FeatureTable, optional
         Features of items.
+    time : array-like, optional
+        Times of the ratings.
     """
     check_is_fitted(model)
     _check(X, y, known, table)
     users, scale = model.users_, model.scale_
     if X is None and table is not None:
         return _settled(model, without_ratings(users, table.ids, scale), known, "items")
-    user_ids, item_ids, y = entries_of(X, y)
+    user_ids, item_ids, y, times = entries_of(X, y, time)
     items = IdMap(item_ids, "the item ids of X")
     rows, values = users.index(user_ids), rating_values(y, len(user_ids))
     ours = rows >= 0
@@ -120,8 +130,9 @@ def new_items(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         )
     duplicates: Any = model.duplicates
     columns = items.index(item_ids)
+    seconds = None if times is None else seconds_of(times, len(values))[ours]
     with _advising():
-        new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates)
+        new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds)
     if table is not None:
         new = merged(without_ratings(users, _others(table.ids, model.items_), scale), new)
     return new if sparse.issparse(X) else _settled(model, new, known, "items")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import narwhals as nw
-from numpy.typing import NDArray
+import numpy as np
 
 from cofactor.columns import find_timestamp, frame_columns
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.model.callers import callers_level
+from cofactor.text import counted
 from cofactor.typing import Frame
 
 __all__ = ["is_frame", "split_frame"]
@@ -19,7 +22,7 @@ def is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
 
 
-def split_frame(X: Frame) -> tuple[Frame, Any, NDArray[Any] | None]:
+def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
     """Return the two columns of ids of a frame, its column of ratings, and that of times.
 
     Columns are known by their names, as in files (see `cofactor.columns.frame_columns`).
@@ -34,13 +37,18 @@ def split_frame(X: Frame) -> tuple[Frame, Any, NDArray[Any] | None]:
         User ids and item ids.
     y : series
         Ratings.
-    times : ndarray or None
-        Numbers or dates from a column that is named as one of times; None where there is none, or one has a gap.
+    times : series or None
+        Numbers or dates from a column that is named as one of times; None where there is none, or it has gaps.
 
     Raises
     ------
     InvalidInputError
         If it is not clear which columns these are.
+
+    Warns
+    -----
+    InputWarning
+        If some times are missing.
 
     Examples
     --------
@@ -63,13 +71,19 @@ def split_frame(X: Frame) -> tuple[Frame, Any, NDArray[Any] | None]:
     return frame.select(user, item).to_native(), frame[rating].to_native(), _times(frame, (user, item, rating))
 
 
-def _times(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> NDArray[Any] | None:
+def _times(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
     names = [str(name) for name in frame.columns]
     position = find_timestamp(names, len(names), [frame.columns.index(name) for name in taken])
     if position is None:
         return None
     column = frame[frame.columns[position]]
-    if not (column.dtype.is_numeric() or column.dtype.is_temporal()) or column.is_null().any():
+    if not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Datetime | nw.Date)):
         return None
-    times = column.to_numpy()
-    return None if times.dtype.kind not in "iufM" or (times != times).any() else times
+    values, missing = column.to_numpy(), column.is_null().to_numpy()
+    missing = missing | np.isnan(values) if values.dtype.kind == "f" else missing
+    if missing.any():
+        gaps = counted(int(missing.sum()), "rating")
+        text = f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out"
+        warnings.warn(InputWarning(text), stacklevel=callers_level())
+        return None
+    return column.to_native()

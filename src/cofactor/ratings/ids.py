@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.columns import check_pair_names
+from cofactor.checks import listed
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.masks import refuse_masked
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
-from cofactor.typing import Ids, Pairs
+from cofactor.typing import Ids
 
-__all__ = ["IdMap", "listed", "pair_columns"]
+__all__ = ["IdMap", "id_column"]
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
@@ -60,7 +58,7 @@ class IdMap:
     ids: NDArray[Any]
 
     def __init__(self, ids: Ids, name: str = "ids") -> None:
-        self._set_ids(_distinct(_id_column(ids, name), name))
+        self._set_ids(_distinct(id_column(ids, name), name))
 
     @classmethod
     def of_range(cls, n: int) -> Self:
@@ -106,7 +104,7 @@ class IdMap:
         ndarray of shape (m,), int32
             Indices in 0..n-1, or -1.
         """
-        column = _id_column(values, name)
+        column = id_column(values, name)
         if self.ids.dtype == object or column.dtype == object:
             return self._index_objects(column)
         if self.ids.dtype == np.int64 and column.dtype == np.float64:
@@ -258,107 +256,7 @@ class IdMap:
         return cls._of_distinct(_object_array(list(parts)))
 
 
-def listed(values: Any, name: str) -> Any:
-    """Return what can only be walked through, such as a generator or the keys of a dict, as a list; others as they are.
-
-    Parameters
-    ----------
-    values : object
-        What a caller gave as a column, or as rows.
-    name : str
-        Of the argument.
-
-    Raises
-    ------
-    InvalidTypeError
-        If it is a set, which has no order, or a dict.
-
-    Examples
-    --------
-    >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
-    (['ann', 'bob'], ['a', 'b'], 7)
-    """
-    if isinstance(values, set | frozenset | Mapping):
-        found, advice = ("set, which has no order", "list it in the order that is meant")
-        if isinstance(values, Mapping):
-            found, advice = (f"{type(values).__name__} with values", "pass its keys, or a list")
-        raise InvalidTypeError(f"{name} is a {found}", argument=name, advice=advice)
-    known = isinstance(values, Sequence) or hasattr(values, "__array__")
-    return list(values) if isinstance(values, Iterable) and not known else values
-
-
-def pair_columns(X: Pairs) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Split pairs into the column of user ids and the column of item ids.
-
-    Parameters
-    ----------
-    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-        User id and item id of each row.
-
-    Returns
-    -------
-    users, items : ndarray of shape (n,)
-        Ids as int64, float64 or objects, checked for missing numbers.
-
-    Raises
-    ------
-    ValueError
-        If X does not hold pairs, a frame names its columns item and user in this order, or a number is NaN or
-        infinite.
-
-    Examples
-    --------
-    >>> pair_columns([("ann", 7), ("bob", 9)])
-    (array(['ann', 'bob'], dtype=object), array([7, 9]))
-    """
-    refuse_masked(X, "X")
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    columns: Sequence[Any]
-    X = X if isinstance(frame, nw.DataFrame) else listed(X, "X")
-    if isinstance(frame, nw.DataFrame):
-        if len(frame.columns) != 2:
-            raise InvalidInputError(
-                f"X must have two columns, user ids and item ids; found {frame.columns}",
-                argument="X",
-                advice="select these two",
-            )
-        check_pair_names(frame.columns)
-        columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
-    elif isinstance(X, list | tuple):
-        columns = _columns_of_list(X)
-    else:
-        table = np.asarray(X)
-        if table.ndim != 2 or table.shape[1] != 2:
-            raise InvalidInputError(_wrong_shape(X, table.shape), argument="X")
-        columns = [table[:, 0], table[:, 1]]
-    return _id_column(columns[0], "the user ids of X"), _id_column(columns[1], "the item ids of X")
-
-
-def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
-    if not X:
-        return [], []
-    if isinstance(X, tuple) and len(X) == 2 and isinstance(X[0], Sized) and len(X[0]) != 2:
-        raise InvalidInputError(
-            "X is a tuple of two columns: pass rows of (user, item), such as list(zip(users, items))", argument="X"
-        )
-    odd = next((pair for pair in X if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2), None)
-    if odd is not None:
-        raise InvalidInputError(f"X must be a list of (user, item) pairs, found {odd!r} in it", argument="X")
-    return [pair[0] for pair in X], [pair[1] for pair in X]
-
-
-def _wrong_shape(X: Any, shape: tuple[int, ...]) -> str:
-    found = f"X must have shape (n, 2), rows of user id and item id; found {type(X).__name__} of shape {shape}"
-    if hasattr(X, "collect"):
-        return f"{found}: call .collect() on a lazy frame first"
-    if len(shape) == 2 and shape[0] == 2:
-        return f"{found}: transpose it, X.T"
-    if len(shape) == 2 and shape[1] == 3:
-        return f"{found}: pass the first two columns as X and the ratings as y"
-    return f"{found}. For a table of users × items, pass a scipy sparse matrix"
-
-
-def _id_column(values: Any, name: str) -> NDArray[Any]:
+def id_column(values: Any, name: str) -> NDArray[Any]:
     """Return ids as int64, float64 or objects; whatever can be int64 without loss is."""
     values = listed(values, name)
     column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap, listed, pair_columns
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.pairs import pair_columns
 from cofactor.text import counted, few, some_of
 from cofactor.typing import Ids, Pairs
 

@@ -19,7 +19,8 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     Parameters
     ----------
     earlier, later : Ratings
-        On the same scale.
+        On the same scale. The ratings in `later` count as later whatever their times are. The result has times where
+        both have.
 
     Examples
     --------
@@ -34,7 +35,12 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
     columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
     values = np.concatenate([part.values for part in parts])
-    both = Ratings.from_entries(users, items, rows, columns, values, earlier.scale, "last")
+    pairs, n = rows.astype(np.int64) * len(items) + columns, earlier.n_ratings
+    kept = np.append(~np.isin(pairs[:n], pairs[n:]), np.ones(later.n_ratings, dtype=np.bool_))
+    timed = all(part.times is not None or not part.n_ratings for part in parts)
+    known = [part.times for part in parts if part.times is not None]
+    times = np.concatenate(known)[kept] if timed and known else None
+    both = Ratings.from_entries(users, items, rows[kept], columns[kept], values[kept], earlier.scale, times=times)
     return replace(both, coding=later.coding or earlier.coding)
 
 
@@ -58,7 +64,9 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     columns = chosen_items.index(ratings.items.ids)[ratings.indices]
     keep = (rows >= 0) & (columns >= 0)
     some = rows[keep], columns[keep], ratings.values[keep]
-    return replace(Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale), coding=ratings.coding)
+    times = None if ratings.times is None else ratings.times[keep]
+    found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times)
+    return replace(found, coding=ratings.coding)
 
 
 def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:

@@ -37,6 +37,8 @@ def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArra
         arrays |= {f"{name}.{key}": column for key, column in columns.items()}
     if model.ratings_ is not None:
         arrays |= {f"ratings.{name}": getattr(model.ratings_, name) for name in ("indptr", "indices", "levels")}
+        if model.ratings_.times is not None:
+            arrays["ratings.times"] = model.ratings_.times
     return header, arrays
 
 
@@ -66,8 +68,8 @@ def model_of_state(
         if model.coding_.scale != tuple(model.scale_):
             raise InvalidInputError("the coding of the levels is not that of the scale")
     if "ratings.indptr" in arrays:
-        rows = (arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels"))
-        checked = Ratings.from_csr(model.users_, model.items_, model.scale_, *rows)
+        rows = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
+        checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times"))
         model.ratings_ = replace(checked, coding=model.coding_)
     return model
 

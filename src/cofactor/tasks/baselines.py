@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
 from cofactor.ratings import as_ratings
-from cofactor.ratings.ids import pair_columns
+from cofactor.ratings.pairs import pair_columns
 
 __all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 

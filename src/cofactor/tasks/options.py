@@ -129,6 +129,13 @@ _COLUMN_HELP = "Name of its column, or its position counted from 0."
 USER = Option("user", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
 ITEM = Option("item", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
 RATING = Option("rating", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
+TIME = Option(
+    "time",
+    "Column of times: seconds since 1970, or dates such as 2020-12-31; by default one called timestamp, time or date.",
+    group=_COLUMNS,
+    unit="COLUMN",
+    parse=parse_column,
+)
 TEXT_FILES = (
     Option("sep", "Separator, by default found out; tab for \\t.", group=_TABLES, unit="TEXT", parse=parse_separator),
     Option(
@@ -369,7 +376,7 @@ USER_FEATURES = Option(
 )
 ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE")
 
-_READ_RATINGS = (USER, ITEM, RATING, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
+_READ_RATINGS = (USER, ITEM, RATING, TIME, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
 _OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
 _READ_LABELS = (
     *LABEL_COLUMNS,
@@ -391,8 +398,8 @@ RATINGS: OptionTable = {
     "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
     "compare": _READ_RATINGS,
     "evaluate": (*_READ_RATINGS, TEST_USERS),
-    "predict": (USER, ITEM, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
-    "recommend": (USER, ITEM, RATING, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
+    "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
 }
 #: Options of labels.
 LABELS: OptionTable = {

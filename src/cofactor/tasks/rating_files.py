@@ -41,8 +41,8 @@ _READING = ("user", "item", "sep", "header", "encoding")
 
 
 def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that readers of tables take."""
-    return {name: options[name] for name in _READING}
+    """Return those of the options that readers of tables take, by their names there."""
+    return {"timestamp": options["time"], **{name: options[name] for name in _READING}}
 
 
 def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None) -> RatingDataset:
@@ -53,7 +53,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     file : str
         Path, ``-``, or name of a data set, in this order.
     options : mapping from str to object
-        user, item, rating, sep, header, encoding, levels, bins, bin_by and drop_rating.
+        user, item, rating, time, sep, header, encoding, levels, bins, bin_by and drop_rating.
     progress : object, optional
         Progress bar of a download, as `cofactor.datasets.fetch` takes it.
 
@@ -225,8 +225,10 @@ def _refuse_duplicates(data: RatingDataset, file: str, advice: tuple[str | Argum
     )
 
 
-def read_rating_pairs(file: str, model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
-    """Read pairs of user and item in the form of id which a model knows.
+def read_rating_pairs(
+    file: str, model: Any, options: Mapping[str, Any]
+) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Read pairs of user and item in the form of id which a model knows, and their times if there are any.
 
     Parameters
     ----------
@@ -235,18 +237,17 @@ def read_rating_pairs(file: str, model: Any, options: Mapping[str, Any]) -> NDAr
     model : RatingModel
         Fitted.
     options : mapping from str to object
-        user, item, sep, header and encoding.
+        user, item, time, sep, header and encoding.
     """
     whole = model.users_.ids.dtype.kind == model.items_.ids.dtype.kind == "i"
-    X = datasets.read_pairs(file, ids="each", **_reading(options))
+    X, times = datasets.read_timed_pairs(file, ids="each", **_reading(options))
     if not len(X):
         raise InvalidInputError("holds no pairs, expected lines of user and item", place=Place(display_name(file)))
-    return X if whole else match_pairs(X, model.users_, model.items_)
+    seconds = None if times is None else times.astype(np.float64)
+    return X if whole else match_pairs(X, model.users_, model.items_), seconds
 
 
-def read_new_users(
-    file: str, model: Any, options: Mapping[str, Any]
-) -> tuple[NDArray[Any], NDArray[np.float64], tuple[Text, ...]]:
+def read_new_users(file: str, model: Any, options: Mapping[str, Any]) -> tuple[RatingDataset, tuple[Text, ...]]:
     """Read ratings of users to fold in; ids in the form which a model knows.
 
     Parameters
@@ -256,12 +257,12 @@ def read_new_users(
     model : RatingModel
         Fitted.
     options : mapping from str to object
-        user, item, rating, drop_rating, sep, header and encoding; others are for the fold-in.
+        user, item, rating, time, drop_rating, sep, header and encoding; others are for the fold-in.
 
     Returns
     -------
-    X, y : ndarray
-        Pairs and ratings.
+    data : RatingDataset
+        Pairs, ratings, and times if there are any.
     notes : tuple of Text
         What was left out.
     """
@@ -277,10 +278,11 @@ def read_new_users(
     bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
     if len(unknown) == len(X):
         raise InvalidInputError(f"holds only items that were not in training: {bad}", place=place)
+    data = replace(data, X=X)
     if not len(unknown):
-        return X, data.y, ()
+        return data, ()
     share = f"{len(unknown):,} of {len(X):,}, such as those of {bad}"
-    return X, data.y, (f"{place}: ratings of items that were not in training are left out: {share}",)
+    return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
 
 
 def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tuple[Text, ...]]:

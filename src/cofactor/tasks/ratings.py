@@ -17,6 +17,7 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
+from cofactor.model.times import pairs_for
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
@@ -125,8 +126,8 @@ class RatingTask(Task):
         """Predict the ratings of the pairs in a file; see `Task.predict`."""
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
-        X = rating_files.read_rating_pairs(file, model, options)
-        asked = Asked.of(model, X, options)
+        X, times = rating_files.read_rating_pairs(file, model, options)
+        asked = Asked.of(model, X, options, times)
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
@@ -148,9 +149,10 @@ class RatingTask(Task):
         features = side_features(model, "user_features", options)
         if file is None:
             return Built(model.fold_in(user_features=features and only_new(model, features)))
-        X, y, notes = rating_files.read_new_users(file, model, options)
+        data, notes = rating_files.read_new_users(file, model, options)
+        of_users = {"user_features": features, "known": options["known"]}
         with about(file):
-            return Built(model.fold_in(X, y, user_features=features, known=options["known"]), notes)
+            return Built(model.fold_in(data.X, data.y, time=data.timestamps, **of_users), notes)
 
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
@@ -231,6 +233,7 @@ class RatingTask(Task):
             test_size=protocol.test_size,
             test_users=protocol.options.get("test_users", 0.1),
             n_rows=data.n_ratings,
+            times=data.timestamps,
             data=data.name,
         )
         return list(parts_of(splitter, data.X, data.y))
@@ -240,7 +243,8 @@ class RatingTask(Task):
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
         data = loaded.data
-        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, keep)}
+        times = None if data.timestamps is None else data.timestamps.astype(np.float64)
+        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""
@@ -269,7 +273,8 @@ class RatingTask(Task):
 def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:
     """Describe a model that was just fitted."""
     data, about_it = loaded.data, RatingTask().describe(model)
-    training_error = -model.score(data.X, data.y)
+    times = None if data.timestamps is None else data.timestamps.astype(np.float64)
+    training_error = -model.score(pairs_for(model, data.X, times), data.y)
     dropped = {"dropped": data.n_dropped} if data.n_dropped else {}
     values = {
         **about_it.values,
@@ -378,7 +383,11 @@ def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: ND
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[found], items[found].astype(object)])
-    predictions = _with_meaning(model, model.predict(pairs)) if len(pairs) else {"prediction": np.empty(0)}
+    times = None if model.ratings_ is None else model.ratings_.times
+    latest = None if times is None or not len(times) else np.full(len(pairs), times.max())  # as `recommend` ranks
+    predictions = {"prediction": np.empty(0)}
+    if len(pairs):
+        predictions = _with_meaning(model, model.predict(pairs_for(model, pairs, latest)))
     return {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[found],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.readers.side_features import read_side_features
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.times import pairs_for
 from cofactor.ratings import IdMap, Ratings
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.tasks.base import about
@@ -111,7 +112,9 @@ class Asked:
     parts: list[tuple[NDArray[np.bool_], NDArray[Any], Any]]
 
     @classmethod
-    def of(cls, model: Any, X: NDArray[Any], options: Mapping[str, Any]) -> Asked:
+    def of(
+        cls, model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArray[np.float64] | None = None
+    ) -> Asked:
         """Fold in those who are new, if options name files of features that have them.
 
         Parameters
@@ -122,6 +125,8 @@ class Asked:
             Pairs of user and item.
         options : mapping from str to object
             As for `features_of_training`.
+        times : ndarray of shape (n,), optional
+            When they are asked for; models that know time need it.
         """
         users, items = tables = [side_features(model, argument, options) for argument in _SIDES]
         matched, new = X, np.zeros(X.shape, dtype=np.bool_)
@@ -140,7 +145,7 @@ class Asked:
                     part = model.fold_in(user_features=only_new(model, users))
                 if of_items and items is not None:
                     part = with_new_items(part, items)
-                parts.append((rows, matched[rows], part))
+                parts.append((rows, pairs_for(part, matched[rows], None if times is None else times[rows]), part))
         return cls(len(X), parts)
 
     def answers(self, method: str) -> NDArray[Any]:

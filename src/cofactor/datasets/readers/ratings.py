@@ -73,9 +73,9 @@ def read_ratings(
         first three. If only some names are known, and these are at unusual places, an error asks for the
         other columns. A matrix with a column for each item is an error, too.
     timestamp : str or int, optional
-        Column of integer times. By default ``timestamp`` (or ``time``, ...) if the header has it, or the
-        fourth of four columns without header, provided that it holds integers; otherwise the data have no
-        times.
+        Column of times: seconds since 1970, or dates of ISO 8601 such as 2020-12-31 or 2020-12-31T23:59:59+01:00, of
+        UTC where they name no zone. By default ``timestamp`` (or ``time``, ``date``, ...) if the header has it, or the
+        fourth of four columns without header, provided that it holds such; otherwise the data have no times.
     sep : str, optional
         Separator; by default found from the first line: ``::``, tab, comma, semicolon, ``|`` or spaces.
         With a single character, cells may be quoted as in CSV.
@@ -136,7 +136,7 @@ def read_ratings(
     >>> folder.cleanup()
     """
     wanted = {"user": user, "item": item, "rating": rating}
-    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids)
+    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids, timed=True)
     if scale is not None and bins is not None:
         raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
     if bins is None and bin_by != "auto":
@@ -146,7 +146,7 @@ def read_ratings(
         )
     y, coding = _ratings_of(table, positions["rating"], scale)
     users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
-    times = times_of(table, positions["timestamp"], timestamp is not None) if "timestamp" in positions else None
+    times = _times(table, positions, timestamp)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
     dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
@@ -226,8 +226,62 @@ def read_pairs(
            [ 1, 12]])
     >>> folder.cleanup()
     """
-    table, positions = _rating_table(path, {"user": user, "item": item}, None, sep, header, encoding, ids)
+    wanted = {"user": user, "item": item}
+    table, positions = _rating_table(path, wanted, None, sep, header, encoding, ids, timed=False)
+    return _pairs(table, positions, ids)
+
+
+def read_timed_pairs(
+    path: PathLike,
+    user: Column | None = None,
+    item: Column | None = None,
+    timestamp: Column | None = None,
+    *,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+) -> tuple[NDArray, NDArray[np.int64] | None]:
+    r"""Read pairs of user and item as `read_pairs` does, and the times for which they are to be predicted.
+
+    Parameters
+    ----------
+    path, user, item, timestamp, sep, header, encoding, ids
+        As in `read_ratings` and `read_pairs`.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 2)
+        User id and item id.
+    times : ndarray of shape (n,), int64, or None
+        Seconds since 1970; None where the file has no times.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, ValueError
+        As in `read_ratings`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "wanted.csv")
+    >>> _ = path.write_text("user,item,date\n1,10,1970-01-02\n")
+    >>> read_timed_pairs(path)
+    (array([[ 1, 10]]), array([86400]))
+    >>> folder.cleanup()
+    """
+    wanted = {"user": user, "item": item}
+    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids, timed=True)
+    return _pairs(table, positions, ids), _times(table, positions, timestamp)
+
+
+def _pairs(table: Table, positions: Mapping[str, int], ids: IdMode) -> NDArray:
     return stack_pairs(*(ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item")))
+
+
+def _times(table: Table, positions: Mapping[str, int], asked: Column | None) -> NDArray[np.int64] | None:
+    return times_of(table, positions["timestamp"], asked is not None) if "timestamp" in positions else None
 
 
 def _rating_table(
@@ -238,8 +292,10 @@ def _rating_table(
     header: bool | None,
     encoding: str,
     ids: IdMode,
+    *,
+    timed: bool,
 ) -> tuple[Table, dict[str, int]]:
-    """Table of a file, and the positions of the columns for each role."""
+    """Table of a file, and the positions of the columns for each role; of times if they are wanted, and there."""
     if ids not in ("auto", "int", "str", "each"):
         raise InvalidInputError(
             "not known", argument="ids", found=ids, advice="expected 'auto', 'int', 'str' or 'each'"
@@ -254,7 +310,7 @@ def _rating_table(
     positions = resolve_columns(table.names, table.n_columns, wanted, table.file)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
-    elif "rating" in wanted:
+    elif timed:
         position = find_timestamp(table.names, table.n_columns, positions.values())
         if position is not None:
             positions["timestamp"] = position

@@ -16,6 +16,7 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import checksum
 from cofactor.evaluation.run.references import Reference
 from cofactor.model.named_splits import Task
+from cofactor.model.times import seconds_of, timed_pairs
 from cofactor.text import did_you_mean
 
 __all__ = ["Source", "sources_of", "task_of"]
@@ -34,25 +35,26 @@ class Source:
     scale: Any = None  #: of ratings
     train_rows: Any = None  #: of the official split of labels
     groups: Any = None  #: ids of instances, which say which are of one group
+    times: Any = None  #: of ratings, in seconds since 1970
     known_as: str | None = None  #: name by which any process can load it
     readers: tuple[str, ...] = ()  #: modules which read it
 
     @cached_property
     def checksum(self) -> str:
         """Of everything that results depend on, but for the rows of an official split: not all splits are that one."""
-        known = () if self.scale is None else (self.scale,)
+        known = tuple(one for one in (self.scale, self.times) if one is not None)
         # Features may be chosen by the names of their columns.
         return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
 
     @cached_property
-    def reference(self) -> Reference[tuple[Any, Any]]:
-        """What cells hold of it: X and y, to be loaded once in each process."""
+    def reference(self) -> Reference[tuple[Any, Any, Any]]:
+        """What cells hold of it: X, y and times, to be loaded once in each process."""
         load = None if self.known_as is None else partial(_load_again, self.known_as, self.checksum)
-        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y), load)
+        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y, self.times), load)
 
 
-def _load_again(name: str, checksum: str) -> tuple[Any, Any]:
-    """Return X and y of a known data set, in another process, perhaps on another machine."""
+def _load_again(name: str, checksum: str) -> tuple[Any, Any, Any]:
+    """Return X, y and times of a known data set, in another process, perhaps on another machine."""
     source = _source(name, name)
     if source.checksum != checksum:
         raise InvalidInputError(
@@ -60,7 +62,7 @@ def _load_again(name: str, checksum: str) -> tuple[Any, Any]:
             f"{checksum[:16]} where the run began",
             advice="give all machines the same files",
         )
-    return source.X, source.y
+    return source.X, source.y, source.times
 
 
 def _columns(X: Any) -> list[list[str]]:
@@ -96,12 +98,16 @@ def _name_of(one: Any) -> str:
 
 
 def _source(name: str, given: Any) -> Source:
+    own: dict[str, Any]
     known_as = given if isinstance(given, str) else None
     given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
-        source = Source(name, given.X, given.y, "ratings", given.scale, None, None, known_as, _READERS)
+        times = None if given.timestamps is None else seconds_of(given.timestamps)
+        own = {"scale": given.scale, "times": times, "known_as": known_as, "readers": _READERS}
+        source = Source(name, given.X, given.y, "ratings", **own)
     elif isinstance(given, LabelDataset):
-        source = Source(name, given.X, given.targets, "labels", None, given.train_rows, given.ids, known_as, _READERS)
+        own = {"train_rows": given.train_rows, "groups": given.ids, "known_as": known_as, "readers": _READERS}
+        source = Source(name, given.X, given.targets, "labels", **own)
     else:
         source = _source_of_pair(name, given)
     if not np.shape(source.X)[0]:
@@ -133,13 +139,14 @@ def _source_of_pair(name: str, given: Any) -> Source:
         raise InvalidInputError(f"data set {name!r}: {error}") from None
     if len(target) == 2 and len(shape) == 2:
         return Source(name, X, y, "labels")
-    if len(target) == 1 and len(shape) == 2 and shape[1] == 2:
-        return Source(name, X, np.asarray(y), "ratings")
+    if len(target) == 1 and len(shape) == 2 and shape[1] in (2, 3):
+        X, times = timed_pairs(X)
+        return Source(name, X, np.asarray(y), "ratings", times=times)
     if not target[0]:
         raise InvalidInputError(f"data set {name!r} is empty")
     raise InvalidInputError(
-        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids with a vector of ratings, or "
-        "features with an indicator matrix of labels"
+        f"data set {name!r}: X has shape {shape} and y {target}; expected pairs of ids, perhaps with times in a third "
+        "column, with a vector of ratings, or features with an indicator matrix of labels"
     )
 
 

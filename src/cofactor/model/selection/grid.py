@@ -18,7 +18,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.labels import LABEL_METRICS, LabelMetric
 from cofactor.metrics.ratings import RATING_METRICS
 from cofactor.model.convergence import NothingPredictedWarning
-from cofactor.model.named_splits import LABEL_PROTOCOLS, Task, parts_of, splitter_of
+from cofactor.model.named_splits import Task, parts_of, splitter_of
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.judges import (
     PLAIN,
@@ -34,6 +34,7 @@ from cofactor.model.selection.judges import (
 )
 from cofactor.model.selection.trials import try_all
 from cofactor.model.splits import Parts
+from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.text import did_you_mean
 from cofactor.typing import Features, Labels, Pairs, RandomState
 
@@ -61,6 +62,7 @@ def select_parameters(
     thresholds: Sequence[str] | None = (PLAIN,),
     validation: Any = None,
     n_splits: int = 3,
+    time: ArrayLike | None = None,
     levels: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
@@ -88,6 +90,8 @@ def select_parameters(
         ``estimator.default_grid()``.
     metric, prediction_grid, thresholds, validation, n_splits, levels, n_jobs, random_state
         As in `Search`.
+    time
+        As in ``fit`` of `Search`.
     monitor : Monitor, optional
         Told about each cell.
 
@@ -119,7 +123,10 @@ def select_parameters(
     check_consistent_length(X, y)
     if task == "labels" and hasattr(estimator, "_receive"):
         clone(estimator)._receive(X, y)  # so that an error names a row of X, not one of a part
-    parts = [Part(X, y, *rows) for rows in _splits(validation, X, y, task, n_splits, random_state)]
+    pairs, times = timed_pairs(X, time) if task == "ratings" else (X, None)
+    splits = _splits(validation, pairs, y, task, n_splits, random_state, times)
+    X = pairs_for(estimator, pairs, times)
+    parts = [Part(X, y, *rows) for rows in splits]
     judge: Judge
     if task == "ratings":
         model = seeded(estimator, random_state, levels)
@@ -170,23 +177,29 @@ def _written(cell: Settings) -> str:
 # ---------------------------------------------------------------- parts of the training data
 
 
-def _splits(validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any) -> list[Parts]:
+def _splits(
+    validation: Any, X: Any, y: Any, task: Task, n_splits: int, random_state: Any, times: Any = None
+) -> list[Parts]:
     """Return training, fold-in and held-out rows of each split."""
     if validation is None:
         validation = "holdout" if task == "ratings" else 0.2
-    splitter = validation
+    splitter: Any
     if isinstance(validation, float | np.floating):
         splitter = ShuffleSplit(1, test_size=float(validation), random_state=_drawn(random_state))
     elif isinstance(validation, int | np.integer) and not isinstance(validation, bool):
         splitter = KFold(int(validation), shuffle=True, random_state=_drawn(random_state))
-    elif isinstance(validation, str) and (task == "ratings" or validation in LABEL_PROTOCOLS):
-        splitter = splitter_of(validation, task, n_splits=n_splits, random_state=random_state, argument="validation")
-    if isinstance(splitter, str) or not hasattr(splitter, "split"):
-        raise InvalidTypeError(
-            "expected a share of the instances, a number of folds, the name of a protocol, or an object with split(X)",
-            argument="validation",
-            found=validation,
-        )
+    else:
+        try:
+            splitter = splitter_of(
+                validation, task, n_splits=n_splits, random_state=random_state, times=times, argument="validation"
+            )
+        except InvalidTypeError:
+            raise InvalidTypeError(
+                "expected a share of the instances, a number of folds, the name of a protocol, an object with "
+                "split(X), or pairs of training and held-out rows",
+                argument="validation",
+                found=validation,
+            ) from None
     given = (X, y) if task == "ratings" else (np.zeros(np.shape(y)[0]), y)
     return list(parts_of(splitter, *given))
 

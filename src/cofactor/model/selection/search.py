@@ -30,6 +30,7 @@ from cofactor.model.selection.judges import (
     uncut,
     with_parameters,
 )
+from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Ids, Labels, Pairs, RandomState, RatingValues
 
@@ -61,9 +62,9 @@ class Search(BaseEstimator):
         Of labels: some of "plain", "global", "per-label", "top-k", "cardinality", "auto", among which it chooses. By
         default the model decides by itself, with the threshold that it has, in each fit.
     validation : str, float, int or splitter, optional
-        How to hold data out: a protocol ("holdout", "weak", "strong" or "kfold" of ratings; "kfold", "holdout" or
-        "stratified" of labels), a share, a number of folds, or an object with ``split(X, y)``. By default "holdout" for
-        ratings, a fifth of the instances for labels.
+        How to hold data out: a protocol ("holdout", "weak", "strong", "kfold", "time" or "user-last" of ratings;
+        "kfold", "holdout" or "stratified" of labels), a share, a number of folds, an object with ``split(X, y)``, or
+        pairs of training and held-out rows. By default "holdout" for ratings, a fifth of the instances for labels.
     n_splits : int, default=3
         Number of splits, or folds, of a protocol.
     levels : array-like of shape (R,), optional
@@ -146,7 +147,7 @@ class Search(BaseEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Pairs | Features, y: RatingValues | Labels) -> Self:
+    def fit(self, X: Pairs | Features, y: RatingValues | Labels, *, time: ArrayLike | None = None) -> Self:
         """Choose, and fit to everything.
 
         Parameters
@@ -155,6 +156,9 @@ class Search(BaseEstimator):
             User id and item id of each rating; or features of instances.
         y : array-like of shape (n,) or (n, L)
             The ratings; or labels, whose form predictions will have.
+        time : array-like of shape (n,), optional
+            When each rating was given, for splits by time, and for models that know time. By default X has it in a
+            third column, as it does where such a model is to predict.
         """
         with Monitor(self.callback, bool(self.verbose), type(self).__name__) as monitor:
             results = select_parameters(
@@ -167,6 +171,7 @@ class Search(BaseEstimator):
                 thresholds=self.thresholds,
                 validation=self.validation,
                 n_splits=self.n_splits,
+                time=time,
                 levels=self.levels,
                 n_jobs=self.n_jobs,
                 random_state=self.random_state,
@@ -175,6 +180,8 @@ class Search(BaseEstimator):
         choices: dict[str, Choice] = {}
         for choice in results:
             choices.setdefault(choice.rule if choice.rule in (PLAIN, OWN, AUTO) else "learned", choice)
+        if task_of(y) == "ratings":
+            X = pairs_for(self.estimator, *timed_pairs(X, time))
         estimators, seconds = self._fitted(choices, X, y)
         self.results_, self.choices_, self.estimators_, self.seconds_ = results, choices, estimators, seconds
         self.best_ = next(iter(choices))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -193,7 +193,7 @@ class SampledModel(RatingModel):
 
     # ---------------------------------------------------------------- learning
 
-    def fit(self, X: Pairs, y: RatingValues = None) -> Self:
+    def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
         """Learn from ratings.
 
         An interrupt from the keyboard ends the fit: with the samples kept so far, and a warning that says how many. If
@@ -206,14 +206,14 @@ class SampledModel(RatingModel):
 
         Parameters
         ----------
-        X, y
+        X, y, time
             As in `RatingModel.fit`.
 
         Returns
         -------
         self
         """
-        return super().fit(X, y)
+        return super().fit(X, y, time=time)
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""

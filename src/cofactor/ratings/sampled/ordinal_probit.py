@@ -192,6 +192,7 @@ class OrdinalProbit(SampledModel):
         X: Pairs,
         y: RatingValues = None,
         *,
+        time: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
         shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
@@ -202,7 +203,7 @@ class OrdinalProbit(SampledModel):
 
         Parameters
         ----------
-        X, y
+        X, y, time
             As in `RatingModel.fit`.
         user_features, item_features : mapping, frame, or tuple (ids, array), optional
             Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
@@ -229,7 +230,7 @@ class OrdinalProbit(SampledModel):
             for given, name in ((user_features, "user_features"), (item_features, "item_features"))
         )
         self._check_params()
-        ratings = self._read(X, y)
+        ratings = self._read(X, y, time)
         followers = None
         if shadow is not None:
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
@@ -240,6 +241,7 @@ class OrdinalProbit(SampledModel):
         X: Pairs | None = None,
         y: RatingValues = None,
         *,
+        time: ArrayLike | None = None,
         item_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
@@ -250,6 +252,8 @@ class OrdinalProbit(SampledModel):
         X, y : optional
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
+        time : array-like of shape (n,), optional
+            As in `fit`.
         item_features : mapping, frame, or tuple (ids, array), optional
             The same columns as in `fit`, of new items. Items without ratings are known by them alone, but for those of
             training, whose rows count only if they are in X too. Items without a row get the column means of training.
@@ -272,7 +276,7 @@ class OrdinalProbit(SampledModel):
         """
         check_is_fitted(self)
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
-        ratings = new_items(self, X, y, known, table)
+        ratings = new_items(self, X, y, known, table, time)
         new = copy.copy(self)
         new.items_, new.ratings_ = ratings.items, ratings
         new._fold_in_items(ratings, table)

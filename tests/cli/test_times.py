@@ -1,0 +1,69 @@
+"""Times on the command line: columns of them, splits by them, and models that keep them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import RatingDataset, read_ratings
+from cofactor.evaluation import evaluate
+from cofactor.ratings import ALS
+
+QUICK = ["--alpha", 3, "--factors", 2]
+
+
+@pytest.fixture
+def timed(data: RatingDataset, tmp_path: Path) -> Path:
+    """Return the ratings as a file whose column of dates has an unusual name."""
+    days = np.datetime64("2020-01-01") + np.random.default_rng(0).integers(0, 30, data.n_ratings)
+    path = tmp_path / "timed.csv"
+    lines = (f"{u},{i},{y},{day}" for (u, i), y, day in zip(data.X.tolist(), data.y, days, strict=True))
+    path.write_text("\n".join(["user,item,rating,seen", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("protocol", ["time", "user-last"])
+def test_evaluate_by_time(run, timed: Path, protocol: str) -> None:
+    options = ["-m", "als", "-p", protocol, "--splits", 2, "--time", "seen", *QUICK, "--json"]
+    found = json.loads(run("evaluate", timed, *options).out)
+    data = read_ratings(timed, timestamp="seen")
+    assert data.timestamps is not None
+    model = ALS(2, 3.0, levels=data.scale, random_state=0)
+    direct = evaluate(model, data.X, data.y, protocol, 2, time=data.timestamps)
+    assert [one["mae"] for one in found["results"]["ALS"]] == [one["mae"] for one in direct]
+    assert found["splits"] == len(direct) == (2 if protocol == "time" else 1)
+
+
+def test_a_file_without_times_cannot_be_split_by_them(run, timed: Path) -> None:
+    for command in ("evaluate", "compare"):
+        error = run(command, timed, "-m", "als", "-p", "user-last").error
+        assert "has no times, by which user-last splits; give them with --time, or choose another --protocol" in error
+    assert run("fit", timed, "--time", "when").error == (
+        f"{timed}: no column 'when' (--time); the columns are user, item, rating, seen"
+    )
+    assert run("evaluate", timed, "-m", "als", "--time", "rating").status == 2
+
+
+def test_compare_by_time(run, timed: Path) -> None:
+    outcome = run("compare", timed, "-m", "als", "-m", "rating-svd", "-p", "user-last", "--time", "seen", *QUICK)
+    assert "one user-last split (rank)" in outcome.out
+
+
+def test_models_keep_times_and_new_users_bring_theirs(run, timed: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.cofactor"
+    assert run("fit", timed, "-m", "als", "--time", "seen", *QUICK, "-o", model).status == 0
+    ratings = cofactor.load(model).ratings_
+    assert np.array_equal(ratings.times, np.sort(ratings.times)) is False
+    assert ratings.times.min() >= np.datetime64("2020-01-01").astype("datetime64[s]").astype(int)
+    new = tmp_path / "new.csv"
+    items = ratings.items.ids[:2].tolist()
+    new.write_text(f"user,item,rating,at\nzoe,{items[0]},5,2020-02-03\nzoe,{items[1]},1,2020-02-04\n")
+    assert run("recommend", model, "--ratings", new, "--time-column", "at", "-n", 2).status == 0
+    error = run("recommend", model, "--ratings", new, "--time-column", "user").error
+    assert "a time must be a whole number of seconds since 1970, or a date such as" in error
+    assert run("predict", model, new, "--time", "at").status == 0
+    assert run("predict", model, new, "--time", "on").error.startswith(f"{new}: no column 'on' (--time)")
