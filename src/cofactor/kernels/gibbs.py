@@ -237,10 +237,13 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
 
 @exact
 def draw_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, own, other,
+    lo, hi, key, indptr, indices, levels, own, other, drift,
     gaps, gap_mean, gap_precision, proposal, n_tries, thresholds, z, accepted, value,
 ):  # fmt: skip
-    """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does."""
+    """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does.
+
+    `drift` is what is added to the score of each rating, an array of them, or an empty one for nothing.
+    """
     theta = np.empty(gaps.shape[1] + 2)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -248,6 +251,9 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
         x = np.empty(len(items))
         for k in range(len(items)):
             x[k] = score(own[i], other[items[k]], True)
+        if len(drift) > 0:
+            for k in range(len(items)):
+                x[k] += drift[indptr[i] + k]
         _, accepted[i], value[i] = draw_thresholds_and_latent(
             stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, proposal[i], n_tries, theta, z[here]
         )
