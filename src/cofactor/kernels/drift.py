@@ -9,7 +9,7 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import score
+from cofactor.kernels.gibbs import add_shares, score, set_probabilities
 from cofactor.kernels.random import normal, stream, uniform
 
 #: Number of processes.
@@ -182,3 +182,55 @@ def bridge(before, after, left, right, times, variances):  # type: ignore[no-unt
         mean += (a * rest_b * left[k] + b * rest_a * right[k]) / whole
         variance += variances[k] * (rest_a * (rest_b / whole))
     return mean, variance
+
+
+@exact
+def neighbours(users, seconds, indptr, moments, left, right, before, after):  # type: ignore[no-untyped-def]
+    """Write for users at times the moments around them and the seconds since the one, and to the other.
+
+    A moment at the very time is the left one. Where there is none it is -1, at an infinite distance. User -1 has none.
+    """
+    for v in range(len(users)):
+        left[v], right[v], before[v], after[v] = -1, -1, np.inf, np.inf
+        if users[v] < 0:
+            continue
+        first, last = indptr[users[v]], indptr[users[v] + 1]
+        place = first + np.searchsorted(moments[first:last], seconds[v], "right")
+        if place > first:
+            left[v], before[v] = place - 1, seconds[v] - moments[place - 1]
+        if place < last:
+            right[v], after[v] = place, moments[place] - seconds[v]
+
+
+@exact
+def drift_of_visits(users, left, right, before, after, drift, multipliers, scales, times, means, roots):  # type: ignore[no-untyped-def]
+    """Write mean m and 1/√(1 + v) for users at times under one sample, v the variance of their drift."""
+    nothing = np.zeros(K, dtype=drift.dtype)
+    variances = np.empty(K)
+    for k in range(len(users)):
+        g = multipliers[users[k]]
+        for a in range(K):
+            variances[a] = g * (np.float64(scales[a]) * scales[a])
+        known_left = drift[left[k]] if left[k] >= 0 else nothing
+        known_right = drift[right[k]] if right[k] >= 0 else nothing
+        means[k], variance = bridge(before[k], after[k], known_left, known_right, times, variances)
+        roots[k] = 1 / np.sqrt(1 + variance)
+
+
+@exact
+def drifting_probabilities(  # type: ignore[no-untyped-def]
+    users, left, right, before, after, items, draws, U, V, thresholds, drift, multipliers, scales, times, out
+):
+    """Write the probability of every level for pairs at times, as `level_probabilities` does for others.
+
+    It is the mean over samples of Φ((θ_r - x - m) / √(1 + v)) over levels, with the drift of mean m and variance v.
+    """
+    n = len(users)
+    below_level = np.zeros((thresholds.shape[2], n))
+    x, mean, root = np.empty(n), np.empty(n), np.empty(n)
+    for s in draws:
+        drift_of_visits(users, left, right, before, after, drift[s], multipliers[s], scales[s], times[s], mean, root)
+        for k in range(n):
+            x[k] = score(U[s, users[k]], V[s, items[k]], True) + mean[k]
+        add_shares(users, thresholds[s], x, root, below_level)
+    set_probabilities(below_level, len(draws), out)

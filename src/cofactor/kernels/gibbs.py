@@ -305,34 +305,46 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
 
 
 @exact
+def add_shares(users, thresholds, x, roots, below_level):  # type: ignore[no-untyped-def]
+    """Add Φ(√α (θ_r - x)) of some pairs to `below_level`, (R - 1, n), given the thresholds of all users, x and √α."""
+    theta = np.empty(len(x))
+    for r in range(len(below_level)):
+        for k in range(len(x)):
+            theta[k] = thresholds[users[k], r]
+        total = below_level[r]
+        for k in range(len(x)):
+            total[k] += cdf(roots[k] * (theta[k] - x[k]))
+
+
+@exact
+def set_probabilities(below_level, n_samples, out):  # type: ignore[no-untyped-def]
+    """Write the probability of every level, (n, R), from sums over samples of the probabilities to lie below."""
+    n_thresholds, n = below_level.shape
+    for k in range(n):
+        before = 0.0
+        for r in range(n_thresholds):
+            share = below_level[r, k] / n_samples
+            out[k, r] = share - before
+            before = share
+        out[k, n_thresholds] = 1 - before
+
+
+@exact
 def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, biased, out):  # type: ignore[no-untyped-def]
     """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(√α (θ_r - x)) over levels.
 
     Samples along the first axis of U, V, thresholds and `roots`, the √α, of which `draws` holds the numbers of those to
     take; with `biased`, the last columns of U and V are biases.
     """
-    S = len(draws)
-    n_thresholds = thresholds.shape[2]
     n = hi - lo
-    below_level = np.zeros((n_thresholds, n))
-    x, theta = np.empty(n), np.empty(n)
+    below_level = np.zeros((thresholds.shape[2], n))
+    x, root = np.empty(n), np.empty(n)
     for s in draws:
-        root = roots[s]
+        root[:] = roots[s]
         for k in range(n):
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
-        for r in range(n_thresholds):
-            for k in range(n):
-                theta[k] = thresholds[s, users[lo + k], r]
-            total = below_level[r]
-            for k in range(n):
-                total[k] += cdf(root * (theta[k] - x[k]))
-    for k in range(n):
-        before = 0.0
-        for r in range(n_thresholds):
-            share = below_level[r, k] / S
-            out[lo + k, r] = share - before
-            before = share
-        out[lo + k, n_thresholds] = 1 - before
+        add_shares(users[lo:hi], thresholds[s], x, root, below_level)
+    set_probabilities(below_level, len(draws), out[lo:hi])
 
 
 @kernel

@@ -132,11 +132,16 @@ class SampledModel(RatingModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "chains_")
 
-    #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
+    #: Quantities in `samples_` of every such model, and the side, "user" or "item", that their second axis runs over.
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
 
     #: The last fit, if it ended before its first sample: a warm start goes on from there.
     _unfinished: Unfinished | None = None
+
+    @property
+    def _sides(self) -> dict[str, str]:
+        """Quantities of a sample that belong to users or items, and to which of them."""
+        return self._sampled
 
     @abstractmethod
     def _plan(self, given: FitInput) -> Plan:
@@ -284,7 +289,7 @@ class SampledModel(RatingModel):
         """Return the samples of all chains, one chain after the other."""
         kept = [chain for chain in self.chains_ if chain.n_samples]
         samples = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
-        for name, side in self._sampled.items():
+        for name, side in self._sides.items():
             if side in described:
                 continue
             # Of users and items without ratings nothing is known: they are as cold ones.
@@ -406,7 +411,7 @@ class SampledModel(RatingModel):
 
     def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
         """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
-        return identified(samples, self._sampled, getattr(self, "n_factors", 0))
+        return identified(samples, self._sides, getattr(self, "n_factors", 0))
 
     # ---------------------------------------------------------------- saving
 
@@ -436,7 +441,7 @@ class SampledModel(RatingModel):
         if not isinstance(entries, list) or not isinstance(samples, dict):
             raise InvalidInputError("samples_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
-        _check_samples(samples, self._sampled, len(self.users_), len(self.items_))
+        _check_samples(samples, self._sides, len(self.users_), len(self.items_))
         self.chains_ = chains_from_plain(entries, samples)
 
     def _check_learned(self) -> None:
@@ -450,7 +455,7 @@ class SampledModel(RatingModel):
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
         for name, shape in self._sample_shapes().items():
-            whole = (S, *rows.get(self._sampled.get(name, ""), ()), *shape)
+            whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 
     def _check_states(self) -> None:

@@ -1,0 +1,159 @@
+"""Predictions at times, from samples of how users drift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.drift import K, drift_of_visits, drifting_probabilities, neighbours
+from cofactor.kernels.ranking import rough_expectations
+from cofactor.model.state import check_array, member
+from cofactor.problems.drift import Moments
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.visits import Visits
+
+__all__ = ["DriftDraws", "Past", "moments_of"]
+
+
+@dataclass(frozen=True)
+class Past:
+    """When users rated, which a model keeps, and the end of its training.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_users + 2,), int64
+        The moments of user i are ``indptr[i]:indptr[i + 1]``; the last user is a cold one, who has none.
+    seconds : ndarray of shape (n_moments,), float64
+        See `Moments`.
+    now : float
+        The latest time in training: that of a prediction for which no other is given.
+    """
+
+    indptr: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    now: float
+
+    @classmethod
+    def of(cls, moments: Moments, now: float = -np.inf) -> Self:
+        """Return the past of ratings, which ended `now` or later."""
+        return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the attributes as a dictionary of arrays and numbers."""
+        return {"indptr": self.indptr, "seconds": self.seconds, "now": self.now}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], n_users: int) -> Self:
+        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
+        indptr, seconds = state["indptr"], state["seconds"]
+        if not isinstance(indptr, np.ndarray) or indptr.dtype != np.int64 or indptr.shape != (n_users + 2,):
+            raise InvalidInputError(f"offsets of moments must be {n_users + 2} whole numbers")
+        if indptr[0] != 0 or (np.diff(indptr) < 0).any():
+            raise InvalidInputError("offsets of moments must begin with 0 and not fall")
+        check_array("seconds of moments", seconds, (int(indptr[-1]),), np.float64)
+        return cls(indptr, seconds, member(state, "now", float))
+
+    def sample_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each quantity of drift in a sample, or of a user's part of it where users have one."""
+        each: dict[str, tuple[int, ...]] = dict.fromkeys(("drift_scale", "drift_time"), (K,))
+        return each | {"drift": (len(self.seconds), K), "drift_multiplier": (), "drift_spread": (1,)}
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of what the state of a chain holds of drift besides a sample."""
+        n = (len(self.indptr) - 1,)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("drift_reach", "drift_accepted"), (2, K))
+        return shapes | dict.fromkeys(("drift_multiplier_reach", "drift_multiplier_accepted"), n)
+
+
+def moments_of(ratings: Ratings) -> Moments:
+    """Return the moments of ratings, with a cold user at the end; without times, say what to give."""
+    if ratings.times is None and ratings.n_ratings:
+        raise InvalidInputError(
+            (Argument("time", True), " in a model needs the time of each rating, and none is given"),
+            argument="time",
+            advice="pass them beside the ratings, fit(X, y, time=...), or in a third column of X",
+        )
+    times = np.zeros(0) if ratings.times is None else ratings.times
+    return Moments.of(WithCold.of(ratings).indptr, times)
+
+
+class _Places(NamedTuple):
+    """Users at times: their indices, the moments around them, and the seconds between."""
+
+    users: NDArray[np.int32]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DriftDraws(ProbitDraws):
+    r"""Samples of scores, thresholds, and of the drift of every user, which predict for users at times.
+
+    Between moments of training the drift has the mean and variance of `kernels.drift.bridge`, and so the probability to
+    lie below :math:`\theta_r` is :math:`\Phi((\theta_r - x - m) / \sqrt{1 + v})`. Plain indices of users stand for
+    these users at the end of training.
+
+    Attributes
+    ----------
+    past : Past
+    drift : ndarray of shape (n_samples, n_moments, 3), float32
+    multipliers : ndarray of shape (n_samples, n_users + 1), float32
+        Of the variances of users.
+    scales, times : ndarray of shape (n_samples, 3), float32
+        Standard deviations and times of the processes.
+    """
+
+    past: Past
+    drift: NDArray[np.float32]
+    multipliers: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    times: NDArray[np.float32]
+
+    def probabilities(
+        self, users: NDArray[Any] | Visits, items: NDArray[Any], samples: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """See `Draws`."""
+        out = np.empty((len(users), self.thresholds.shape[2] + 1))
+        drifts = self.drift, self.multipliers, self.scales, self.times
+        drifting_probabilities(*self._places(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
+        return out
+
+    def roughly(
+        self, users: NDArray[Any] | Visits, items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """See `Draws`."""
+        if not isinstance(criterion, Expectation):
+            return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
+        places = self._places(users)
+        thresholds = self.thresholds[:, places.users].astype(np.float64)
+        means, roots = np.empty(thresholds.shape[1]), np.ones(thresholds.shape[:2])
+        for s in samples:
+            drifts = self.drift[s], self.multipliers[s], self.scales[s], self.times[s]
+            drift_of_visits(*places, *drifts, means, roots[s])
+            thresholds[s] -= means[:, None]
+        arrays = self.U[:, places.users], self.V, thresholds.astype(np.float32), roots
+        out = np.empty((len(users), len(items)), dtype=np.float32)
+        rough_expectations(
+            np.arange(len(users), dtype=np.int32), items, samples, *arrays, criterion.weights, self.biased, out
+        )
+        return out
+
+    def _places(self, users: NDArray[Any] | Visits) -> _Places:
+        """Return where users at times stand among their moments."""
+        if not isinstance(users, Visits):
+            users = Visits(users, np.full(len(users), self.past.now))
+        n = len(users)
+        places = _Places(
+            users.users, np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+        )
+        neighbours(places.users, np.floor(users.seconds), self.past.indptr, self.past.seconds, *places[1:])
+        return places
