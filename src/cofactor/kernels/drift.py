@@ -28,12 +28,23 @@ def fades(lo, hi, gaps, times, out):  # type: ignore[no-untyped-def]
 def moment_means(lo, hi, indptr, indices, own, other, z, moment, moments, counts, out):  # type: ignore[no-untyped-def]
     """Write the mean residual z - x of each moment of the rows lo..hi; `moment` is that of each rating."""
     for i in range(lo, hi):
-        for t in range(moments[i], moments[i + 1]):
-            out[t] = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            out[moment[k]] += z[k] - score(own[i], other[indices[k]], True)
-        for t in range(moments[i], moments[i + 1]):
-            out[t] /= counts[t]
+        here, first = slice(indptr[i], indptr[i + 1]), moments[i]
+        rest, items = z[here].copy(), indices[here]
+        for k in range(len(rest)):
+            rest[k] -= score(own[i], other[items[k]], True)
+        there = slice(first, moments[i + 1])
+        set_moment_means(rest, moment[here], first, counts[there], out[there])
+
+
+@exact
+def set_moment_means(residuals, moment, first, counts, means):  # type: ignore[no-untyped-def]
+    """Write the mean residual of each moment of one user, whose first one has the number `first`."""
+    for t in range(len(means)):
+        means[t] = 0
+    for k in range(len(residuals)):
+        means[moment[k] - first] += residuals[k]
+    for t in range(len(means)):
+        means[t] /= counts[t]
 
 
 @exact

@@ -262,49 +262,6 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
 
 
 @exact
-def fold_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, precision, prior_mean, gap_mean, gap_precision,
-    n_cycles, n_tries, out, thresholds,
-):  # fmt: skip
-    """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
-
-    Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
-    All have the same stream: what is drawn for a user does not depend on who else is there.
-    """
-    p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    theta = np.empty(len(gap_mean) + 2)
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = precision[a]
-    one = np.ones(1)
-    for i in range(lo, hi):
-        here = slice(indptr[i], indptr[i + 1])
-        items = indices[here]
-        n = len(items)
-        state = stream(key, 0)
-        u = prior_mean[i].copy()
-        shift = precision * u
-        gaps = gap_mean.copy()
-        x, z = np.empty(n), np.empty(n)
-        reach = 1.0
-        for cycle in range(n_cycles):
-            for k in range(n):
-                x[k] = score(u, other[items[k]], True)
-            proposal = reach / np.sqrt(gap_precision.mean() + 0.3 * n)
-            state, accepted, _ = draw_thresholds_and_latent(
-                state, x, levels[here], gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
-            )
-            if cycle < n_cycles // 2:
-                reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
-            state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
-        for a in range(p):
-            out[i, a] = u[a]
-        for r in range(thresholds.shape[1]):
-            thresholds[i, r] = theta[r + 1]
-
-
-@exact
 def add_shares(users, thresholds, x, roots, below_level):  # type: ignore[no-untyped-def]
     """Add Φ(√α (θ_r - x)) of some pairs to `below_level`, (R - 1, n), given the thresholds of all users, x and √α."""
     theta = np.empty(len(x))

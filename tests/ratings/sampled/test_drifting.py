@@ -160,6 +160,57 @@ def test_unknown_users_and_items_are_as_uncertain_as_the_prior():
     assert np.isfinite(fitted().predict_proba([(3, "none")], time=0.0)).all()
 
 
+# ---------------------------------------------------------------- new users
+
+
+def test_new_users_drift_as_those_of_training():
+    X, y, time = sessions()
+    old, first = X[:, 0] < 45, np.arange(len(y)) % 4 > 0
+    m = model().fit(X[old], y[old], time=time[old])
+    plain = model(time=False).fit(X[old], y[old])
+    given, asked = ~old & first, ~old & ~first
+    folded = m.fold_in(X[given], y[given], time=time[given])
+    error = np.abs(folded.predict(X[asked], time=time[asked]) - y[asked]).mean()
+    assert error < np.abs(plain.fold_in(X[given], y[given]).predict(X[asked]) - y[asked]).mean() - 0.1
+    assert folded.past_.now == m.past_.now
+    # The same alone as among others, and whatever the order.
+    one = X[:, 0] == 50
+    alone = m.fold_in(X[given & one][::-1], y[given & one][::-1], time=time[given & one][::-1])
+    there = asked & one
+    p = folded.predict_proba(X[there], time=time[there])
+    np.testing.assert_array_equal(p, alone.predict_proba(X[there], time=time[there]))
+    assert folded.samples_["drift"].shape[1] == folded.past_.indptr[-1]
+
+
+def test_fold_in_draws_from_the_posterior_of_training():
+    """Users of training, folded in again from their own ratings, have nearly the predictions that they had."""
+    X, y, time = sessions()
+    train = slice(300, None)
+    again = fitted().fold_in(X[train], y[train], time=time[train], known="replace")
+    before, after = (m.decision_function(X[:300], time=time[:300]) for m in (fitted(), again))
+    assert np.abs(before - after).mean() < 0.12
+    drifts = [np.log(m.samples_["drift_multiplier"][:, :-1]).mean() for m in (fitted(), again)]
+    assert abs(drifts[0] - drifts[1]) < 0.2
+
+
+def test_folding_in_asks_for_times(tmp_path: Path):
+    X, y, time = small()
+    m = brief(implicit=None).fit(X, y, time=time, user_features={user: [user % 3] for user in range(12)})
+    with pytest.raises(InvalidInputError, match="needs the time of each rating"):
+        m.fold_in([("new", 3)], [4.0])
+    quiet = m.fold_in(user_features={"quiet": [1]})
+    assert np.isfinite(quiet.predict_proba([("quiet", 3)], time=time[0])).all()
+    quiet.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    assert loaded.predict([("quiet", 3)], time=0.0) == quiet.predict([("quiet", 3)], time=0.0)
+    both = m.fold_in(X[:1], [4.0], time=[time.max() + HOUR], known="merge")
+    assert both.past_.now == time.max() + HOUR
+    with pytest.raises(InvalidInputError, match="folding in items does not go with time=True: fit a new model"):
+        m.fold_in_items([(0, "new")], [4.0], time=[0.0])
+    with pytest.raises(InvalidInputError, match="shadow users does not go with time=True: fold them in"):
+        brief().fit(X, y, time=time, shadow=([("new", 3)], [4.0]))
+
+
 # ---------------------------------------------------------------- chains and files
 
 

@@ -288,7 +288,9 @@ class SampledModel(RatingModel):
     def _pooled(self, ratings: Ratings, described: tuple[str, ...]) -> dict[str, NDArray[np.float32]]:
         """Return the samples of all chains, one chain after the other."""
         kept = [chain for chain in self.chains_ if chain.n_samples]
-        samples = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
+        samples = dict(kept[0].samples)
+        for name in samples.keys() if len(kept) > 1 else self._sides:  # a copy of what is changed below
+            samples[name] = np.concatenate([chain.samples[name] for chain in kept])
         for name, side in self._sides.items():
             if side in described:
                 continue
@@ -308,7 +310,7 @@ class SampledModel(RatingModel):
         kernel: Callable[..., object],
         indptr: NDArray[np.int64],
         given: Callable[[dict[str, NDArray[np.float32]]], tuple[Any, ...]],
-        widths: Mapping[str, int],
+        shapes: Mapping[str, tuple[int, ...]],
         *,
         n_samples: int = _FOLD_IN_SAMPLES,
         part: int = -1,
@@ -323,16 +325,16 @@ class SampledModel(RatingModel):
             Offsets of the new rows among their ratings.
         given : callable
             Returns what the kernel needs of one sample.
-        widths : mapping of str to int
-            Quantities to draw, and how many numbers of each a row has.
+        shapes : mapping of str to tuple of int
+            Quantities to draw, and the shape of each.
         n_samples : int, default=20
             Number of samples to go through, evenly spaced.
         part : int, default=-1
             What the key depends on besides seed and sample.
         """
         samples = self._spaced_samples(n_samples)
-        S, n = len(samples["U"]), len(indptr) - 1
-        new = {name: np.zeros((S, n, width), dtype=np.float32) for name, width in widths.items()}
+        S = len(samples["U"])
+        new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
         cuts = cut_rows(indptr, _ENTRIES)
         n_blocks = len(cuts) - 1

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K, drift_of_visits, drifting_probabilities, neighbours
+from cofactor.kernels.gibbs_users import fold_ordinal_rows
 from cofactor.kernels.ranking import rough_expectations
 from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
@@ -19,7 +20,7 @@ from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.visits import Visits
 
-__all__ = ["DriftDraws", "Past", "moments_of"]
+__all__ = ["DriftDraws", "FoldInDrift", "Past", "moments_of"]
 
 
 @dataclass(frozen=True)
@@ -157,3 +158,42 @@ class DriftDraws(ProbitDraws):
         )
         neighbours(places.users, np.floor(users.seconds), self.past.indptr, self.past.seconds, *places[1:])
         return places
+
+
+class FoldInDrift:
+    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; without moments, for none.
+
+    Parameters
+    ----------
+    moments : Moments or None
+        With a cold user at the end.
+
+    Attributes
+    ----------
+    moments : Moments
+    times : tuple of ndarray
+        What is known of the moments.
+    shapes : dict of str to tuple
+        What is drawn.
+    """
+
+    def __init__(self, moments: Moments | None) -> None:
+        self._drifts = moments is not None
+        self.moments = moments or Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
+        self.times = self.moments.indptr, self.moments.of_entry, self.moments.counts, self.moments.gaps
+        n, n_moments = len(self.moments.indptr) - 1, len(self.moments.seconds)
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        if self._drifts:
+            self.shapes = {"drift_multiplier": (n,), "drift": (n_moments, K)}
+
+    def prior(self, sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        """Return variances and times of the processes under a sample, and the variance of log-multipliers."""
+        if not self._drifts:
+            return np.zeros(0), np.zeros(0), 1.0
+        scales, times = (sample[f"drift_{name}"].astype(np.float64) for name in ("scale", "time"))
+        return scales**2, times, float(sample["drift_spread"][0])
+
+    def kernel(self, *arguments: Any) -> None:
+        """Call the kernel, which writes what `shapes` says after rows and thresholds."""
+        unused = () if self._drifts else (np.zeros(0, dtype=np.float32), np.zeros((0, K), dtype=np.float32))
+        fold_ordinal_rows(*arguments, *unused)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.gibbs import fold_ordinal_rows
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.problems.drift import Drift, Moments
@@ -24,7 +23,7 @@ from cofactor.ratings.folding import new_items
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.drifting import DriftDraws, Past, moments_of
+from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, moments_of
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
@@ -383,15 +382,20 @@ class OrdinalProbit(SampledModel):
         ratings = given.ratings
         data, p = WithCold.of(ratings), self.n_factors + 1
         prior = linked_prior("user", p, self._own_link(0, ratings).features(Side.users(ratings), given.user_features))
+        n = data.shape[0]
+        shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(self.scale_) - 1)}
+        drift = FoldInDrift(None if self.past_ is None else moments_of(ratings))
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
-                data.indices, data.levels, sample["V"], sample["user_precision"].astype(float),
-                prior.means(sample, data.shape[0]), sample["gap_mean"].astype(float),
-                sample["gap_precision"].astype(float), FOLD_IN_CYCLES, 3,
+                data.indices, data.levels, *drift.times, sample["V"], sample["user_precision"].astype(float),
+                prior.means(sample, n), sample["gap_mean"].astype(float), sample["gap_precision"].astype(float),
+                *drift.prior(sample), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_rows, data.indptr, given_sample, {"U": p, "thresholds": len(self.scale_) - 1})
+        self._fold_in_rows(drift.kernel, data.indptr, given_sample, shapes | drift.shapes)
+        if self.past_ is not None:
+            self.past_ = Past.of(drift.moments, self.past_.now)
         self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
@@ -408,7 +412,7 @@ class OrdinalProbit(SampledModel):
                 prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": p}, part=-2)
+        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": (data.shape[1], p)}, part=-2)
         self._forget_link(0)
 
     @property
