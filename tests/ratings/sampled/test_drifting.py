@@ -11,7 +11,7 @@ from scipy.special import ndtr
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
-from cofactor.ratings import MMMF, OrdinalProbit
+from cofactor.ratings import MMMF, Ensemble, OrdinalProbit
 
 HOUR = 3600.0
 
@@ -193,6 +193,27 @@ def test_fold_in_draws_from_the_posterior_of_training():
     assert abs(drifts[0] - drifts[1]) < 0.2
 
 
+def test_new_items_are_seen_through_the_drift_of_users():
+    X, y, time = sessions()
+    old, first = X[:, 1] < 30, np.arange(len(y)) % 2 > 0
+    m = model().fit(X[old], y[old], time=time[old])
+    given, asked = ~old & first, ~old & ~first
+    folded = m.fold_in_items(X[given], y[given], time=time[given])
+    wrong = m.fold_in_items(X[given], y[given], time=time[given][::-1])
+    errors = [np.abs(k.decision_function(X[asked], time=time[asked]) - y[asked]).mean() for k in (folded, wrong)]
+    assert errors[0] < 0.75
+    assert errors[0] < errors[1] - 0.01
+
+
+def test_members_of_an_ensemble_may_know_time():
+    X, y, time = small()
+    m = Ensemble(brief(), n_members=2, method="bagging", random_state=0).fit(X, y, time=time)
+    p = [member.predict_proba(X, time=time) for member in m.members_]
+    np.testing.assert_allclose(m.predict_proba(X, time=time), np.mean(p, axis=0), rtol=1e-12)
+    with pytest.raises(InvalidInputError, match="this Ensemble was fitted with times"):
+        m.predict(X)
+
+
 def test_folding_in_asks_for_times(tmp_path: Path):
     X, y, time = small()
     m = brief(implicit=None).fit(X, y, time=time, user_features={user: [user % 3] for user in range(12)})
@@ -205,9 +226,9 @@ def test_folding_in_asks_for_times(tmp_path: Path):
     assert loaded.predict([("quiet", 3)], time=0.0) == quiet.predict([("quiet", 3)], time=0.0)
     both = m.fold_in(X[:1], [4.0], time=[time.max() + HOUR], known="merge")
     assert both.past_.now == time.max() + HOUR
-    with pytest.raises(InvalidInputError, match="folding in items does not go with time=True: fit a new model"):
-        m.fold_in_items([(0, "new")], [4.0], time=[0.0])
-    with pytest.raises(InvalidInputError, match="shadow users does not go with time=True: fold them in"):
+    with pytest.raises(InvalidInputError, match="needs the time of each rating"):
+        m.fold_in_items([(0, "new")], [4.0])
+    with pytest.raises(InvalidInputError, match="shadow users do not go with time=True: fold them in"):
         brief().fit(X, y, time=time, shadow=([("new", 3)], [4.0]))
 
 

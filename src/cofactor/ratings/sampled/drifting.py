@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,24 @@ from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.visits import Visits
 
-__all__ = ["DriftDraws", "FoldInDrift", "Past", "moments_of"]
+__all__ = ["DriftDraws", "FoldInDrift", "Past", "Places", "moments_of", "times_of"]
+
+
+class Places(NamedTuple):
+    """Users at times: their indices, the moments around them, and the seconds between."""
+
+    users: NDArray[np.int32]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+    def under(self, sample: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""Return mean m and :math:`1 / \sqrt{1 + v}` of the drift of each under a sample, v its variance."""
+        means, roots = np.empty(len(self.users)), np.empty(len(self.users))
+        drifts = (sample[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
+        drift_of_visits(*self, *drifts, means, roots)
+        return means, roots
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,15 @@ class Past:
     def of(cls, moments: Moments, now: float = -np.inf) -> Self:
         """Return the past of ratings, which ended `now` or later."""
         return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
+
+    def places(self, users: NDArray[np.int32] | Visits) -> Places:
+        """Return where users at times stand among their moments; plain indices are users at the end of training."""
+        if not isinstance(users, Visits):
+            users = Visits(users, np.full(len(users), self.now))
+        n = len(users)
+        around = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+        neighbours(users.users, np.floor(users.seconds), self.indptr, self.seconds, *around)
+        return Places(users.users, *around)
 
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
@@ -74,25 +101,19 @@ class Past:
 
 
 def moments_of(ratings: Ratings) -> Moments:
-    """Return the moments of ratings, with a cold user at the end; without times, say what to give."""
+    """Return the moments of ratings, with a cold user at the end."""
+    return Moments.of(WithCold.of(ratings).indptr, times_of(ratings))
+
+
+def times_of(ratings: Ratings) -> NDArray[np.float64]:
+    """Return the time of each rating; without times, say what to give."""
     if ratings.times is None and ratings.n_ratings:
         raise InvalidInputError(
             (Argument("time", True), " in a model needs the time of each rating, and none is given"),
             argument="time",
             advice="pass them beside the ratings, fit(X, y, time=...), or in a third column of X",
         )
-    times = np.zeros(0) if ratings.times is None else ratings.times
-    return Moments.of(WithCold.of(ratings).indptr, times)
-
-
-class _Places(NamedTuple):
-    """Users at times: their indices, the moments around them, and the seconds between."""
-
-    users: NDArray[np.int32]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
+    return np.zeros(0) if ratings.times is None else ratings.times
 
 
 @dataclass(frozen=True)
@@ -125,7 +146,7 @@ class DriftDraws(ProbitDraws):
         """See `Draws`."""
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
         drifts = self.drift, self.multipliers, self.scales, self.times
-        drifting_probabilities(*self._places(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
+        drifting_probabilities(*self.past.places(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
         return out
 
     def roughly(
@@ -134,7 +155,7 @@ class DriftDraws(ProbitDraws):
         """See `Draws`."""
         if not isinstance(criterion, Expectation):
             return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
-        places = self._places(users)
+        places = self.past.places(users)
         thresholds = self.thresholds[:, places.users].astype(np.float64)
         means, roots = np.empty(thresholds.shape[1]), np.ones(thresholds.shape[:2])
         for s in samples:
@@ -147,17 +168,6 @@ class DriftDraws(ProbitDraws):
             np.arange(len(users), dtype=np.int32), items, samples, *arrays, criterion.weights, self.biased, out
         )
         return out
-
-    def _places(self, users: NDArray[Any] | Visits) -> _Places:
-        """Return where users at times stand among their moments."""
-        if not isinstance(users, Visits):
-            users = Visits(users, np.full(len(users), self.past.now))
-        n = len(users)
-        places = _Places(
-            users.users, np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
-        )
-        neighbours(places.users, np.floor(users.seconds), self.past.indptr, self.past.seconds, *places[1:])
-        return places
 
 
 class FoldInDrift:

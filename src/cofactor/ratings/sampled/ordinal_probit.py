@@ -23,10 +23,11 @@ from cofactor.ratings.folding import new_items
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, moments_of
+from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, moments_of, times_of
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
-from cofactor.ratings.sampled.shadow import joined, parted, read_shadow, with_shadow
+from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
+from cofactor.ratings.visits import Visits
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
@@ -258,7 +259,9 @@ class OrdinalProbit(SampledModel):
         ratings = self._read(X, y, time)
         followers = None
         if shadow is not None:
-            self._refuse_with_time("shadow users", "fold them in after the fit")
+            if self.time:
+                with_time = ("shadow users do not go with ", Argument("time", True), ": fold them in after the fit")
+                raise InvalidInputError(with_time, argument="shadow")
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
@@ -301,20 +304,12 @@ class OrdinalProbit(SampledModel):
         array([1., 4.])
         """
         check_is_fitted(self)
-        self._refuse_with_time("folding in items", "fit a new model with their ratings")
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
         ratings = new_items(self, X, y, known, table, time)
         new = copy.copy(self)
         new.items_, new.ratings_ = ratings.items, ratings
         new._fold_in_items(ratings, table)
         return new
-
-    def _refuse_with_time(self, what: str, instead: str) -> None:
-        """Refuse what a model with time cannot do."""
-        if self.time:
-            raise InvalidInputError(
-                (f"{what} does not go with ", Argument("time", True), f": {instead}"), argument="time"
-            )
 
     def _plan(self, given: FitInput) -> Plan:
         (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, given.features)
@@ -405,10 +400,14 @@ class OrdinalProbit(SampledModel):
         side = Side.items(ratings).among(~self.is_shadow_)
         prior = linked_prior("item", p, self._own_link(1, ratings).features(side, table))
         levels = data.levels[data.to_csr]
+        drift, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
+        if self.past_ is not None:
+            drift = self.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
-                data.col_indices, levels, sample["U"], sample["thresholds"], sample["item_precision"].astype(float),
+                data.col_indices, levels, sample["U"], sample["thresholds"],
+                *(unmoved if drift is None else drift.under(sample)), sample["item_precision"].astype(float),
                 prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
             )  # fmt: skip
 
@@ -446,7 +445,7 @@ class OrdinalProbit(SampledModel):
     def _restore(self, saved: dict[str, Any]) -> None:
         past = None if saved["past_"] is None else Past.from_state(saved["past_"], len(self.users_))
         super()._restore(saved | {"past_": past})
-        _check_shadow(self.is_shadow_, len(self.users_))
+        check_shadow(self.is_shadow_, len(self.users_))
         links, n_columns = [], (len(self.items_), int((~self.is_shadow_).sum()))
         for state, argument, n in zip(saved["links_"], ("user_features", "item_features"), n_columns, strict=True):
             links.append(None if state is None else Link.from_state(argument, state, n))
@@ -489,11 +488,3 @@ class OrdinalProbit(SampledModel):
                 shapes |= {f"{prefix}gaps": (n, boundaries)}
                 shapes |= {f"{prefix}{name}": (n,) for name in ("reach", "accepted", "value")}
         return shapes if self.past_ is None else shapes | self.past_.state_shapes()
-
-
-def _check_shadow(is_shadow: Any, n: int) -> None:
-    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
-    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
-        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
-    if is_shadow.all():
-        raise InvalidInputError("all users are shadow users")
