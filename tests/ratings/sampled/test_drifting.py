@@ -310,3 +310,20 @@ def test_odd_times():
         m = brief().fit(X, y, time=odd)
         assert np.isfinite(m.predict_proba(X, time=odd)).all()
     assert (np.diff(brief().fit(X, y, time=np.zeros(len(y))).past_.indptr)[:-1] <= 1).all()
+
+
+# ---------------------------------------------------------------- the drift itself
+
+
+def test_drift_is_mean_and_deviation_over_samples():
+    m, time = fitted(), sessions()[2]
+    mean, deviation = m.drift([3] * 3, [time[0], m.past_.seconds[m.past_.indptr[3]], 5e9])
+    samples = m.samples_
+    first = samples["drift"][:, m.past_.indptr[3]].astype(float).sum(axis=1)
+    np.testing.assert_allclose([mean[1], deviation[1]], [first.mean(), first.std()], rtol=1e-5)
+    variances = (samples["drift_multiplier"][:, 3:4] * samples["drift_scale"].astype(float) ** 2).sum(axis=1)
+    np.testing.assert_allclose([mean[2], deviation[2]], [0, np.sqrt(variances.mean())], rtol=1e-5, atol=1e-5)
+    with pytest.raises(InvalidInputError, match="does not know time.*fit it with time=True"):
+        brief(time=False).fit(*small()[:2]).drift([3], 0.0)
+    with pytest.raises(InvalidInputError, match="'nobody' was not in training"):
+        m.drift(["nobody"], 0.0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K, drift_of_visits, drifting_probabilities, neighbours
@@ -16,12 +17,17 @@ from cofactor.kernels.ranking import rough_expectations
 from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.visits import Visits
+from cofactor.typing import Ids
 
-__all__ = ["DriftDraws", "FoldInDrift", "Past", "Places", "moments_of", "times_of"]
+if TYPE_CHECKING:
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+
+__all__ = ["DriftDraws", "FoldInDrift", "Past", "Places", "drift", "moments_of", "times_of"]
 
 
 class Places(NamedTuple):
@@ -168,6 +174,40 @@ class DriftDraws(ProbitDraws):
             np.arange(len(users), dtype=np.int32), items, samples, *arrays, criterion.weights, self.biased, out
         )
         return out
+
+
+def drift(model: OrdinalProbit, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Return how far the scores of users lie from their mean over all times: the posterior of :math:`s_i(t)`.
+
+    Only for models with ``time=True``.
+
+    Parameters
+    ----------
+    users : array-like of shape (n,)
+        Ids of users whom the model knows.
+    time : array-like of shape (n,), number, or date
+        When, for each of them, or one time for all.
+
+    Returns
+    -------
+    mean, deviation : ndarray of shape (n,)
+        Posterior mean and standard deviation, in units of the noise of a rating.
+    """
+    check_is_fitted(model)
+    if model.past_ is None:
+        raise InvalidInputError(
+            "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
+        )
+    rows = Lookup(model.users_, model.items_).known_users(users)
+    places = model.past_.places(model._visits(rows, time))
+    total, squares = np.zeros(len(rows)), np.zeros(len(rows))
+    samples = model.samples_
+    for s in range(len(samples["U"])):
+        means, roots = places.under({name: array[s] for name, array in samples.items()})
+        total += means
+        squares += means**2 + 1 / roots**2 - 1
+    mean = total / len(samples["U"])
+    return mean, np.sqrt(np.maximum(squares / len(samples["U"]) - mean**2, 0))
 
 
 class FoldInDrift:

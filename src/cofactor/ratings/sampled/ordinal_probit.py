@@ -23,7 +23,7 @@ from cofactor.ratings.folding import new_items
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, moments_of, times_of
+from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, drift, moments_of, times_of
 from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
@@ -264,6 +264,8 @@ class OrdinalProbit(SampledModel):
                 raise InvalidInputError(with_time, argument="shadow")
             followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
+
+    drift = drift
 
     def fold_in_items(
         self,
