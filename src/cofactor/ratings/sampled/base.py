@@ -175,8 +175,12 @@ class SampledModel(RatingModel):
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""
-        n_kept = self.n_chains * max((self.n_sweeps - self.burn_in) // self.thin, 1)
-        return sum(ratings.shape) * getattr(self, "n_factors", 0) * (4 * n_kept + 8 * self.n_chains)
+        return sum(ratings.shape) * getattr(self, "n_factors", 0) * self._bytes_of_number
+
+    @property
+    def _bytes_of_number(self) -> int:
+        """What a number that is part of samples takes in all of them, and in the states of chains."""
+        return self.n_chains * (4 * max((self.n_sweeps - self.burn_in) // self.thin, 1) + 8)
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -192,6 +192,19 @@ def drift(model: OrdinalProbit, users: Ids, time: ArrayLike) -> tuple[NDArray[np
     -------
     mean, deviation : ndarray of shape (n,)
         Posterior mean and standard deviation, in units of the noise of a rating.
+
+    Examples
+    --------
+    Users who were in another mood on each of two days.
+
+    >>> from cofactor.ratings import OrdinalProbit
+    >>> X = [(u, i) for u in range(8) for i in range(12)]
+    >>> day = [(u + i + i * i * u // 3) % 2 for u, i in X]
+    >>> y, times = [4 - 3 * d for d in day], [86400 * d for d in day]
+    >>> model = OrdinalProbit(1, implicit=None, time=True, random_state=0).fit(X, y, time=times)
+    >>> first, second = (model.drift(range(8), time)[0] for time in (0, 86400))
+    >>> bool(first.mean() > 0 > second.mean())
+    True
     """
     check_is_fitted(model)
     if model.past_ is None:

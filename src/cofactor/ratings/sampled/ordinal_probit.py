@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.drift import K
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.checks import check_choice, check_flag, check_number
 from cofactor.problems.drift import Drift, Moments
@@ -212,6 +213,10 @@ class OrdinalProbit(SampledModel):
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank", "sparse", None))
         check_flag("time", self.time)
+
+    def _fit_bytes(self, ratings: Ratings) -> int:
+        drifts = K * len(moments_of(ratings).seconds) if self.time else 0
+        return super()._fit_bytes(ratings) + drifts * self._bytes_of_number
 
     def fit(
         self,
