@@ -43,7 +43,7 @@ from cofactor.text import counted
 from cofactor.typing import Pairs, RandomState, RatingValues
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-_FOLD_IN_SAMPLES = 20
+FOLD_IN_SAMPLES = 20
 
 #: Samples with which a recommendation looks at all items, evenly spaced among those kept.
 _RANKING_SAMPLES = 50
@@ -316,7 +316,7 @@ class SampledModel(RatingModel):
         given: Callable[[dict[str, NDArray[np.float32]]], tuple[Any, ...]],
         shapes: Mapping[str, tuple[int, ...]],
         *,
-        n_samples: int = _FOLD_IN_SAMPLES,
+        n_samples: int = FOLD_IN_SAMPLES,
         part: int = -1,
     ) -> None:
         """Draw what belongs to new users, or items, under each of some samples; the model has these samples then.

@@ -250,7 +250,7 @@ class OrdinalProbit(SampledModel):
             ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
             they must be known before the fit, and take part of its time. Ratings of items without ratings in training
             are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow user
-            may be in X: rows of two sparse matrices are the same users.
+            may be in X: rows of two sparse matrices are the same users. Not with ``time=True``.
 
         Returns
         -------
@@ -395,7 +395,8 @@ class OrdinalProbit(SampledModel):
                 *drift.prior(sample), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        self._fold_in_rows(drift.kernel, data.indptr, given_sample, shapes | drift.shapes)
+        shapes |= drift.shapes
+        self._fold_in_rows(drift.kernel, data.indptr, given_sample, shapes, n_samples=drift.n_samples)
         if self.past_ is not None:
             self.past_ = Past.of(drift.moments, self.past_.now)
         self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
