@@ -121,6 +121,11 @@ class Drift:
     n_tries : int, default=2
         Metropolis steps for each user's multiplier in a draw.
 
+    Attributes
+    ----------
+    means : ndarray of shape (n_moments,)
+        Mean residual of each moment, to be written before a draw.
+
     References
     ----------
     C. Carter and R. Kohn, "On Gibbs sampling for state space models", Biometrika 81 (3), 1994,
@@ -133,7 +138,7 @@ class Drift:
 
     def __init__(self, moments: Moments, prior: DriftPrior | None = None, n_tries: int = 2) -> None:
         self.moments, self.prior, self.n_tries = moments, prior or DriftPrior(), n_tries
-        self.rows = Rows(moments.indptr, moments.of_entry)
+        self.rows = Rows(moments.indptr, np.zeros(0, dtype=np.int32))  # in blocks of moments; they have no columns
         self.counts, self.gaps = moments.counts, moments.gaps
         self.means = np.empty(len(self.gaps))
 

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 import cofactor
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, Ensemble, OrdinalProbit
 
@@ -252,7 +253,14 @@ def test_going_on_is_one_longer_fit_to_the_bit(n_chains, tmp_path: Path):
         parts.set_params(time=False).fit(X, y)
 
 
-def test_order_of_rows_and_origin_of_time_do_not_matter():
+def test_threads_order_of_rows_and_origin_of_time_do_not_matter():
+    X, y, time = sessions()
+    twice = np.concatenate([X, X + np.array([60, 0])]), np.tile(y, 2)  # more than a block has
+    models = []
+    for n_threads in (1, 2):
+        with thread_limit(n_threads):
+            models.append(brief(n_sweeps=6).fit(*twice, time=np.tile(time, 2)))
+    assert same(*models)
     X, y, time = small()
     first = brief().fit(X, y, time=time)
     order = np.random.default_rng(0).permutation(len(y))
