@@ -48,7 +48,7 @@ RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "RatingNMF": ({"loss": "kl"}, {"loss": "itakura-saito"}, {"loss": "beta"}),
     "RatingSVD": ({"fill": "item-mean"},),
     "IPMMMF": ({"item_prior": "learned", "alpha_bias": 1.0},),
-    "OrdinalProbit": ({"implicit": None}, {"implicit": "sparse"}),
+    "OrdinalProbit": ({"implicit": None}, {"implicit": "sparse"}, {"time": True}),
     "BPMF": ({"precision": 2.0},),
     "URP": ({"concentration": "learn"},),
     "GPLVM": ({"kernel": "sum"},),
@@ -176,7 +176,7 @@ def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
 
 def _run_ratings(model: RatingModel) -> None:
     levels = (-1.0, 1.0) if type(model).__name__ == "BinaryMMMF" else (1.0, 2.0, 3.0, 4.0, 5.0)
-    X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
+    X = np.array([(u, i, 60 * u + i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])  # with times
     y = np.array(levels)[(X[:, 0] * X[:, 1] + X[:, 1]) % 7 % len(levels)]
     model.fit(X, y)
     for fitted in (model, model.fold_in(X[:20], y[:20], known="replace")):

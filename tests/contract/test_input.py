@@ -419,6 +419,7 @@ BAD_VALUES: dict[str, list[Any]] = {
     "n_implicit": [0, -1, 2.5, "3", None, True],
     "hinge_weight": [0, -1.0, NAN, INF, "1", None],
     "biases": ["yes", None, 1],
+    "time": ["yes", None, 1],
     "prior": ["none", None],
     "precision": [0, -2.0, np.nan, "auto", None],
     "n_sweeps": [0, -1, 2.5, "3", None, True],

@@ -197,7 +197,7 @@ def test_log_gaps_are_drawn_from_their_posterior():
     for sweep in range(40):
         gibbs.draw_ordinal_rows(
             0, n, fold(sweep), np.arange(n + 1) * 4, items, np.tile(levels, n), own, other,
-            gaps, mean, precision, np.full(n, 0.7), 3, thresholds, z, accepted, value,
+            np.zeros(0), gaps, mean, precision, np.full(n, 0.7), 3, thresholds, z, accepted, value,
         )  # fmt: skip
     first, second = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-5, 2, 401), indexing="ij")
     theta = np.stack([np.full(first.shape, -np.inf), first, first + np.exp(second), np.full(first.shape, np.inf)])

@@ -15,14 +15,15 @@ def test_rough_expectations_are_nearly_those_of_the_probabilities(biased):
     S, n, m, p, R = 6, 5, 700, 8, 4  # more items than a block of the kernel has, and factors in fours and alone
     U, V = rng.normal(size=(S, n, p)).astype(np.float32), rng.normal(size=(S, m, p)).astype(np.float32)
     thresholds = np.sort(2 * rng.normal(size=(S, n, R - 1))).astype(np.float32)
-    roots, draws, weights = rng.gamma(3, 1, S), np.array([1, 2, 5]), np.array([0.5, 1.0, 1.0, 4.0])
+    roots, draws, weights = rng.gamma(3, 1, (S, n)), np.array([1, 2, 5]), np.array([0.5, 1.0, 1.0, 4.0])
     users, items = np.array([3, 0, 3], dtype=np.int32), rng.permutation(m)[:600].astype(np.int32)
     out = np.full((3, 600), np.nan, dtype=np.float32)
     ranking.rough_expectations(users, items, draws, U, V, thresholds, roots, weights, biased, out)
-    probabilities = np.empty((1800, R))
-    pairs = np.repeat(users, 600), np.tile(items, 3)
-    gibbs.level_probabilities(0, 1800, *pairs, draws, U, V, thresholds, roots, biased, probabilities)
-    np.testing.assert_allclose(out.ravel(), probabilities @ weights, atol=1.7e-4 * 3.5 + 1e-5)
+    probabilities = np.empty((3, 600, R))
+    for row, user in enumerate(users):
+        own, here = np.full(600, user), roots[:, user].copy()
+        gibbs.level_probabilities(0, 600, own, items, draws, U, V, thresholds, here, biased, probabilities[row])
+    np.testing.assert_allclose(out, probabilities @ weights, atol=1.7e-4 * 3.5 + 1e-5)
     # The same bits for an item wherever it stands.
     alone = np.empty((1, 37), dtype=np.float32)
     ranking.rough_expectations(users[1:2], items[500:537], draws, U, V, thresholds, roots, weights, biased, alone)

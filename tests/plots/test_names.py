@@ -25,6 +25,12 @@ NODES = [{"id": 0, "parent": None, "depth": 0, "n": 3, "n_retained": 3, "childre
 RANKS = [[1, 2, 3]] * 6
 Y = np.array([[1, 0, 1], [0, 1, 1]])
 CURVE = ([0.1, 0.5, 1.0], [0.3, 0.2, 0.4])
+DRIFTING = SimpleNamespace(
+    past_=SimpleNamespace(indptr=[0, 3], seconds=np.array([0.0, 60, 7200])),
+    users_=SimpleNamespace(index=lambda users: [0]),
+    samples_={"drift_time": [[20.0, 3600, 86400 * 50]] * 2, "drift_scale": [[0.4, 0.3, 0.2]] * 2},
+    drift=lambda users, times: (np.sin(times), 0.1 + np.zeros(len(times))),
+)
 
 
 def levelled(n):
@@ -42,6 +48,8 @@ PICTURES = {
     "cooccurrence": (7, lambda n: plots.plot_cooccurrence(Y, names=[n, n, n], title=n)),
     "correlations": (8, lambda n: plots.plot_correlations(np.eye(3), names=[n, n, n], measure=n, title=n)),
     "critical_difference": (3, lambda n: plots.plot_critical_difference(levelled(n), title=n)),
+    "drift": (1, lambda n: plots.plot_drift(DRIFTING, "ann", title=n)),
+    "drift_times": (1, lambda n: plots.plot_drift_times(DRIFTING, title=n)),
     "error_by_level": (4, lambda n: plots.plot_error_by_level({n: [1, 2]}, [1, 2], unit=n, title=n)),
     "group_sparsity": (4, lambda n: plots.plot_group_sparsity(Y, [0, 1, 1], names=[n, n, n], title=n)),
     "label_reliability": (4, lambda n: plots.plot_label_reliability(Y, 0.9 * Y, names=[n, n, n], title=n)),
@@ -130,6 +138,8 @@ def test_a_long_name_in_the_legend_is_whole():
 
 EXPLAINED = (
     "convergence",
+    "drift",
+    "drift_times",
     "error_by_level",
     "learning_curves",
     "parameter_lines",

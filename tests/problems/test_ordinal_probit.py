@@ -53,8 +53,8 @@ BIASED, FIRST, TRIES = np.bool_(True), np.array([0]), np.array([3])
 def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, proposal, thresholds, z, extra):
     for b in range(len(U)):
         draw_ordinal_rows(
-            FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], gaps[b], gap_mean[b],
-            gap_precision[b], proposal[b], TRIES[0], thresholds[b], z[b], extra, extra,
+            FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], extra[:0], gaps[b],
+            gap_mean[b], gap_precision[b], proposal[b], TRIES[0], thresholds[b], z[b], extra, extra,
         )  # fmt: skip
 
 

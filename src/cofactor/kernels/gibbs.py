@@ -237,10 +237,13 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
 
 @exact
 def draw_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, own, other,
+    lo, hi, key, indptr, indices, levels, own, other, drift,
     gaps, gap_mean, gap_precision, proposal, n_tries, thresholds, z, accepted, value,
 ):  # fmt: skip
-    """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does."""
+    """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does.
+
+    `drift` is what is added to the score of each rating, an array of them, or an empty one for nothing.
+    """
     theta = np.empty(gaps.shape[1] + 2)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -248,6 +251,9 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
         x = np.empty(len(items))
         for k in range(len(items)):
             x[k] = score(own[i], other[items[k]], True)
+        if len(drift) > 0:
+            for k in range(len(items)):
+                x[k] += drift[indptr[i] + k]
         _, accepted[i], value[i] = draw_thresholds_and_latent(
             stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, proposal[i], n_tries, theta, z[here]
         )
@@ -256,46 +262,28 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
 
 
 @exact
-def fold_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, precision, prior_mean, gap_mean, gap_precision,
-    n_cycles, n_tries, out, thresholds,
-):  # fmt: skip
-    """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
+def add_shares(users, thresholds, x, roots, below_level):  # type: ignore[no-untyped-def]
+    """Add Φ(√α (θ_r - x)) of some pairs to `below_level`, (R - 1, n), given the thresholds of all users, x and √α."""
+    theta = np.empty(len(x))
+    for r in range(len(below_level)):
+        for k in range(len(x)):
+            theta[k] = thresholds[users[k], r]
+        total = below_level[r]
+        for k in range(len(x)):
+            total[k] += cdf(roots[k] * (theta[k] - x[k]))
 
-    Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
-    All have the same stream: what is drawn for a user does not depend on who else is there.
-    """
-    p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    theta = np.empty(len(gap_mean) + 2)
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = precision[a]
-    one = np.ones(1)
-    for i in range(lo, hi):
-        here = slice(indptr[i], indptr[i + 1])
-        items = indices[here]
-        n = len(items)
-        state = stream(key, 0)
-        u = prior_mean[i].copy()
-        shift = precision * u
-        gaps = gap_mean.copy()
-        x, z = np.empty(n), np.empty(n)
-        reach = 1.0
-        for cycle in range(n_cycles):
-            for k in range(n):
-                x[k] = score(u, other[items[k]], True)
-            proposal = reach / np.sqrt(gap_precision.mean() + 0.3 * n)
-            state, accepted, _ = draw_thresholds_and_latent(
-                state, x, levels[here], gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
-            )
-            if cycle < n_cycles // 2:
-                reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
-            state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
-        for a in range(p):
-            out[i, a] = u[a]
-        for r in range(thresholds.shape[1]):
-            thresholds[i, r] = theta[r + 1]
+
+@exact
+def set_probabilities(below_level, n_samples, out):  # type: ignore[no-untyped-def]
+    """Write the probability of every level, (n, R), from sums over samples of the probabilities to lie below."""
+    n_thresholds, n = below_level.shape
+    for k in range(n):
+        before = 0.0
+        for r in range(n_thresholds):
+            share = below_level[r, k] / n_samples
+            out[k, r] = share - before
+            before = share
+        out[k, n_thresholds] = 1 - before
 
 
 @exact
@@ -305,28 +293,15 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
     Samples along the first axis of U, V, thresholds and `roots`, the √α, of which `draws` holds the numbers of those to
     take; with `biased`, the last columns of U and V are biases.
     """
-    S = len(draws)
-    n_thresholds = thresholds.shape[2]
     n = hi - lo
-    below_level = np.zeros((n_thresholds, n))
-    x, theta = np.empty(n), np.empty(n)
+    below_level = np.zeros((thresholds.shape[2], n))
+    x, root = np.empty(n), np.empty(n)
     for s in draws:
-        root = roots[s]
+        root[:] = roots[s]
         for k in range(n):
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
-        for r in range(n_thresholds):
-            for k in range(n):
-                theta[k] = thresholds[s, users[lo + k], r]
-            total = below_level[r]
-            for k in range(n):
-                total[k] += cdf(root * (theta[k] - x[k]))
-    for k in range(n):
-        before = 0.0
-        for r in range(n_thresholds):
-            share = below_level[r, k] / S
-            out[lo + k, r] = share - before
-            before = share
-        out[lo + k, n_thresholds] = 1 - before
+        add_shares(users[lo:hi], thresholds[s], x, root, below_level)
+    set_probabilities(below_level, len(draws), out[lo:hi])
 
 
 @kernel

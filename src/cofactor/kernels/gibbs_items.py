@@ -9,23 +9,25 @@ from cofactor.kernels.random import stream
 
 @exact
 def fold_ordinal_columns(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, thresholds, precision, prior_mean, n_cycles, out
+    lo, hi, key, indptr, indices, levels, other, thresholds, means, roots, precision, prior_mean, n_cycles, out
 ):
     """Draw rows of the new items lo..hi under one sample of all that belongs to users and to the prior.
 
     A cycle draws z given the item's row, then the row given z; each item's chain starts at the prior's mean. All have
     the same stream: what is drawn for an item does not depend on which others are there.
+
+    z has the mean x + m and the precision α, of which `means` and `roots` have m and √α for each rating. Drawn is √α
+    (z - m), which has unit variance.
     """
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
     gram = np.empty((p + 1, p + 1))
-    one = np.ones(1)
     P = np.zeros((p, p))
     for a in range(p):
         P[a, a] = precision[a]
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
-        users = indices[here]
+        users, mean, root = indices[here], means[here], roots[here]
         n = len(users)
         # the boundaries of all these users, one after another, and where that above each rating stands
         theta = np.empty(n * (n_thresholds + 2))
@@ -35,17 +37,21 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             theta[first] = -FAR
             theta[first + n_thresholds + 1] = FAR
             for r in range(n_thresholds):
-                theta[first + 1 + r] = thresholds[users[k], r]
+                theta[first + 1 + r] = root[k] * (thresholds[users[k], r] - mean[k])
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
         v = prior_mean[j].copy()
         shift = precision * v
-        x, z = np.empty(n), np.empty(n)
+        x, z, weights = np.empty(n), np.empty(n), np.empty(n)
+        for k in range(n):
+            weights[k] = root[k] * root[k]
         left, mass, side = np.empty(n), np.empty(n), np.empty(n)
         for _ in range(n_cycles):
             for k in range(n):
-                x[k] = score(v, other[users[k]], True)
+                x[k] = root[k] * score(v, other[users[k]], True)
             level_masses(x, upper, theta, left, mass, side)
             state = draw_latent(state, x, left, mass, side, z)
-            state = draw_row(state, z, one, other, users, P, shift, True, gram, v)
+            for k in range(n):
+                z[k] /= root[k]
+            state = draw_row(state, z, weights, other, users, P, shift, True, gram, v)
         out[j] = v

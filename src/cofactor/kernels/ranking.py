@@ -26,7 +26,8 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
     """Write Σ_r weights_r p_r for some users and items, (len(users), len(items)) in float32, by some of the samples.
 
     p_r is the mean over `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all,
-    with errors up to 1.7e-4 in each probability of a level or a lower one.
+    with errors up to 1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a
+    column for each user.
     """
     d = V.shape[2] - 1 if biased else V.shape[2]
     n_thresholds = thresholds.shape[2]
@@ -46,9 +47,9 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
                 v = V[s, items[lo + k]]
                 for f in range(len(v)):
                     factors[f, k] = v[f]
-            root = np.float32(roots[s])
             for row in range(len(users)):
                 i = users[row]
+                root = np.float32(roots[s, i])
                 u = U[s, i]
                 if biased:
                     _set_sum(u[d], factors[d], x)

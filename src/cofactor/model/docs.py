@@ -117,6 +117,10 @@ PARAMETERS: Mapping[str, str] = {
             When each rating was given: numbers of seconds since 1970, or dates and times, which are UTC if they have no
             zone. By default those of X, if it has a third column, or in a frame one called timestamp, time or date.
             Models without time keep them, and learn nothing from them.""",
+    "time_of_pairs": """\
+        time : array-like of shape (n,), number, or date, optional
+            When each pair is to be predicted for, or one time for all, for models that know time, which need it; by
+            default those in a third column of X, as in `fit`. Other models take none.""",
     # ------------------------------------------------------------ of labels
     "n_components": """\
         n_components : int or float, default={default}

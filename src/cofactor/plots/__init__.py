@@ -7,6 +7,8 @@
 `plot_reliability`          how often predictions came true against how probable they were called
 `plot_label_reliability`    the same of labels: of all together, and of single ones
 `plot_trace`                log-likelihood of every sweep of chains, with their R-hat
+`plot_drift`                how the scores of a user drift with time, with a band
+`plot_drift_times`          how long each process of the drift lasts, and how far it goes
 `plot_tradeoff`             test error against training error along alpha, for several methods
 `plot_validation`           validation error along alpha, with its spread and the chosen alpha
 `plot_splits`               score of each method on each split, with the mean
@@ -39,6 +41,7 @@ colours, `OKABE_ITO`, and each series also has a marker or a line style of its o
 from cofactor.plots.comparison import plot_critical_difference, plot_error_by_level, plot_learning_curves
 from cofactor.plots.correlations import plot_correlations, plot_label_structure
 from cofactor.plots.curves import plot_convergence, plot_likelihood, plot_scaling, plot_tradeoff, plot_validation
+from cofactor.plots.drift import plot_drift, plot_drift_times
 from cofactor.plots.figures import OKABE_ITO, save_figure
 from cofactor.plots.labels import plot_cooccurrence, plot_group_sparsity, plot_marginals, plot_threshold_curves
 from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
@@ -55,6 +58,8 @@ __all__ = [
     "plot_cooccurrence",
     "plot_correlations",
     "plot_critical_difference",
+    "plot_drift",
+    "plot_drift_times",
     "plot_embedding",
     "plot_error_by_level",
     "plot_group_sparsity",

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from cofactor.kernels.drift import moment_means
 from cofactor.kernels.gibbs import draw_ordinal_rows
+from cofactor.problems.drift import Drift
 from cofactor.problems.observed import Entries
 from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
 from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 
-_ONE = np.ones(1)
+_ONE, _NONE = np.ones(1), np.zeros(0)
 
 
 class LevelData(Entries, Protocol):
@@ -36,7 +38,7 @@ class GapPrior:
 
 
 class OrdinalUsers:
-    """Thresholds, latent scores and rows of users, drawn given the items and the parameters of all priors.
+    """Thresholds, latent scores, rows and drift of users, drawn given the items and the parameters of all priors.
 
     Parameters
     ----------
@@ -48,19 +50,26 @@ class OrdinalUsers:
         Metropolis steps for each user and sweep.
     prefix : str, default=""
         Of the names of their arrays in the state.
+    drift : Drift, optional
+        What moves their scores with time.
 
     Attributes
     ----------
     z : ndarray of shape (n_entries,)
         Latent scores of the ratings.
+    rest : ndarray of shape (n_entries,)
+        Latent scores less the drift: z itself if there is none.
     """
 
-    def __init__(self, data: LevelData, prior: LinkedPrior, n_tries: int, prefix: str = "") -> None:
-        self.data, self.prior, self.n_tries, self.prefix = data, prior, n_tries, prefix
+    def __init__(
+        self, data: LevelData, prior: LinkedPrior, n_tries: int, prefix: str = "", drift: Drift | None = None
+    ) -> None:
+        self.data, self.prior, self.n_tries, self.prefix, self.drift = data, prior, n_tries, prefix, drift
         self.rows = Rows.of_users(data)
         self.n = self.rows.n
         self.counts = np.diff(data.indptr)
         self.z = np.empty(len(data.levels))
+        self.rest = self.z if drift is None else np.empty_like(self.z)
 
     def start(self, rows: Array, thresholds: Array) -> State:
         """Return their part of the state, with these rows, and these thresholds for all users."""
@@ -83,19 +92,37 @@ class OrdinalUsers:
         data, rows = self.data, key.rows()
         own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
         proposal = own["reach"] / np.sqrt(state["gap_precision"].mean() + 0.3 * self.counts)
+        drift = _NONE if self.drift is None else self.drift.of_entries(state)
 
         def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(
                 lo, hi, rows, data.indptr, data.indices, data.levels,
-                own["U"], state["V"], own["gaps"], state["gap_mean"], state["gap_precision"], proposal,
+                own["U"], state["V"], drift, own["gaps"], state["gap_mean"], state["gap_precision"], proposal,
                 self.n_tries, own["thresholds"], self.z, own["accepted"], own["value"],
             )  # fmt: skip
 
         self.rows.each(block)
+        if self.drift is not None:
+            np.subtract(self.z, drift, out=self.rest)
 
     def draw(self, state: State, key: Key) -> None:
-        """Draw rows given z and the items."""
-        draw_rows(self.rows, self.prior, self.z, state[self.prefix + "U"], state["V"], state, key)
+        """Draw rows given z, the drift and the items."""
+        draw_rows(self.rows, self.prior, self.rest, state[self.prefix + "U"], state["V"], state, key)
+
+    def draw_drift(self, state: State, key: Key) -> None:
+        """Draw the drift and the parameters of its prior, given z, rows and items."""
+        data, drift = self.data, self.drift
+        assert drift is not None
+        moments, U = drift.moments, state[self.prefix + "U"]
+
+        def block(lo: int, hi: int) -> None:
+            moment_means(
+                lo, hi, data.indptr, data.indices, U, state["V"], self.z,
+                moments.of_entry, moments.indptr, drift.counts, drift.means,
+            )  # fmt: skip
+
+        self.rows.each(block)
+        drift.draw(state, key)
 
 
 class OrdinalProbitPosterior:
@@ -113,8 +140,11 @@ class OrdinalProbitPosterior:
     2. the rows of users given z and items (`users`), and their prior (`user prior`),
     3. the rows of items and their prior likewise,
     4. m and s (`gap prior`),
-    5. a, z and the rows of *shadow users*, if there are any, given all of the above. Nothing of the above depends on
+    5. the drift, if there is one, and its prior (`drift`), given z and the rows of both,
+    6. a, z and the rows of *shadow users*, if there are any, given all of the above. Nothing of the above depends on
        them.
+
+    With a `Drift`, z has the mean :math:`x_{ij} + s_i(t_{ij})`, where s stays as it is until 5.
 
     Parameters
     ----------
@@ -128,6 +158,8 @@ class OrdinalProbitPosterior:
         Metropolis steps for each user and sweep.
     shadow : tuple of Ratings and LinkedPrior, optional
         Levels of shadow users for the same items, and the prior of users with their features.
+    drift : Drift, optional
+        Over the moments of the ratings.
     """
 
     kept: tuple[str, ...] = (
@@ -144,8 +176,10 @@ class OrdinalProbitPosterior:
         gap_prior: GapPrior | None = None,
         n_tries: int = 3,
         shadow: tuple[LevelData, LinkedPrior] | None = None,
+        drift: Drift | None = None,
     ) -> None:
-        self.data, self.n_levels, self.users, self.items = data, n_levels, OrdinalUsers(data, users, n_tries), items
+        self.data, self.n_levels, self.items, self.drift = data, n_levels, items, drift
+        self.users = OrdinalUsers(data, users, n_tries, drift=drift)
         self.gap_prior = gap_prior or GapPrior()
         self.item_rows = Rows.of_items(data)
         self.steps: dict[str, Step] = {
@@ -156,6 +190,9 @@ class OrdinalProbitPosterior:
             "item prior": lambda state, key: items.draw(state, state["V"], key),
             "gap prior": self.draw_gap_prior,
         }
+        if drift is not None:
+            self.kept += drift.kept
+            self.steps["drift"] = self.users.draw_drift
         self.shadow = None if shadow is None else OrdinalUsers(*shadow, n_tries, "shadow_")
         if self.shadow is not None:
             self.kept += ("shadow_U", "shadow_thresholds")
@@ -168,6 +205,7 @@ class OrdinalProbitPosterior:
         theta = ndtri(np.cumsum(counts)[:-1] / counts.sum()) * np.sqrt(2)
         U, V = random.normal(0, 0.1, (self.users.n, p)), random.normal(0, 0.1, (self.item_rows.n, p))
         shadow = {} if self.shadow is None else self.shadow.start(np.zeros((self.shadow.n, p)), theta)
+        drift = {} if self.drift is None else self.drift.start()
         return {
             **self.users.start(U, theta),
             "V": V,
@@ -175,6 +213,7 @@ class OrdinalProbitPosterior:
             "gap_precision": np.full(len(theta), 4.0),
             **self.users.prior.start(),
             **self.items.start(),
+            **drift,
             **shadow,
         }
 
@@ -188,12 +227,14 @@ class OrdinalProbitPosterior:
     def tune(self, state: State, sweep: int) -> None:
         """Adapt the reach of the proposals."""
         self.users.tune(state, sweep)
+        if self.drift is not None:
+            self.drift.tune(state, sweep)
         if self.shadow is not None:
             self.shadow.tune(state, sweep)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given z and the users."""
-        draw_rows(self.item_rows, self.items, self.users.z, state["V"], state["U"], state, key)
+        draw_rows(self.item_rows, self.items, self.users.rest, state["V"], state["U"], state, key)
 
     def draw_gap_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of the log-gaps."""

@@ -27,6 +27,7 @@ from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
+from cofactor.model.times import seconds_of
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
@@ -38,6 +39,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.saving import model_of_state, state_of_model
+from cofactor.ratings.visits import Visits
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RatingValues, SideFeatures
 
@@ -150,6 +152,11 @@ class RatingModel(BaseEstimator, ABC):
         return type(self)._probabilities is not RatingModel._probabilities
 
     @property
+    def _knows_time(self) -> bool:
+        """Whether predictions depend on time: then users may be `Visits`, and stand for themselves now otherwise."""
+        return False
+
+    @property
     def _knows_user_features(self) -> bool:
         """Whether features of users were given in training."""
         return False
@@ -247,12 +254,35 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- predictions
 
-    def _pairs(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return user and item indices of pairs, -1 for ids that are not known."""
+    def _pairs(self, X: Any, time: Any = None) -> tuple[Any, NDArray[np.int32]]:
+        """Return users, or their visits, and item indices of pairs, -1 for ids that are not known."""
         check_is_fitted(self)
-        return Lookup(self.users_, self.items_).pairs(X, self.unknown)
+        users, items, times = Lookup(self.users_, self.items_).pairs(X, self.unknown, time)
+        if not self._knows_time and time is None:
+            return users, items
+        if times is None:
+            raise InvalidInputError(
+                f"this {type(self).__name__} was fitted with times, and its predictions depend on them",
+                argument="time",
+                advice="give the time of each pair, or one for all, such as that of the latest rating",
+            )
+        return self._visits(users, times), items
 
-    def predict(self, X: Pairs) -> NDArray[np.float64]:
+    def _visits(self, users: NDArray[np.int32], time: Any) -> NDArray[np.int32] | Visits:
+        """Return users at times, one for all or one for each; without times the users."""
+        if time is None:
+            return users
+        if not self._knows_time:
+            raise InvalidInputError(
+                f"this {type(self).__name__} predicts the same at any time",
+                argument="time",
+                advice="leave it out, or fit an OrdinalProbit(time=True) with times",
+            )
+        one = np.ndim(time) == 0
+        seconds = seconds_of([time] if one else time, None if one else len(users))
+        return Visits(users, np.broadcast_to(seconds, len(users)))
+
+    def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings.
 
         An unknown user counts as the average one and an unknown item as a neutral one, unless ``unknown="error"``.
@@ -262,56 +292,60 @@ class RatingModel(BaseEstimator, ABC):
         Parameters
         ----------
         {pairs}
+        {time_of_pairs}
 
         Returns
         -------
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *self._pairs(X))
+        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *self._pairs(X, time))
         return np.asarray(self.scale_[levels - 1])
 
-    def decision_function(self, X: Pairs) -> NDArray[Any]:
+    def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return real-valued scores of pairs; for one user, a higher score means a better liked item.
 
         Parameters
         ----------
         {pairs}
+        {time_of_pairs}
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        return self._scores(*self._pairs(X))
+        return self._scores(*self._pairs(X, time))
 
-    def margins(self, X: Pairs) -> NDArray[Any]:
+    def margins(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return how far the score of each pair lies above each boundary between two levels.
 
         Parameters
         ----------
         {pairs}
+        {time_of_pairs}
 
         Returns
         -------
         ndarray of shape (n, R - 1)
             Column r - 1 belongs to the boundary between the levels r and r + 1.
         """
-        return self._margins(*self._pairs(X))
+        return self._margins(*self._pairs(X, time))
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Pairs) -> NDArray[Any]:
+    def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level; only models that have such probabilities have this method.
 
         Parameters
         ----------
         {pairs}
+        {time_of_pairs}
 
         Returns
         -------
         ndarray of shape (n, R)
             Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
         """
-        return self._all_probabilities(*self._pairs(X))
+        return self._all_probabilities(*self._pairs(X, time))
 
     recommend = recommend
 
@@ -346,9 +380,9 @@ class RatingModel(BaseEstimator, ABC):
             )
         return self.ratings_
 
-    def score(self, X: Pairs, y: ArrayLike) -> float:
+    def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects."""
-        return -mean_absolute_error(y, self.predict(X))
+        return -mean_absolute_error(y, self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users
 

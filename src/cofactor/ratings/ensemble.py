@@ -192,6 +192,10 @@ class Ensemble(RatingModel):
         """The rule of the members."""
         return self.members_[0]._decision
 
+    @property
+    def _knows_time(self) -> bool:
+        return self.members_[0]._knows_time
+
     def _gives_probabilities(self) -> bool:
         """Whether members have probabilities, and with them the ensemble."""
         kind = getattr(self, "members_", [self.estimator])[0]

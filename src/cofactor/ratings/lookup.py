@@ -16,7 +16,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import pair_columns
+from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, few, some_of
 from cofactor.typing import Ids, Pairs
 
@@ -33,26 +33,28 @@ class Lookup:
     users: IdMap
     items: IdMap
 
-    def pairs(self, X: Pairs, unknown: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return user and item indices of pairs, -1 for ids that are not known.
+    def pairs(self, X: Pairs, unknown: str, time: Any = None) -> tuple[NDArray[np.int32], NDArray[np.int32], Any]:
+        """Return user and item indices of pairs, -1 for ids that are not known, and their times.
 
         Parameters
         ----------
         X : array of shape (n, 2), list of pairs, or frame of two columns
-            User id and item id of each pair.
+            User id and item id of each pair, perhaps with times in a third column.
         unknown : {"fallback", "error"}
             What to do where an id is not known.
+        time : optional
+            The times, where X does not hold them.
         """
         if sparse.issparse(X) or isinstance(X, Ratings):
             raise InvalidTypeError(
                 f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry",
                 argument="X",
             )
-        user_ids, item_ids = pair_columns(X)
+        user_ids, item_ids, times = timed_columns(X, time)
         users, items = self.users.index(user_ids), self.items.index(item_ids)
         missing = (users < 0) | (items < 0)
         if not missing.any():
-            return users, items
+            return users, items, times
         nothing_known = bool((users < 0).all() and (items < 0).all())
         if nothing_known and self._swapped(user_ids, item_ids):
             raise InvalidInputError(
@@ -63,7 +65,7 @@ class Lookup:
         if unknown == "error":
             _refuse_missing(missing, users, user_ids, item_ids)
         self._warn_if_none_known(users, user_ids, items, item_ids, nothing_known)
-        return users, items
+        return users, items, times
 
     def _swapped(self, user_ids: NDArray[Any], item_ids: NDArray[Any]) -> bool:
         return bool((self.users.index(item_ids) >= 0).all() and (self.items.index(user_ids) >= 0).all())

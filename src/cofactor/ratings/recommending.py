@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number
@@ -78,6 +78,7 @@ def recommend(
     candidates: Iterable[Any] | None = None,
     at_least: float | None = None,
     quantile: float | None = None,
+    time: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Recommend the items with the highest scores, or those that most likely are liked.
 
@@ -103,6 +104,9 @@ def recommend(
         Rank by this quantile of the rating, between 0 and 1; a high one, as 0.9, favours items whose rating is
         uncertain. Between levels it is interpolated, the probability of each spread evenly up to half way to its
         neighbours. Only for models with `predict_proba`.
+    time : number, date, or array-like of shape (k,), optional
+        When users are to like the items, one time for all or one for each; only for models that know time. By default
+        the latest time in training.
 
     Returns
     -------
@@ -119,7 +123,7 @@ def recommend(
         model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
     criterion = _criterion(model, at_least, quantile)
     known = Lookup(model.users_, model.items_)
-    rows, columns = known.known_users(users), known.candidates(candidates)
+    rows, columns = model._visits(known.known_users(users), time), known.candidates(candidates)
     ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
     best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
     ids = model.items_.ids[best]
@@ -197,8 +201,8 @@ def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
     return lambda p: quantiles(p, edges, quantile)
 
 
-def of_all_pairs(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of pairs for all pairs of some users and items, shape (len(users), len(items)).
+def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray[Any]:
+    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), len(items)).
 
     Examples
     --------
@@ -206,12 +210,12 @@ def of_all_pairs(function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -
     array([[13, 14, 15],
            [23, 24, 25]])
     """
-    found = function(np.repeat(users, len(items)), np.tile(items, len(users)))
+    found = function(users[np.repeat(np.arange(len(users)), len(items))], np.tile(items, len(users)))
     return found.reshape(len(users), len(items))
 
 
 def best_items(
-    ranking: Ranking, users: NDArray[Any], items: NDArray[Any], n: int, n_levels: int, seen: Ratings | None
+    ranking: Ranking, users: Any, items: NDArray[Any], n: int, n_levels: int, seen: Ratings | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
 
@@ -221,8 +225,10 @@ def best_items(
     Parameters
     ----------
     ranking : Ranking
-    users, items : ndarray
-        Indices; those of items ascend.
+    users : ndarray or Visits
+        Indices, or users at times.
+    items : ndarray
+        Indices, ascending.
     n : int
         Number of items for each user; where fewer are left, the rest is -1, with scores of -inf. Far more than
         there are items are refused, where they would fill the memory (`cofactor.limits.CELLS`).
@@ -255,7 +261,7 @@ def best_items(
         there = columns >= 0
         columns[there] = items[columns[there]]
         if ranking.exact is not None:
-            of_users = np.broadcast_to(users[lo:hi, None], there.shape)[there]
+            of_users = users[lo + np.nonzero(there)[0]]
             with thread_limit(1):  # the other threads have blocks of their own
                 values[there] = ranking.exact(of_users, columns[there].astype(items.dtype))
         order = np.lexsort((columns, -values))[:, :n_best]
@@ -266,13 +272,11 @@ def best_items(
     return found, scores
 
 
-def _places(
-    ratings: Ratings | None, users: NDArray[Any], items: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(ratings: Ratings | None, users: Any, items: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where users have ratings: their places among `users`, and those of the items among `items`."""
     if ratings is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    indptr, seen, _ = ratings.rows(users)
+    indptr, seen, _ = ratings.rows(np.asarray(users))
     place = np.minimum(np.searchsorted(items, seen), len(items) - 1)
     among = items[place] == seen
     return np.repeat(np.arange(len(users)), np.diff(indptr))[among], place[among]

@@ -43,7 +43,7 @@ from cofactor.text import counted
 from cofactor.typing import Pairs, RandomState, RatingValues
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-_FOLD_IN_SAMPLES = 20
+FOLD_IN_SAMPLES = 20
 
 #: Samples with which a recommendation looks at all items, evenly spaced among those kept.
 _RANKING_SAMPLES = 50
@@ -132,11 +132,16 @@ class SampledModel(RatingModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "chains_")
 
-    #: Quantities in `samples_` and the sides, "user" or "item", that their second axis runs over ("" for none).
+    #: Quantities in `samples_` of every such model, and the side, "user" or "item", that their second axis runs over.
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
 
     #: The last fit, if it ended before its first sample: a warm start goes on from there.
     _unfinished: Unfinished | None = None
+
+    @property
+    def _sides(self) -> dict[str, str]:
+        """Quantities of a sample that belong to users or items, and to which of them."""
+        return self._sampled
 
     @abstractmethod
     def _plan(self, given: FitInput) -> Plan:
@@ -170,8 +175,12 @@ class SampledModel(RatingModel):
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""
-        n_kept = self.n_chains * max((self.n_sweeps - self.burn_in) // self.thin, 1)
-        return sum(ratings.shape) * getattr(self, "n_factors", 0) * (4 * n_kept + 8 * self.n_chains)
+        return sum(ratings.shape) * getattr(self, "n_factors", 0) * self._bytes_of_number
+
+    @property
+    def _bytes_of_number(self) -> int:
+        """What a number that is part of samples takes in all of them, and in the states of chains."""
+        return self.n_chains * (4 * max((self.n_sweeps - self.burn_in) // self.thin, 1) + 8)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -283,8 +292,10 @@ class SampledModel(RatingModel):
     def _pooled(self, ratings: Ratings, described: tuple[str, ...]) -> dict[str, NDArray[np.float32]]:
         """Return the samples of all chains, one chain after the other."""
         kept = [chain for chain in self.chains_ if chain.n_samples]
-        samples = {name: np.concatenate([chain.samples[name] for chain in kept]) for name in kept[0].samples}
-        for name, side in self._sampled.items():
+        samples = dict(kept[0].samples)
+        for name in samples.keys() if len(kept) > 1 else self._sides:  # a copy of what is changed below
+            samples[name] = np.concatenate([chain.samples[name] for chain in kept])
+        for name, side in self._sides.items():
             if side in described:
                 continue
             # Of users and items without ratings nothing is known: they are as cold ones.
@@ -303,9 +314,9 @@ class SampledModel(RatingModel):
         kernel: Callable[..., object],
         indptr: NDArray[np.int64],
         given: Callable[[dict[str, NDArray[np.float32]]], tuple[Any, ...]],
-        widths: Mapping[str, int],
+        shapes: Mapping[str, tuple[int, ...]],
         *,
-        n_samples: int = _FOLD_IN_SAMPLES,
+        n_samples: int = FOLD_IN_SAMPLES,
         part: int = -1,
     ) -> None:
         """Draw what belongs to new users, or items, under each of some samples; the model has these samples then.
@@ -318,16 +329,16 @@ class SampledModel(RatingModel):
             Offsets of the new rows among their ratings.
         given : callable
             Returns what the kernel needs of one sample.
-        widths : mapping of str to int
-            Quantities to draw, and how many numbers of each a row has.
+        shapes : mapping of str to tuple of int
+            Quantities to draw, and the shape of each.
         n_samples : int, default=20
             Number of samples to go through, evenly spaced.
         part : int, default=-1
             What the key depends on besides seed and sample.
         """
         samples = self._spaced_samples(n_samples)
-        S, n = len(samples["U"]), len(indptr) - 1
-        new = {name: np.zeros((S, n, width), dtype=np.float32) for name, width in widths.items()}
+        S = len(samples["U"])
+        new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
         cuts = cut_rows(indptr, _ENTRIES)
         n_blocks = len(cuts) - 1
@@ -406,7 +417,7 @@ class SampledModel(RatingModel):
 
     def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
         """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
-        return identified(samples, self._sampled, getattr(self, "n_factors", 0))
+        return identified(samples, self._sides, getattr(self, "n_factors", 0))
 
     # ---------------------------------------------------------------- saving
 
@@ -436,7 +447,7 @@ class SampledModel(RatingModel):
         if not isinstance(entries, list) or not isinstance(samples, dict):
             raise InvalidInputError("samples_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
-        _check_samples(samples, self._sampled, len(self.users_), len(self.items_))
+        _check_samples(samples, self._sides, len(self.users_), len(self.items_))
         self.chains_ = chains_from_plain(entries, samples)
 
     def _check_learned(self) -> None:
@@ -450,7 +461,7 @@ class SampledModel(RatingModel):
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
         for name, shape in self._sample_shapes().items():
-            whole = (S, *rows.get(self._sampled.get(name, ""), ()), *shape)
+            whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 
     def _check_states(self) -> None:

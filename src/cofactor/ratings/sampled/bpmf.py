@@ -187,7 +187,8 @@ class BPMF(SampledModel):
                 prior.shift(sample),
             )  # fmt: skip
 
-        self._fold_in_rows(fold_rows, data.indptr, given_sample, {"U": self.n_factors}, n_samples=_FOLD_IN_SAMPLES)
+        shapes = {"U": (data.shape[0], self.n_factors)}
+        self._fold_in_rows(fold_rows, data.indptr, given_sample, shapes, n_samples=_FOLD_IN_SAMPLES)
 
     def _check_learned(self) -> None:
         super()._check_learned()

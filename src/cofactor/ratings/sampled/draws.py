@@ -76,6 +76,7 @@ class ProbitDraws:
         if not isinstance(criterion, Expectation):
             return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
         out = np.empty((len(users), len(items)), dtype=np.float32)
-        arrays = self.U, self.V, self.thresholds, self.roots
+        roots = np.broadcast_to(self.roots[:, None], self.thresholds.shape[:2])
+        arrays = self.U, self.V, self.thresholds, roots
         rough_expectations(users, items, samples, *arrays, criterion.weights, self.biased, out)
         return out

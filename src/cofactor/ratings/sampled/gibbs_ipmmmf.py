@@ -220,8 +220,9 @@ class GibbsIPMMMF(SampledModel):
                 self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        widths = {"U": self.n_factors + self.biases, "thresholds": len(self.scale_) - 1}
-        self._fold_in_rows(fold_features, data.indptr, given_sample, widths)
+        n = data.shape[0]
+        shapes = {"U": (n, self.n_factors + self.biases), "thresholds": (n, len(self.scale_) - 1)}
+        self._fold_in_rows(fold_features, data.indptr, given_sample, shapes)
 
     def _check_learned(self) -> None:
         super()._check_learned()

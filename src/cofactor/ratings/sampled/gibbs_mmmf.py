@@ -243,8 +243,9 @@ class GibbsMMMF(SampledModel):
                 sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        widths = {"U": prior.n_columns, "thresholds": len(self.scale_) - 1}
-        self._fold_in_rows(fold_hinge_rows, data.indptr, given_sample, widths)
+        n = data.shape[0]
+        shapes = {"U": (n, prior.n_columns), "thresholds": (n, len(self.scale_) - 1)}
+        self._fold_in_rows(fold_hinge_rows, data.indptr, given_sample, shapes)
 
     def _check_learned(self) -> None:
         super()._check_learned()

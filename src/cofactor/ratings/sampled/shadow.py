@@ -84,3 +84,11 @@ def parted(
         for key, chosen in ((name, ~is_shadow), (_PREFIX + name, is_shadow)):
             apart[key] = samples[name][:, np.append(chosen, True)]
     return apart
+
+
+def check_shadow(is_shadow: Any, n: int) -> None:
+    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
+    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
+        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
+    if is_shadow.all():
+        raise InvalidInputError("all users are shadow users")

@@ -1,0 +1,86 @@
+"""Draws for new users, where the items which they rated, and all that belongs to priors, are given."""
+
+import numpy as np
+
+from cofactor.kernels.compile import exact
+from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
+from cofactor.kernels.gibbs import draw_row, draw_thresholds_and_latent, score
+from cofactor.kernels.random import stream
+
+#: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.
+_TRIES = np.array([3, 2])
+
+
+@exact
+def fold_ordinal_rows(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, moments, moment, counts, gaps, other, precision, prior_mean, gap_mean,
+    gap_precision, squares, times, spread, n_cycles, out, thresholds, multipliers, drift,
+):  # fmt: skip
+    """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
+
+    Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
+    All have the same stream: what is drawn for a user does not depend on who else is there. Unless `times` is empty,
+    multipliers and processes of their drift are drawn too, given `squares`, `times` and `spread` as in `kernels.drift`.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    theta = np.empty(len(gap_mean) + 2)
+    P = np.zeros((p, p))
+    for a in range(p):
+        P[a, a] = precision[a]
+    one = np.ones(1)
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        items = indices[here]
+        n = len(items)
+        state = stream(key, 0)
+        u = prior_mean[i].copy()
+        shift = precision * u
+        gaps_of_levels = gap_mean.copy()
+        x, z, moved = np.empty(n), np.empty(n), np.zeros(n)
+        reach = 1.0
+        drifts = len(times) > 0
+        first, last = (moments[i], moments[i + 1]) if drifts else (0, 0)
+        fade, processes, means = np.empty((last - first, K)), np.zeros((last - first, K)), np.empty(last - first)
+        fades(0, last - first, gaps[first:last], times, fade)
+        g, g_reach = 1.0, 1.0
+        for cycle in range(n_cycles):
+            for k in range(n):
+                x[k] = score(u, other[items[k]], True) + moved[k]
+            proposal = reach / np.sqrt(gap_precision.mean() + 0.3 * n)
+            state, accepted, _ = draw_thresholds_and_latent(
+                state, x, levels[here], gaps_of_levels, gap_mean, gap_precision, proposal, _TRIES[0], theta, z
+            )
+            if cycle < n_cycles // 2:
+                reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
+            for k in range(n):
+                z[k] -= moved[k]
+            state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
+            if drifts:
+                for k in range(n):
+                    z[k] += moved[k] - score(u, other[items[k]], True)
+                set_moment_means(z, moment[here], first, counts[first:last], means)
+                state, g, accepted = _draw_drift(
+                    state, fade, counts[first:last], means, squares, spread, g_reach, g, processes
+                )
+                if cycle < n_cycles // 2:
+                    g_reach *= np.exp((accepted - 0.4) / np.sqrt(cycle + 1))
+                for k in range(n):
+                    moved[k] = processes[moment[indptr[i] + k] - first].sum()
+        for a in range(p):
+            out[i, a] = u[a]
+        for r in range(thresholds.shape[1]):
+            thresholds[i, r] = theta[r + 1]
+        if drifts:
+            multipliers[i] = g
+            for t in range(last - first):
+                for k in range(K):
+                    drift[first + t, k] = processes[t, k]
+
+
+@exact
+def _draw_drift(state, fade, counts, means, squares, spread, reach, g, processes):  # type: ignore[no-untyped-def]
+    """Draw multiplier and processes of one user; return the stream, the multiplier and the share accepted."""
+    value = filter_moments(fade, counts, means, g * squares, np.empty((0, K)), np.empty((0, K, K)))
+    state, g, accepted, _ = draw_multiplier(state, fade, counts, means, squares, spread, reach, _TRIES[1], g, value)
+    return draw_processes(state, fade, counts, means, g * squares, processes), g, accepted
