@@ -1,5 +1,7 @@
 """A loaded model predicts what the saved one predicted; a damaged file is refused."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,10 +28,8 @@ RULES = dict.fromkeys(
 @pytest.mark.parametrize(("name", "rule"), RULES)
 def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     X, Y = planted(120)
-    if rule == "auto":
-        model = decided(name)
-    else:
-        model = fresh(name, threshold=rule, scale="auto").fit(X, Y, label_names=NAMES)
+    chosen = {"threshold": rule, "scale": "auto"}
+    model = decided(name) if rule == "auto" else fresh(name, **chosen).fit(X, Y, label_names=NAMES)
     model.save(tmp_path / "model")
     loaded = cofactor.load(tmp_path / "model")
     assert type(loaded) is type(model)
@@ -106,7 +106,7 @@ def test_a_truncated_file(name, tmp_path):
 
 
 @every_class
-def test_parts_that_do_not_fit_together(name, tmp_path):
+def test_parts_that_do_not_fit_together(name, tmp_path, monkeypatch):
     fitted(name).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     damages = [
@@ -120,9 +120,10 @@ def test_parts_that_do_not_fit_together(name, tmp_path):
         ({}, {"constant": np.zeros(4, np.int8)}),
     ]
     for changed, replaced in damages:
-        write_model(tmp_path / "bad", {**header, **changed}, {**arrays, **replaced})
+        crafted = copy.deepcopy({**header, **changed}), {**arrays, **replaced}
+        monkeypatch.setattr("cofactor.persistence.read_model", lambda _, c=crafted: c)
         with pytest.raises(ModelFileError):
-            cofactor.load(tmp_path / "bad")
+            cofactor.load(tmp_path / "model")
 
 
 @probed("save", "_to_state", "_from_state")
