@@ -186,6 +186,12 @@ def fitted(name: str) -> LabelModel:
     return fresh(name).fit(*data())
 
 
+@lru_cache
+def decided(name: str) -> LabelModel:
+    """Return the case's model, not to be changed, whose scale and decisions by probabilities were chosen in the fit."""
+    return fresh(name, scale="auto", threshold="auto", decide_for="macro").fit(*planted(120), label_names=NAMES)
+
+
 def bits(model: LabelModel) -> dict[str, Any]:
     """Return all that a model learned, so that == compares it to the bit."""
     header, arrays = model._to_state()

@@ -204,11 +204,9 @@ def test_names_of_labels(name):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda X, Y: (X, np.vstack([np.zeros_like(Y[:9]), Y[9:]])),
-        lambda X, Y: (np.vstack([np.zeros_like(X[:9]), X[9:]]), Y),
+        lambda X, Y: (np.vstack([X[:9], 0 * X[9:18], X[18:]]), np.vstack([0 * Y[:9], Y[9:]])),
         lambda X, Y: (sparse.csr_array(np.vstack([np.zeros_like(X[:9]), X[9:]])), Y),
-        lambda X, Y: (np.hstack([X, X]), Y),
-        lambda X, Y: (np.hstack([X, 0 * X[:, :1], 0 * X[:, :1] + 3]), Y),
+        lambda X, Y: (np.hstack([X, X, 0 * X[:, :1], 0 * X[:, :1] + 3]), Y),
         lambda X, Y: (X, np.hstack([Y, Y])),
         lambda X, Y: (np.vstack([X[:40], X[:40]]), np.vstack([Y[:40], Y[:40]])),
         lambda X, Y: (X[:5], Y[:5]),
@@ -218,9 +216,9 @@ def test_names_of_labels(name):
         lambda X, Y: (0 * X, Y),
     ],
     ids=[
-        "instances without labels", "instances without features", "sparse instances without features",
-        "features twice", "constant features", "labels twice", "instances twice", "five instances",
-        "two instances", "one feature", "one label", "no information",
+        "instances without labels, and others without features", "sparse instances without features",
+        "features twice, and constant ones", "labels twice", "instances twice", "five instances", "two instances",
+        "one feature", "one label", "no information",
     ],
 )  # fmt: skip
 def test_odd_input_is_taken(name, change):

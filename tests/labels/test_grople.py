@@ -62,7 +62,7 @@ def test_no_objective_ever_rises() -> None:
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_map_minimises_6_11(fit_intercept: bool, form: str) -> None:
     """U and R are made again from V, and Z must be a stationary point of the objective as it is written down."""
-    X, Y, _ = planted()
+    X, Y, _ = planted(n=100)
     X[np.abs(X) < 0.8] = 0
     X += 0.5 * (X != 0)
     model = fit(
@@ -108,7 +108,7 @@ def test_singular_vectors_are_the_better_start() -> None:
 
 def test_only_one_combination_of_the_embedding_weights_matters() -> None:
     """(9 λ₁, λ₂ / 3) has the factors of (λ₁, λ₂), U being a third and V three times as large."""
-    X, Y, _ = planted()
+    X, Y, _ = planted(n=100)
     params = {"tol": 1e-7, "max_iter": 20_000, "alpha_r": 0.0}
     one = fit(X, Y, alpha_u=0.1, alpha_v=1.0, alpha_z=0.3, **params)
     two = fit(X, Y, alpha_u=0.9, alpha_v=1 / 3, alpha_z=0.1, **params)
@@ -117,7 +117,7 @@ def test_only_one_combination_of_the_embedding_weights_matters() -> None:
 
 
 def test_printed_coupling_is_refused_where_unbounded() -> None:
-    X, Y, _ = planted()
+    X, Y, _ = planted(n=100)
     signs = 2.0 * Y - 1
     V = fit(X, Y, tol=1e-6).V_
     U = signs @ V.T @ np.linalg.inv(V @ V.T + 0.1 * np.eye(len(V)))

@@ -124,7 +124,7 @@ def test_every_model_is_here() -> None:
 @pytest.mark.parametrize("name", FITTING)
 @pytest.mark.filterwarnings("ignore")
 def test_these_fit(name: str) -> None:
-    X, Y = many()
+    X, Y = many(100)
     predicted = FITTING[name].fit(X, Y).predict(X[:5])
     assert sparse.issparse(predicted)
     assert predicted.shape == (5, 20_000)

@@ -7,8 +7,8 @@ cut short (2.7 s for 24 values, hours for 40).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.recipe import truth_of
@@ -26,8 +26,7 @@ _MEKA = re.compile(r"-C\s+([+-]?\d{1,9})")
 _WORD = re.compile(r"@(\w+)")
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """One attribute, with its values if it is nominal, and the line which declares it."""
 
     name: str
@@ -91,7 +90,7 @@ def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
             case "relation":
                 relation = unquote(line[len("@relation") :].strip())
             case "attribute":
-                attribute = _attribute(line, Place(name, number), number)
+                attribute = _attribute(line, name, number)
                 if attribute.name in declared:
                     first = declared[attribute.name]
                     raise InvalidInputError(
@@ -115,15 +114,18 @@ def read_header(lines: Iterator[tuple[int, str]], name: str) -> Header:
     )
 
 
-def _attribute(line: str, place: Place, number: int) -> Attribute:
+def _attribute(line: str, file: str, number: int) -> Attribute:
     found = _ATTRIBUTE.match(line)
     if found is None:
         raise InvalidInputError(
-            f"expected '@attribute name type', found {line[:60]!r}", advice="is a quotation mark missing?", place=place
+            f"expected '@attribute name type', found {line[:60]!r}",
+            advice="is a quotation mark missing?",
+            place=Place(file, number),
         )
     name, kind = unquote(found.group(1)), found.group(2)
     if kind.startswith("{"):
-        return Attribute(name, "nominal", _values(kind, replace(place, column=f"values of attribute {name!r}")), number)
+        values = _values(kind, Place(file, number, column=f"values of attribute {name!r}"))
+        return Attribute(name, "nominal", values, number)
     word = kind.split("%")[0].strip().lower()
     if word in ("numeric", "real", "integer"):
         return Attribute(name, "numeric", (), number)
@@ -132,7 +134,7 @@ def _attribute(line: str, place: Place, number: int) -> Attribute:
     raise InvalidInputError(
         f"the attribute {name!r} has type {kind[:40]!r}; expected numeric, real, integer, string or "
         "{value, ...} (dates and relational attributes cannot be features or labels)",
-        place=place,
+        place=Place(file, number),
     )
 
 

@@ -68,10 +68,11 @@ def label_roles(
     ids = None if id is None else positions_of(names, [id], file, what, Argument("id"))[0]
     free = set(positions_of(names, text, file, what, Argument("text")))
     _refuse_both(names, free, {"drop": dropped, "id": [] if ids is None else [ids]}, place, what)
-    kept = [j for j in range(len(names)) if j != ids and j not in set(dropped)]
+    left_out = set(dropped)
+    kept = [j for j in range(len(names)) if j != ids and j not in left_out]
     left = [j for j in kept if j not in free]
     if declared is not None:
-        targets = [j for j in declared if j not in set(dropped)]
+        targets = [j for j in declared if j not in left_out]
     elif labels is None:
         raise InvalidInputError(
             (
@@ -95,14 +96,15 @@ def label_roles(
         targets = _beginning(labels, names, left, file, what)
     else:
         targets = positions_of(names, labels, file, what, Argument("labels"))
-    both = [names[j] for j in targets if j in set(dropped)]
+    both = [names[j] for j in targets if j in left_out]
     if both:
         roles = (Argument("labels"), ") and left out (", Argument("drop"), ")")
         raise InvalidInputError((f"{what} {few(both)} cannot be both label (", *roles), argument="drop", place=place)
     if ids in targets:
         raise InvalidInputError((f"{what} {id!r} is a label, and cannot be ", Argument("id")), place=place)
     _refuse_both(names, free, {"labels": targets}, place, what)
-    features = [j for j in kept if j not in set(targets)]
+    taken = set(targets)
+    features = [j for j in kept if j not in taken]
     if not features:
         raise InvalidInputError(
             f"all {counted(len(names), what)} are labels or dropped; none is left as a feature", place=place
