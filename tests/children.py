@@ -12,7 +12,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
 
@@ -22,6 +22,18 @@ def forking() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", *IMPORTED])
     return context
+
+
+def answer_of(code: str, **names: Any) -> Any:
+    """Run some lines in a process of its own, with names given to them; return what they send by ``answer.send``."""
+    ours, theirs = Pipe(duplex=False)
+    process = forking().Process(target=exec, args=(code, {**names, "answer": theirs}))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    finally:
+        process.join()
 
 
 class Command:
