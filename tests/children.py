@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,7 +34,9 @@ def answer_of(code: str, **names: Any) -> Any:
     try:
         return ours.recv()
     finally:
+        process.kill()
         process.join()
+        ours.close()
 
 
 class Command:
@@ -58,6 +61,18 @@ class Command:
     def send_signal(self, number: int) -> None:
         assert self.process.pid is not None
         os.kill(self.process.pid, number)
+
+    def let_work(self, seconds: float = 0.6) -> None:
+        """Wait until it has worked so long, by the time of the processor where it can be read, or has ended."""
+        own = Path(f"/proc/{self.process.pid}/stat")
+        if not own.exists():
+            time.sleep(2)
+            return
+        while self.process.exitcode is None:
+            times = own.read_text().rpartition(")")[2].split()[11:13]  # of its own and of the system for it
+            if sum(map(int, times)) >= seconds * os.sysconf("SC_CLK_TCK"):
+                return
+            time.sleep(0.01)
 
     def communicate(self, content: bytes = b"", timeout: float = 60) -> tuple[bytes, bytes]:
         """Write standard input, and return all of standard output and standard error when the process has ended."""
