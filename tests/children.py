@@ -6,13 +6,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
 
@@ -22,6 +23,20 @@ def forking() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", *IMPORTED])
     return context
+
+
+def answer_of(code: str, **names: Any) -> Any:
+    """Run some lines in a process of its own, with names given to them; return what they send by ``answer.send``."""
+    ours, theirs = Pipe(duplex=False)
+    process = forking().Process(target=exec, args=(code, {**names, "answer": theirs}))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
 
 
 class Command:
@@ -46,6 +61,18 @@ class Command:
     def send_signal(self, number: int) -> None:
         assert self.process.pid is not None
         os.kill(self.process.pid, number)
+
+    def let_work(self, seconds: float = 0.6) -> None:
+        """Wait until it has worked so long, by the time of the processor where it can be read, or has ended."""
+        own = Path(f"/proc/{self.process.pid}/stat")
+        if not own.exists():
+            time.sleep(2)
+            return
+        while self.process.exitcode is None:
+            times = own.read_text().rpartition(")")[2].split()[11:13]  # of its own and of the system for it
+            if sum(map(int, times)) >= seconds * os.sysconf("SC_CLK_TCK"):
+                return
+            time.sleep(0.01)
 
     def communicate(self, content: bytes = b"", timeout: float = 60) -> tuple[bytes, bytes]:
         """Write standard input, and return all of standard output and standard error when the process has ended."""

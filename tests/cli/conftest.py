@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 from tests.children import Command
@@ -112,10 +113,11 @@ def model(csv: Path, tmp_path: Path, run: Run) -> Path:
 
 
 def _without_data(folder: Path) -> dict[str, str]:
-    """Return the environment of a machine without data sets and without a network."""
-    dead = "http://127.0.0.1:9"
+    """Return the environment of a machine without data sets and without a network, but with a list of its fonts."""
+    dead, fonts = "http://127.0.0.1:9", matplotlib.get_cachedir()
     cache, data = str(folder / ".cache"), str(folder / ".data")
-    return {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "https_proxy": dead, "HTTPS_PROXY": dead}
+    places = {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "MPLCONFIGDIR": fonts}
+    return {**places, "https_proxy": dead, "HTTPS_PROXY": dead}
 
 
 class Page(HTMLParser):

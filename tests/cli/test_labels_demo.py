@@ -40,7 +40,8 @@ def check_tables(results: dict, text: str) -> None:
 @pytest.mark.evidence
 def test_quick_demo_on_emotions(process, check_report, data_dir: Path, tmp_path: Path) -> None:
     outcome = process("demo", "labels", "--quick", "--out", "report")
-    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.status == 0
+    assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 96  # the line of the files is not broken
     results, page = check_report(tmp_path / "report", PICTURES)
     check_tables(results, outcome.out)

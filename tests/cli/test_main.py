@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.children import answer_of
 from typer.testing import CliRunner
 
 import cofactor
@@ -140,13 +140,24 @@ def test_a_reader_who_goes_away_is_no_error(start, model: Path, arguments: list[
     assert child.returncode == 0
 
 
+ONTO_A_FULL_DISK = """
+import io, os, sys
+from cofactor.cli import main
+os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+sys.stdout, sys.stderr = open(1, "w"), io.StringIO()
+answer.send((main(arguments), sys.stderr.getvalue()))
+"""
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.evidence
 def test_a_full_disk_is_named(run, csv: Path, model: Path) -> None:
     assert run("fit", csv, "--alpha", 3, "--out", "/dev/full").error == "/dev/full: No space left on device"
-    command = f"{sys.executable} -m cofactor predict {model} {csv} > /dev/full"
+    refused = (2, "cofactor: error: standard output: No space left on device\n")
+    assert answer_of(ONTO_A_FULL_DISK, arguments=["predict", str(model), str(csv)]) == refused
+    command = f"{sys.executable} -m cofactor --version > /dev/full"  # at the end of the process
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "cofactor: error: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == refused
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -156,7 +167,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(
 ) -> None:
     # alpha="auto" on a million ratings takes minutes.
     child = start("fit", "ml-1m", "--model", "hmf")
-    time.sleep(2)
+    child.let_work()
     assert child.poll() is None, child.stderr.read()
     child.send_signal(number)
     _, err = child.communicate(timeout=30)

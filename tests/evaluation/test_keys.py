@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import datetime
 import enum
 import functools
 import importlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +34,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import KFold, PredefinedSplit, RandomizedSearchCV, RepeatedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from tests.children import answer_of
 
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels, make_ratings
@@ -369,6 +369,9 @@ def clear_caches() -> None:
         cache.cache_clear()
 
 
+parsed = functools.cache(ast.parse)  #: most files are the same each time
+
+
 def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     """Return the keys of a rating cell and of a label cell as the sources in a folder make them; nothing is fitted."""
 
@@ -377,6 +380,7 @@ def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
 
     monkeypatch.setattr(code, "_ROOT", folder / "cofactor")
     monkeypatch.setattr(comparison, "run_cells", not_computed)
+    monkeypatch.setattr(ast, "parse", parsed)
     clear_caches()
     try:
         asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
@@ -416,9 +420,11 @@ def test_a_key_changes_with_the_code_and_not_with_what_shows_results(
 
 
 @pytest.fixture(scope="module")
-def before(package: Path) -> list[str]:
+def before(package: Path) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        return keys_of_copy(monkeypatch, package)
+        found = keys_of_copy(monkeypatch, package)
+    yield found
+    parsed.cache_clear()
 
 
 def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -445,6 +451,16 @@ X, Y = [[float(k % 3), float(k % 5)] for k in range(20)], [[k % 2, int(k < 9)] f
 (result, _) = compare({"PLST": PLST.paper()}, {"toy": (X, Y)}, store="results.sqlite", n_splits=2).results
 found = [result.key, str(result.measures["hamming"])]
 """
+#: Forgets this package in a new process, to import another.
+FROM_A_COPY = """
+import os, sys
+for name in [name for name in sys.modules if name.partition(".")[0] == "cofactor"]:
+    del sys.modules[name]
+sys.path.insert(0, package)
+os.chdir(folder)
+import cofactor
+assert cofactor.__file__.startswith(package)
+"""
 PREDICTS_NOTHING = """
 
 LabelModel.predict = lambda self, X: np.zeros((len(X), 2), dtype=int)
@@ -461,13 +477,12 @@ def test_a_changed_estimator_is_computed_again(package: Path, tmp_path: Path, mo
     text = file.read_text(encoding="utf-8")
     file.write_text(text + PREDICTS_NOTHING, encoding="utf-8")
     try:
-        command = [sys.executable, "-c", f"{OF_PLST}print(*found)"]
-        environment = {**os.environ, "PYTHONPATH": str(package)}
-        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        other_key, other_hamming = answer_of(
+            f"{FROM_A_COPY}{OF_PLST}answer.send(found)", package=str(package), folder=str(tmp_path)
+        )
     finally:
         file.write_text(text, encoding="utf-8")
     key, hamming = first["found"]
-    other_key, other_hamming = done.stdout.split()
     assert key != other_key
     assert hamming != other_hamming
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 from tests.hostile.programs import Ended, Program
@@ -48,6 +49,9 @@ class Disk:
             place.mkdir()
             place.chmod(0o777)
         self.home = folder / "home"
+        self.fonts = self.home / "fonts"  # else each program that draws looks for all fonts of this machine
+        shutil.copytree(matplotlib.get_cachedir(), self.fonts)
+        os.chown(self.fonts, NOBODY, NOBODY)
         self.mount("-t", "tmpfs", "-o", f"size={SIZE},mode=0777", "tmpfs")
         self.work.mkdir()
         write_table(self.work / "ratings.csv", {"user": data.X[:, 0], "item": data.X[:, 1], "rating": data.y})
@@ -64,8 +68,8 @@ class Disk:
             pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
 
     def run(self, arguments: list[str], *, user: int | None = NOBODY, said: Path | None = None) -> Ended:
-        home = str(self.home)
-        environment = {"HOME": home, "XDG_CACHE_HOME": home, "COFACTOR_DATA": home, "COFACTOR_NUM_THREADS": "1"}
+        places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_DATA"), str(self.home))
+        environment = {**places, "MPLCONFIGDIR": str(self.fonts), "COFACTOR_NUM_THREADS": "1"}
         return Program(arguments, self.work, said or self.said, environment, user).end(300)
 
     def fill(self, left: int) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def without_seconds(value: Any) -> Any:
     return [without_seconds(one) for one in value] if isinstance(value, list) else value
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Place]]:
     """Make the place of a command, which runs there undisturbed first."""
     folder = tmp_path_factory.mktemp("kills")
@@ -179,18 +180,19 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str],
     shutil.rmtree(folder)
 
 
-@pytest.mark.timeout(600 + 60 * N_TRIALS)
+@pytest.mark.timeout(600 + 120 * N_TRIALS)
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells which processes run by what Linux says")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.evidence
-def test_programs_ended_at_random_moments(number: int, places: Callable[[str], Place]) -> None:
+def test_programs_ended_at_random_moments(places: Callable[[str], Place]) -> None:
+    """Killed and interrupted in one test, which runs each of them undisturbed once."""
     failed = []
-    for seed in range(N_TRIALS):
+    for seed, number in product(range(N_TRIALS), (signal.SIGKILL, signal.SIGINT)):
         name = TURNS[seed % len(TURNS)]
+        trial = f"seed {seed}, {name}, {number.name}"
         try:
             happened = places(name).disturb(number, seed)
         except AssertionError as error:
             happened = str(error)
-            failed.append(f"seed {seed}, {name}: {happened}")
-        print(f"seed {seed}, {name}: {happened}", flush=True)
+            failed.append(f"{trial}: {happened}")
+        print(f"{trial}: {happened}", flush=True)
     assert not failed, "\n".join(failed)

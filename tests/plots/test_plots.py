@@ -2,7 +2,6 @@
 
 import gc
 import os
-import subprocess
 import sys
 import weakref
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from tests.children import answer_of
 
 from cofactor.metrics import confusion_matrix
 from cofactor.plots import (
@@ -105,36 +105,29 @@ def test_input_is_left_alone_and_figures_are_freed(name):
 
 @pytest.mark.evidence
 def test_pictures_do_not_touch_pyplot_or_settings(tmp_path):
-    code = f"""
-import sys
+    code = """
+import os, sys, warnings
+warnings.simplefilter("error")
+for name in ("DISPLAY", "MPLBACKEND"):
+    os.environ.pop(name, None)
 import cofactor.plots as plots
 assert "matplotlib" not in sys.modules, "importing cofactor.plots must not import matplotlib"
 import matplotlib
 before = matplotlib.rcParams.copy()  # dict() would import pyplot to find a backend
-ax = plots.plot_tradeoff({{"a": ([1, 2], [3, 4])}})
+ax = plots.plot_tradeoff({"a": ([1, 2], [3, 4])})
 for ending in ("png", "svg", "pdf"):
-    plots.save_figure(ax, {str(tmp_path)!r} + "/a." + ending)
+    plots.save_figure(ax, folder / f"a.{ending}")
 assert "matplotlib.pyplot" not in sys.modules, "no pyplot"
 assert matplotlib.rcParams.copy() == before, "settings are as they were"
 
-import warnings
 warnings.simplefilter("default")  # for what scikit-posthocs imports
 from cofactor.evaluation import Scores, nemenyi
 plots.plot_critical_difference(nemenyi(Scores([[1, 2, 3]] * 4, list("abc"), greater_is_better=True)))
 from matplotlib import pyplot  # scikit-posthocs imports it
 assert pyplot.get_fignums() == [], "no figure of pyplot"
-changed = {{key for key in before if key != "backend" and matplotlib.rcParams[key] != before[key]}}
-assert not changed, changed
+answer.send({key for key in before if key != "backend" and matplotlib.rcParams[key] != before[key]})
 """
-    environment = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "MPLBACKEND")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    assert answer_of(code, folder=tmp_path) == set(), "settings that have changed"
     assert sorted(os.listdir(tmp_path)) == ["a.pdf", "a.png", "a.svg"]
 
 

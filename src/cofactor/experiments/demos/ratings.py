@@ -93,7 +93,7 @@ class RatingDemo(Demo):
             return [load_ratings("ml-100k", download=False)], []
         except DatasetNotFoundError as error:
             report.say(f"Synthetic ratings instead: {error}")
-            n_users, n_items = (400, 300) if extent.quick else (900, 700)
+            n_users, n_items = (300, 200) if extent.quick else (900, 700)
             return [make_ratings(n_users, n_items, 5, density=0.15, random_state=extent.seed)], [str(error)]
 
     def alphas(self, data: Any, extent: Extent) -> list[float]:
@@ -206,7 +206,7 @@ class RatingDemo(Demo):
         yield Picture("confusion.png", f"Errors by level: what {best} predicts for each true rating of the test part.")
         grid = self.alphas(trial.data, finding.extent)
         with report.steps(len(_SOLVERS) + (0 if finding.extent.quick else len(_TRADEOFF) * len(grid))):
-            yield _draw_convergence(trial, place, report, 100 if finding.extent.quick else 400)
+            yield _draw_convergence(trial, place, report, 50 if finding.extent.quick else 400)
             if not finding.extent.quick:
                 yield _draw_tradeoff(trial, grid, place, report)
 
