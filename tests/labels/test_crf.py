@@ -159,6 +159,15 @@ def test_a_tree_is_given_by_its_edges():
     np.testing.assert_allclose(other.predict_proba(X)[:, [0, 1, 3, 4]], model.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("structure", ["chi-squared", "random", [[0, 1], [1, 2], [2, 3], [3, 4]]])
+def test_a_decision_is_learned_beside_constant_labels(structure):
+    """The parts of its data have the tree of the labels that vary, and a label that is constant in some of them."""
+    wide = np.column_stack([Y[:, :2], np.ones(60), Y[:, 2:3], np.arange(60) == 5]).astype(int)
+    model = TreeCRF(structure=structure, random_state=0).fit(X, wide)
+    assert sorted(np.unique(model.edges()).tolist()) == [0, 1, 3, 4]
+    assert model.predict(X)[:, 2].all()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tree_stays_one_without_constant_labels(seed):
     generator = np.random.default_rng(seed)

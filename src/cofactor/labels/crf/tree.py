@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
@@ -130,7 +130,8 @@ class TreeCRF(CRF):
     def _choose(self, data: FitInput) -> None:
         L = data.labels.shape[1]
         if not isinstance(self.structure, str):
-            tree = of_varying(_tree_given(self.structure, self.label_names_.tolist()), self.constant_)
+            places = label_places(self.structure, self.label_names_.tolist(), "structure")
+            tree = of_varying(_tree_given(places, len(self.constant_)), self.constant_)
         elif self.structure in SAMPLED:
             tree = best_drawn(self, self.structure, drawn_tree, data)
         elif self.structure == "random":
@@ -159,18 +160,17 @@ def _check_structure(structure: Any) -> None:
         raise InvalidTypeError(problem, argument="structure", found=structure)
 
 
-def _tree_given(structure: ArrayLike, names: list[Any]) -> LabelTree:
-    """Return the tree of all labels with these edges; refuse edges of none.
+def _tree_given(pairs: NDArray[Any], L: int) -> LabelTree:
+    """Return the tree of L labels with these edges; refuse edges of none.
 
     Examples
     --------
-    >>> _tree_given([["a", "b"], ["c", "b"]], ["a", "b", "c"])
+    >>> _tree_given(np.array([[0, 1], [2, 1]]), 3)
     LabelTree(order=array([0, 1, 2]), parents=array([-1,  0,  1]))
     """
-    L, pairs = len(names), label_places(structure, names, "structure")
     if len(pairs) == L - 1 and np.all((pairs >= 0) & (pairs < L)):
         tree = tree_of_edges(pairs, L)
         if len(tree.order) == L:
             return tree
     problem = f"expected {L - 1} pairs of positions from 0 to {L - 1}, or of names, that connect all {L} labels"
-    raise InvalidInputError(problem, argument="structure", found=structure)
+    raise InvalidInputError(problem, argument="structure", found=pairs)
