@@ -50,7 +50,7 @@ class OrdinalProbit(SampledModel):
         (V_j, c_j) \sim N(\mu_V + g_j W_V, \mathrm{diag}(\tau_V)^{-1})
 
     and thresholds of every user, ordered by their log-gaps :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} +
-    e^{a_{ir}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty
+    e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty
     has to be chosen. The features tell who rated what (not how): the leading singular vectors of the mask of ratings.
     In MovieLens this alone lowers the mean absolute error by a hundredth, most for users and items with many ratings.
 
