@@ -1,11 +1,15 @@
 """Linear support vector machines by kernels, against liblinear."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from cofactor.kernels.lanes import LANES
+from cofactor.labels import BinaryRelevance
 from cofactor.labels.learners import hinges
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 
@@ -105,3 +109,14 @@ def test_other_estimators_are_left_to_scikit_learn(monkeypatch):
     assert fitted_by_kernels(LinearSVC(C=1e4), X, [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(), X * 1e3, [], None, lambda: False) is None
     assert fitted_by_kernels(LinearSVC(tol=1e-8), X, [], None, lambda: False) is None
+
+
+@pytest.mark.parametrize("n", [3, 10])  # fewer rows than features, and more
+def test_collinear_rows_far_from_0(n):
+    """Beside them the penalty is lost in rounding, and no equations could be solved."""
+    place = np.arange(n) - n / 2 + 0.3
+    X, y = np.outer(place, [1.0, 2.0, 3.0, 4.0]) * 1e12, place > 0
+    model = BinaryRelevance.paper(LinearSVC(max_iter=100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert (model.fit(X, y[:, None]).predict(X)[:, 0] == y).all()

@@ -16,6 +16,20 @@ from cofactor.kernels.compile import exact, kernel
 #: Halvings of the interval in which the length of a step is sought.
 _HALVINGS = 40
 
+#: Share of its mean diagonal that is added to a matrix before equations are solved: beside collinear rows far from 0
+#: the penalty is lost in rounding.
+_RIDGE = 1e-14
+
+
+@kernel
+def _solved(A, b):  # type: ignore[no-untyped-def]
+    """Return the solution x of A x = b for A, symmetric with a positive diagonal, which is made a little larger."""
+    d = len(A)
+    share = _RIDGE * np.trace(A) / d
+    for j in range(d):
+        A[j, j] += share
+    return np.linalg.solve(A, b)
+
 
 @kernel
 def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
@@ -29,7 +43,7 @@ def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
     gram = inside @ inside.T
     for k in range(n):
         gram[k, k] += 0.5 / costs[within[k]]
-    return inside.T @ np.linalg.solve(gram, signs)
+    return inside.T @ _solved(gram, signs)
 
 
 @kernel
@@ -148,7 +162,7 @@ def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
             direction = _target_of_few(X, within[:n], z, costs)
         else:
             _count_in(X, z, costs, within[:n], counted, hessian, right)
-            direction = np.linalg.solve(hessian, right)
+            direction = _solved(hessian.copy(), right)
         for j in range(d):
             direction[j] -= w[j]
         change = X @ direction
