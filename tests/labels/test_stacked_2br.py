@@ -17,10 +17,9 @@ Y = Y[:, :3]
 
 
 def layer(X, Y, new):
-    """Return log-odds of each label; 1 or -1 where it is constant."""
+    """Return log-odds of each label; 0 where it is constant."""
     columns = [
-        np.full(len(new), 2.0 * y[0] - 1) if len(set(y)) == 1 else LogisticRegression().fit(X, y).decision_function(new)
-        for y in Y.T
+        np.zeros(len(new)) if len(set(y)) == 1 else LogisticRegression().fit(X, y).decision_function(new) for y in Y.T
     ]
     return np.column_stack(columns)
 
@@ -28,11 +27,14 @@ def layer(X, Y, new):
 @pytest.mark.parametrize("with_features", [False, True])
 def test_the_second_layer_learns_from_scores_of_other_folds(with_features):
     labels = np.column_stack([Y, np.arange(40) == 7])  # the fourth is constant without the fold that has it
-    inner = np.empty(labels.shape)
-    for test in dealt(X, 3, np.random.default_rng(5)):
-        train = np.setdiff1d(np.arange(40), test)
-        inner[test] = layer(X[train], labels[train], X[test])
     outer = layer(X, labels, X)
+    inner = outer.copy()
+    generator = np.random.default_rng(5)
+    generator.integers(np.iinfo(np.int32).max, size=4)  # seeds of the first layer
+    for test in dealt(X, 3, generator):
+        train = np.setdiff1d(np.arange(40), test)
+        vary = np.flatnonzero(np.ptp(labels[train], axis=0))
+        inner[np.ix_(test, vary)] = layer(X[train], labels[train][:, vary], X[test])
     if with_features:
         inner, outer = np.hstack([X, inner]), np.hstack([X, outer])
     expected = layer(inner, labels, outer)
@@ -51,7 +53,17 @@ def test_copies_are_dealt_to_one_fold_in_any_order():
         expected = [set(part) for part in dealt(known, 4, np.random.default_rng(1))]
         assert sets == expected
         assert sorted(map(len, sets)) == [7, 7, 8, 8]
-    assert [len(part) for part in dealt(np.ones((5, 2)), 2, rng)] == [3, 2]
+    assert [len(part) for part in dealt(np.ones((5, 2)), 2, rng)] == [5]
+
+
+@pytest.mark.parametrize("n", [4, 12, 60])
+def test_few_distinct_instances_do_not_turn_labels_round(n):
+    """Rows of one feature have only two directions: folds of copies would hold all instances of one class."""
+    x = np.arange(n)[:, None] - (n - 1) / 2
+    labels = np.hstack([x > 0, x < 0])
+    for threshold in ("auto", 0):
+        model = Stacked2BR(scale="standard-rows", threshold=threshold, random_state=0)
+        np.testing.assert_array_equal(model.fit(x, labels).predict(x), labels)
 
 
 def test_few_instances_and_costs_of_each_layer():

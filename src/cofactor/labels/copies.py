@@ -82,13 +82,13 @@ def dealt(X: CheckedFeatures, n_parts: int, generator: np.random.Generator) -> l
     ----------
     X : ndarray or csr_array of shape (n, D)
     n_parts : int
-        Fewer parts are returned where there are fewer distinct instances.
+        Fewer are returned where there are not two distinct instances for each, to tell one from another.
     generator : Generator
 
     Returns
     -------
     list of ndarray
-        The rows of each part. If all instances are copies of one, they are dealt as if they were not.
+        The rows of each part.
 
     Examples
     --------
@@ -101,11 +101,10 @@ def dealt(X: CheckedFeatures, n_parts: int, generator: np.random.Generator) -> l
     products = np.concatenate([np.asarray(X[rows].astype(np.float64) @ keys) for rows in blocks])
     order = np.argsort(products, kind="stable")
     differ = np.diff(products[order]) > _SAME * np.abs(products).max()
-    number = np.arange(n)
-    if differ.any():
-        number[order] = np.concatenate([[0], np.cumsum(differ)])
+    number = np.empty(n, dtype=np.int64)
+    number[order] = np.append(0, np.cumsum(differ))
     n_numbers = int(number.max()) + 1
-    parts = np.array_split(generator.permutation(n_numbers), min(n_parts, n_numbers))
+    parts = np.array_split(generator.permutation(n_numbers), max(1, min(n_parts, n_numbers // 2)))
     return [np.flatnonzero(np.isin(number, part)) for part in parts]
 
 

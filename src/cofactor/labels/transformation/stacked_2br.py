@@ -42,7 +42,7 @@ class Stacked2BR(LearnerModel):
     with_features : bool, default=False
         Whether the second layer sees the features beside the scores. On five public sets this was no better, or worse.
     n_folds : int, default=5
-        Number of folds, at least 2; fewer if there are fewer distinct instances. Copies are dealt to the same fold.
+        Number of folds, at least 2; fewer if there are not two distinct instances for each. Copies come to one fold.
     {n_jobs}
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
@@ -69,8 +69,9 @@ class Stacked2BR(LearnerModel):
     Notes
     -----
     A fit takes about `n_folds` + 2 times as long as that of `BinaryRelevance`, and the learners of the second layer
-    have coefficients of labels × labels. A label that is constant in what a fold learns from has the score 1 or -1
-    there.
+    have coefficients of labels × labels. Where a label is constant in what a fold learns from, its scores are those of
+    learners of all instances, and so are all scores if there are fewer than four distinct instances: others would say
+    the opposite of what these have.
 
     References
     ----------
@@ -135,18 +136,13 @@ class Stacked2BR(LearnerModel):
         return 8 * (L * (2 * D + L) + n * L)
 
     def _fit(self, data: FitInput) -> None:
-        generator, n, L = make_generator(self.random_state), data.n_instances, data.labels.shape[1]
+        generator = make_generator(self.random_state)
         estimator = self._chosen_estimator(data)
-        scores = np.empty((n, L))
-        folds = dealt(data.features, self.n_folds, generator)
-        for k, test in enumerate(folds):
-            train = np.ones(n, dtype=bool)
-            train[test] = False
-            what = f"labels of fold {k + 1} of {len(folds)}"
-            scores[test] = self._scores_of_others(
-                estimator, data.rows(np.flatnonzero(train)), data, test, generator, what
-            )
         self.first_learners_ = self._layer(estimator, data, generator, "labels of the first layer")
+        scores = self.first_learners_.scores(data.features)
+        folds = dealt(data.features, self.n_folds, generator)
+        for k, test in enumerate(folds if len(folds) > 1 else []):
+            self._write_scores_of_others(scores, estimator, data, test, generator, f"labels of fold {k + 1}")
         seen = FitInput(self._columns(data.features, scores), data.labels, data.weights, data.monitor)
         self.second_cost_ = None
         if self.cost_ is not None:
@@ -154,25 +150,24 @@ class Stacked2BR(LearnerModel):
             estimator = self._of_cost(self.second_cost_)
         self.learners_ = self._layer(estimator, seen, generator, "labels of the second layer")
 
-    def _scores_of_others(
+    def _write_scores_of_others(
         self,
+        scores: NDArray[Any],
         estimator: BaseEstimator,
-        train: FitInput,
         data: FitInput,
         test: NDArray[np.int64],
         generator: np.random.Generator,
         what: str,
-    ) -> NDArray[np.float64]:
-        """Return scores of some instances by learners of others, among which labels may be constant."""
+    ) -> None:
+        """Write scores of the instances `test` by learners of the others, but of labels that are constant there."""
+        train = data.rows(np.setdiff1d(np.arange(data.n_instances), test))
         counts = np.bincount(train.labels.indices, minlength=data.labels.shape[1])
-        scores = np.where(counts[None, :] > 0, 1.0, -1.0).repeat(len(test), axis=0)
         vary = np.flatnonzero((counts > 0) & (counts < train.n_instances))
         if len(vary):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the first layer tells
                 learners = self._layer(estimator, train.of_labels(vary), generator, what)
-            scores[:, vary] = learners.scores(data.features[test])
-        return scores
+            scores[np.ix_(test, vary)] = learners.scores(data.features[test])
 
     def _layer(
         self, estimator: BaseEstimator, data: FitInput, generator: np.random.Generator, what: str
