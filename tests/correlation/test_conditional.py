@@ -17,6 +17,7 @@ from cofactor.correlation import (
 )
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
+from cofactor.problems.logistics import rotated
 
 BOTH = [partial_correlation, likelihood_gain]
 
@@ -69,6 +70,36 @@ def test_likelihood_gain_by_direct_minimisation() -> None:
         expected = alone[i] + alone[j] - penalized_minimum(X, Y[:, [i, j]], 0.7)
         assert gain[i, j] == gain[j, i] == pytest.approx(expected, abs=1e-6)
     assert gain[0, 3] > gain[1, 2] > gain[0, 1] >= 0
+
+
+@pytest.mark.parametrize("measure", BOTH)
+def test_one_feature_may_be_far_larger_than_the_others(measure) -> None:  # type: ignore[no-untyped-def]
+    """From some size on the penalty leaves its coefficient free; the others are fitted as before."""
+    X, Y = data(L=3)
+    expected = measure(X * [1e5, 1, 1], Y)
+    for large in (1e9, 1e15, 1e60):
+        np.testing.assert_allclose(measure(X * [large, 1, 1], Y), expected, rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(30, 5), (6, 9)])
+def test_axes_keep_the_digits_of_small_features(shape: tuple[int, int]) -> None:
+    table = np.random.default_rng(0).normal(size=shape) * np.logspace(12, 0, shape[1])
+    table[:, 1] = 2 * table[:, 0]
+    table[:, 3] = 1e6
+    found = rotated(table)
+    centred, D = table - table.mean(axis=0), shape[1]
+    np.testing.assert_allclose(found.axes.T @ found.axes, np.eye(found.axes.shape[1]), atol=1e-14)
+    for k in range(D):
+        kept = found.table @ found.axes[k]
+        np.testing.assert_allclose(kept, centred[:, k], rtol=1e-12, atol=1e-12 * np.abs(table[:, k]).max())
+    assert found.table.shape[1] <= min(D, shape[0] - 1)
+
+
+def test_labels_that_large_features_separate_gain_little() -> None:
+    X = np.linspace(-1, 1, 12)[:, None]
+    Y = np.column_stack([X > 0, X > 0.5]).astype(int)
+    for large in (1e14, 1e30):
+        assert 0 <= likelihood_gain(large * X, Y)[0, 1] < 1e-4
 
 
 @pytest.mark.parametrize("measure", BOTH)

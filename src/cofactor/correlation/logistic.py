@@ -22,6 +22,7 @@ _BLOCK = 1 << 15  #: instances × problems that are in memory together, as many 
 _MOST = 1 << 21  #: the same where there are more instances, and a few problems share each pass over the features
 _FEW = 32
 _MOST_INVERSES = 1 << 25  #: numbers of inverse Hessians that are kept
+_LEAST_VARIANCE = 1e-8  #: of a label that features separate: with less, steps would be too long for any digits
 
 
 def in_blocks(task: Callable[[slice], None], n_problems: int, n_rows: int) -> None:
@@ -66,7 +67,7 @@ class Singles:
         self.theta[some], self.value[some] = fit_labels(self.X, Y, self.alpha, self.weights)
         self.observed[some] = self.X.back(self.weights[:, None] * Y)
         chances = expit(self.X.scores(self.theta[some]))
-        varying = self.weights[:, None] * chances * (1 - chances)
+        varying = self.weights[:, None] * np.maximum(chances * (1 - chances), _LEAST_VARIANCE)
         total = varying.sum(axis=0)[:, None]
         slopes = total * self.X.squares / len(Y) + self.alpha
         self.curvature[some] = np.hstack([slopes, np.maximum(total, np.finfo(float).tiny)])

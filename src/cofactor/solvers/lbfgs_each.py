@@ -14,6 +14,7 @@ Places = NDArray[np.int64]
 
 _MEMORY = 8  #: steps and changes of gradients that are kept
 _MOST_HALVES = 40
+_TINY = float(np.finfo(np.float64).tiny)
 _ROUNDING = 1e-14  #: share of an objective that its rounding errors may be
 
 
@@ -64,21 +65,23 @@ def lbfgs_each(
     value, gradient = problem.evaluate(theta, which)
     at, found, enough = theta.copy(), value.copy(), tol * np.abs(value)
     pairs: list[tuple[Floats, Floats, Floats]] = []
+    still = np.zeros(len(theta), dtype=np.int64)  # for how many iterations a problem has not moved
     for k in range(max_iter + 1):
         direction = _direction(problem, which, gradient, pairs)
         slope = np.einsum("bp,bp->b", direction, gradient)
-        going = -slope > enough[which]
+        going = (-slope > enough[which]) & (still <= _MEMORY)  # after so many, each would be the same
         theta[which], found[which] = at, value
         if not going.all():
             which, at, value, gradient = which[going], at[going], value[going], gradient[going]
-            direction, slope = direction[going], slope[going]
+            direction, slope, still = direction[going], slope[going], still[going]
             pairs = [(step[going], change[going], rho[going]) for step, change, rho in pairs]
         if not len(which) or k == max_iter:
             break
         new, new_value, new_gradient = _lowered(problem, which, at, value, gradient, direction, slope)
         step, change = new - at, new_gradient - gradient
+        still = np.where(step.any(axis=1), 0, still + 1)
         inner = np.einsum("bp,bp->b", step, change)
-        rho = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0)  # without curvature it does not count
+        rho = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > _TINY)  # without curvature it does not count
         pairs = [*pairs[1 - _MEMORY :], (step, change, rho)]
         at, value, gradient = new, new_value, new_gradient
     solved = np.ones(len(theta), dtype=bool)
