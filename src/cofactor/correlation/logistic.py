@@ -22,6 +22,7 @@ _BLOCK = 1 << 15  #: instances × problems that are in memory together, as many 
 _MOST = 1 << 21  #: the same where there are more instances, and a few problems share each pass over the features
 _FEW = 32
 _MOST_INVERSES = 1 << 25  #: numbers of inverse Hessians that are kept
+_FAR = 1e8  #: mean logarithms of sums over states beyond which objectives have no digits left: no step goes there
 _LEAST_VARIANCE = 1e-8  #: of a label that features separate: with less, steps would be too long for any digits
 
 
@@ -152,6 +153,7 @@ class _Pairs:
             gradient = np.hstack([X.back((both + first) * share), X.back((both + second) * share), same])
         value = logs - np.einsum("bp,bp->b", theta, self.observed[which])
         value += 0.5 * (theta**2 @ self.penalties)
+        value[~(np.abs(logs) < _FAR * weights.sum())] = np.inf
         return value, gradient - self.observed[which] + self.penalties * theta
 
     def scaled(self, gradient: Floats, which: Places) -> Floats:

@@ -81,7 +81,8 @@ def lbfgs_each(
         step, change = new - at, new_gradient - gradient
         still = np.where(step.any(axis=1), 0, still + 1)
         inner = np.einsum("bp,bp->b", step, change)
-        rho = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > _TINY)  # without curvature it does not count
+        curved = inner > _TINY  # without curvature it does not count
+        rho = np.divide(1.0, inner, out=np.zeros_like(inner), where=curved)
         pairs = [*pairs[1 - _MEMORY :], (step, change, rho)]
         at, value, gradient = new, new_value, new_gradient
     solved = np.ones(len(theta), dtype=bool)
