@@ -6,10 +6,19 @@ from typing import Final
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 
-__all__ = ["CELLS", "COLUMNS", "FIT", "MAX_LEVELS", "UNPACKED", "Limit", "number_in_environment"]
+__all__ = ["CELLS", "COLUMNS", "FIT", "LARGEST", "MAX_LEVELS", "SMALLEST", "UNPACKED", "Limit", "number_in_environment"]
 
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
+
+#: Features further from 0, and weights above it, are refused: sums of their squares are rounded to infinity in single
+#: precision.
+LARGEST: Final = 1e15
+
+#: Features of which none is further from 0, and weights of which none is above it, cannot be learned from: beside
+#: penalties, and in single precision, their squares are lost in rounding, and what dense and sparse features give
+#: differs.
+SMALLEST: Final = 1e-15
 
 _PROPORTION = 100  # data rarely grow by more than this when they are unpacked
 

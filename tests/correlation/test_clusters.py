@@ -111,3 +111,8 @@ def test_what_is_refused(method) -> None:  # type: ignore[no-untyped-def]
     ):
         with pytest.raises(InvalidInputError, match="^C: expected " + message):
             method(wrong, 2)
+
+
+def test_waiting_is_true_or_false() -> None:
+    with pytest.raises(InvalidInputError, match="^wait='no': expected True or False"):
+        disjoint_clusters(np.eye(4), 3, wait="no")  # type: ignore[arg-type]

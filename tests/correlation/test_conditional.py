@@ -163,9 +163,28 @@ def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
     for i, j in ((1, 2), (2, 1), (0, 4), (4, 0)):
         expected[i, j] = likelihood_gain(X, Y)[i, j]
     np.testing.assert_allclose(found, expected, atol=1e-8)
-    for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[0.0, 1.0]], [[2, 1], [3, 3]], [], "all"):
+    for pairs in ([[0, 5]], [[0, -1]], [0, 1], [[2, 1], [3, 3]], [], "all"):
         with pytest.raises(InvalidInputError, match="^pairs: expected"):
             likelihood_gain(X, Y, pairs=pairs)
+
+    with pytest.raises(InvalidInputError, match="^pairs: expected whole numbers, found float64"):
+        likelihood_gain(X, Y, pairs=[[0.5, 1]])
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_weights_that_are_refused(measure: str) -> None:
+    X, Y = data()
+    one = np.ones(50)
+    for wrong, found in (
+        (one[1:], r"found shape \(49,\)"),
+        (np.where(np.arange(50) == 3, -1, one), "found -1 in row 3"),
+        (np.where(np.arange(50) == 3, np.nan, one), "found nan in row 3"),
+        (0 * one, "found only zeros"),
+        (1e160 * one, r"largest weight from 1e-15 to 1e\+15, found 1e\+160; multiply"),
+        (1e-300 * one, r"largest weight from 1e-15 to 1e\+15, found 1e-300; multiply"),
+    ):
+        with pytest.raises(InvalidInputError, match="^sample_weight: expected a .*" + found):
+            measured(measure, X, Y, wrong)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -189,7 +208,9 @@ def test_what_is_no_table(measure: str) -> None:
     with pytest.raises(InvalidInputError, match="^sample_weight: expected numbers"):
         measured(measure, X, Y, ["a"] * 50)
     if measure not in LABEL_MEASURES:
-        for wrong in (None, X[:, 0], X.T, X[:, :0]):
+        with pytest.raises(InvalidInputError, match=f"^X=None: '{measure}' looks at the features"):
+            measured(measure, None, Y)
+        for wrong in (X[:, 0], X.T, X[:, :0]):
             with pytest.raises(InvalidInputError, match="features of the 50 instances"):
                 measured(measure, wrong, Y)
         with pytest.raises(InvalidInputError, match="^X: expected numbers, found text"):

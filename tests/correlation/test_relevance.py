@@ -40,6 +40,17 @@ def test_undefined_relevances() -> None:
     assert not fisher[3].any()
 
 
+@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+def test_offsets_do_not_count(relevance: str) -> None:
+    X, Y = data()
+    expected = feature_relevance(X, Y, relevance)
+    np.testing.assert_allclose(feature_relevance(X + 1.6e6, Y, relevance), expected, rtol=1e-6, atol=1e-9)
+    shifted = X + 1e9
+    shifted[:, 0] = 0.1 + 0.2 * (Y[:, 0] < 2) - 1e-17
+    assert not feature_relevance(shifted, Y, relevance)[:, 0].any()
+    np.testing.assert_allclose(feature_relevance(shifted, Y, relevance)[:, 1:], expected[:, 1:], rtol=1e-3, atol=1e-6)
+
+
 def test_ways_to_compare_relevances() -> None:
     X, Y = data()
     r = feature_relevance(X, Y, "fisher")

@@ -13,6 +13,7 @@ from cofactor.correlation.conditional import likelihood_gain, partial_correlatio
 from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
 from cofactor.correlation.relevance import feature_correlation
 from cofactor.correlation.similarities import cosine, jaccard, pearson
+from cofactor.errors import InvalidInputError
 
 __all__ = ["LABEL_MEASURES", "MEASURES", "measured"]
 
@@ -65,4 +66,6 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
     check_choice("measure", measure, MEASURES)
     if measure in LABEL_MEASURES:
         return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
+    if X is None:
+        raise InvalidInputError(f"{measure!r} looks at the features of the instances", argument="X", found=None)
     return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.limits import CELLS
+from cofactor.limits import CELLS, LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 
 __all__ = [
@@ -130,9 +130,17 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
     if sample_weight is None:
         return None
     weights = dense(as_numbers(sample_weight, "sample_weight"))
-    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        problem = f"expected a number of at least 0 for each of the {n_rows} rows, not all of them 0"
-        raise _refusal("sample_weight", problem)
+    problem = f"expected a number of at least 0 for each of the {n_rows} rows, not all of them 0"
+    if weights.shape != (n_rows,):
+        raise _refusal("sample_weight", f"{problem}; found shape {weights.shape}")
+    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(wrong):
+        raise _refusal("sample_weight", f"{problem}; found {weights[wrong[0]]:g} in row {wrong[0]}")
+    if not weights.any():
+        raise _refusal("sample_weight", f"{problem}; found only zeros")
+    if not SMALLEST <= weights.max() <= LARGEST:
+        found = f"expected a largest weight from {SMALLEST:g} to {LARGEST:g}, found {weights.max():g}"
+        raise _refusal("sample_weight", found, "multiply all weights by a number")
     return weights
 
 

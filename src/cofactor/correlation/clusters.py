@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import check_flag, check_number, make_generator
 from cofactor.correlation.checks import as_similarities
 from cofactor.correlation.structures import ranked_pairs
 from cofactor.kernels.threads import library_limit
@@ -64,6 +64,7 @@ def disjoint_clusters(C: ArrayLike, max_size: int, *, wait: bool = True, least: 
     [array([0, 1]), array([2]), array([3])]
     """
     check_number("max_size", max_size, low=1, whole=True)
+    check_flag("wait", wait)
     if least is not None:
         check_number("least", least, low=-np.inf)
     table = as_similarities(C)

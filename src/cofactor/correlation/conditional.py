@@ -205,7 +205,9 @@ def _chosen(pairs: ArrayLike | None, of_features: tuple[int, ...], L: int) -> ND
             )
         return np.ones((L, L), dtype=bool)
     found = as_numbers(pairs, "pairs")
-    if found.ndim != 2 or found.shape[1:] != (2,) or found.dtype.kind not in "iu":
+    if found.dtype.kind not in "iu":
+        raise InvalidInputError(f"pairs: expected whole numbers, found {found.dtype.name}", argument="pairs")
+    if found.ndim != 2 or found.shape[1:] != (2,):
         raise InvalidInputError(f"pairs: expected pairs of labels, found shape {found.shape}", argument="pairs")
     if found.size and not (found.min() >= 0 and found.max() < L):
         raise InvalidInputError(f"pairs: expected pairs of labels from 0 to {L - 1}", argument="pairs")

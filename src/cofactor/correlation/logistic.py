@@ -146,14 +146,14 @@ class _Pairs:
         both, neither = np.exp(v - v_top) * first_on * second_on, np.exp(v - v_top) * first_off * second_off
         first, second = np.exp(-v_top) * first_on * second_off, np.exp(-v_top) * first_off * second_on
         total = both + neither + first + second
-        with np.errstate(divide="ignore", invalid="ignore"):  # a step that leads there is cut
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a step that leads there is cut
             logs = weights @ (np.log(total) + s_top + t_top) + weights.sum() * v_top
             share = weights[:, None] / total
             same = np.einsum("ib,ib->b", both + neither, share)[:, None]
             gradient = np.hstack([X.back((both + first) * share), X.back((both + second) * share), same])
         value = logs - np.einsum("bp,bp->b", theta, self.observed[which])
         value += 0.5 * (theta**2 @ self.penalties)
-        value[~(np.abs(logs) < _FAR * weights.sum())] = np.inf
+        value[~(np.abs(logs) < _FAR * weights.sum()) | ~np.isfinite(gradient).all(axis=1)] = np.inf
         return value, gradient - self.observed[which] + self.penalties * theta
 
     def scaled(self, gradient: Floats, which: Places) -> Floats:

@@ -20,6 +20,10 @@ SIMILARITIES = ("correlation", "overlap", "euclidean")
 #: Largest Fisher score. Means that are ten standard deviations apart separate a label; no score shall outweigh all.
 _MOST = 100.0
 
+#: A feature whose squared deviations from its mean are this share of its squares, or less, holds equal numbers but for
+#: their rounding.
+_SAME = 1e-28
+
 
 def feature_correlation(
     X: Any,
@@ -111,14 +115,16 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     squares = features * features
     size = weights @ squares / n
     if not is_sparse(features):
-        features = features - weights @ features / n
+        for _ in range(2):  # the mean of a large offset is rounded, that of what is left is exact
+            features = features - weights @ features / n
         squares = features * features
+    rounding = np.maximum(_SAME * size, CONSTANT * (weights @ squares) / n)
     labels = sparse.csr_array(sparse.csr_array(Y, dtype=np.float64).multiply(weights[:, None]).T)
     on = np.asarray(labels.sum(axis=1), dtype=np.float64).ravel()
     total, total_squares = weights @ features, weights @ squares
     first, second = dense(labels @ features), dense(labels @ squares)
     variance = total_squares / n - (total / n) ** 2
-    variance[variance <= CONSTANT * size] = 0
+    variance[variance <= rounding] = 0
     if relevance == "pearson":
         covariance = first / n - np.outer(on / n, total / n)
         scale = np.outer(on / n * (1 - on / n), variance)
@@ -130,9 +136,9 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     first, second = first[vary], second[vary]
     mean, other = first / on[vary, None], (total - first) / off[vary, None]
     variances = second / on[vary, None] - mean**2 + (total_squares - second) / off[vary, None] - other**2
-    variances[variances <= CONSTANT * size] = 0
+    variances[variances <= rounding] = 0
     distance = np.where(variance > 0, (mean - other) ** 2, 0)
-    distance[distance <= CONSTANT * size] = 0
+    distance[distance <= rounding] = 0
     score = np.divide(distance, variances, out=np.full_like(distance, np.inf), where=variances > 0)
     result[vary] = np.where(distance > 0, np.minimum(score, _MOST), 0)
     return result

@@ -13,6 +13,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.text import few
@@ -38,13 +39,6 @@ __all__ = [
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
-
-#: Features further from 0 are refused: sums of their squares are rounded to infinity in single precision.
-LARGEST = 1e15
-
-#: Features of which none is further from 0 cannot be learned from: beside penalties, and in single precision, their
-#: squares are lost in rounding, and what dense and sparse features give differs.
-SMALLEST = 1e-15
 
 #: How many times as large as the other features one may be before most models learn from it alone. In public data sets
 #: the factor is below 1e5.
