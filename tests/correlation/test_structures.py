@@ -85,3 +85,13 @@ def test_what_is_refused() -> None:
         random_chain(5, "a")
     with pytest.raises(InvalidInputError, match="at least two weights"):
         normalized_inversions([1.0], [1.0])
+
+
+def test_inversions_of_many_values_with_ties() -> None:
+    rng = np.random.default_rng(0)
+    for n, k in ((2, 2), (37, 5), (200, 9)):
+        weights, likelihoods = rng.integers(0, k, (2, n)).astype(float)
+        inverted = (weights[:, None] > weights) & (likelihoods[:, None] < likelihoods)
+        assert normalized_inversions(weights, likelihoods) == inverted.sum() / (n * (n - 1) / 2)
+    many = np.arange(100_000.0)
+    assert normalized_inversions(many, -many) == 1

@@ -152,11 +152,25 @@ def normalized_inversions(weights: ArrayLike, likelihoods: ArrayLike) -> float:
         )
     if np.isnan(weight).any() or np.isnan(likelihood).any():
         raise InvalidInputError("expected weights and likelihoods without NaN")
-    order = np.argsort(-likelihood, kind="stable")
-    weight, likelihood = weight[order], likelihood[order]
     n = len(weight)
-    inverted = sum(
-        int(np.count_nonzero((weight[k + 1 :] > weight[k]) & (likelihood[k + 1 :] < likelihood[k])))
-        for k in range(n - 1)
-    )
-    return inverted / (n * (n - 1) / 2)
+    return _inversions(weight[np.lexsort((-weight, -likelihood))]) / (n * (n - 1) / 2)
+
+
+def _inversions(values: NDArray[np.float64]) -> int:
+    """Return the number of pairs in which the later value is larger, by a merge sort of all blocks of a size at a time.
+
+    Examples
+    --------
+    >>> _inversions(np.array([3.0, 1.0, 2.0, 2.0, 4.0]))
+    6
+    """
+    n = len(values)
+    ranks = np.unique(-values, return_inverse=True)[1]  # the larger value has the smaller rank
+    count, size, place = 0, 1, np.arange(n)
+    while size < n:
+        block, late = place // (2 * size), place // size % 2 == 1
+        order = np.lexsort((late, ranks, block))  # of equal ranks the earlier comes first
+        passed = np.cumsum(late[order]) - block * size  # all blocks before are full
+        count += int(passed[~late[order]].sum())
+        ranks, size = ranks[order], 2 * size
+    return count
