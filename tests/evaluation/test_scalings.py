@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 import cofactor
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import SCALINGS, best_scaling, splitter_of
 from cofactor.labels import KNNVote
 from cofactor.metrics import micro_f1
@@ -42,3 +43,20 @@ def test_parameters_are_chosen_with_it_and_sparse_features_stay_so():
     assert sparse.issparse(found["model"].X_)
     with pytest.raises(ValueError, match="expected some of 'L2', 'L1', 'rescaled', 'z-score'"):
         best_scaling(VOTE, X, Y, scalings=["l3"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"validation": 100}, "^validation=100: expected from 2 folds to 60, as many as there are instances"),
+        ({"validation": 1}, "^validation=1: expected from 2 folds"),
+        ({"validation": -1.5}, "^validation=-1.5: expected a share between 0 and 1"),
+        ({"scalings": "L2"}, "^scalings='L2': expected a list of some of 'L2'"),
+        ({"scalings": 3}, "^scalings=3: expected a list of some of 'L2'"),
+        ({"model": "KNNVote"}, "^model='KNNVote': expected a model, such as"),
+        ({"model": KNNVote}, "^model=<class .*: expected a model, such as"),
+    ],
+)
+def test_what_is_refused(wrong, message):
+    with pytest.raises(InvalidInputError, match=message):
+        best_scaling(**{"model": VOTE, "X": X, "Y": Y, **wrong})

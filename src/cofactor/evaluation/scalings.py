@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.labels import LabelMetric
 from cofactor.model.selection.search import Search
 from cofactor.typing import Features, Labels, RandomState
@@ -84,12 +84,9 @@ def best_scaling(
     >>> best_scaling(KNNVote(threshold=0), X, Y, scalings=["L1", "z-score"])["scaling"]
     StandardScaler()
     """
-    names = list(scalings)
-    unknown = [name for name in names if name not in SCALINGS]
-    if unknown or not names:
-        raise InvalidInputError(
-            f"expected some of {', '.join(map(repr, SCALINGS))}", argument="scalings", found=unknown or names
-        )
+    if isinstance(model, type) or not hasattr(model, "get_params"):
+        raise InvalidTypeError("expected a model, such as KNNVote()", argument="model", found=model)
+    names = _checked_names(scalings)
     known = {**SCALINGS, **_OF_SPARSE} if sparse.issparse(X) else SCALINGS
     inner = clone(model)
     if inner.get_params().get("scale") == "auto":
@@ -100,3 +97,15 @@ def best_scaling(
     search = Search(pipeline, choices, metric=metric, validation=validation, n_jobs=n_jobs, random_state=random_state)
     fitted: Pipeline = search.fit(X, Y).best_estimator_
     return fitted
+
+
+def _checked_names(scalings: Any) -> list[str]:
+    """Return a list of names of `SCALINGS`; refuse others, and a name alone."""
+    known = f"some of {', '.join(map(repr, SCALINGS))}"
+    if isinstance(scalings, str) or not isinstance(scalings, Iterable):
+        raise InvalidTypeError(f"expected a list of {known}", argument="scalings", found=scalings)
+    names = list(scalings)
+    unknown = [name for name in names if not isinstance(name, str) or name not in SCALINGS]
+    if unknown or not names:
+        raise InvalidInputError(f"expected {known}", argument="scalings", found=unknown or names)
+    return names

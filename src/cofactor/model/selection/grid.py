@@ -185,8 +185,14 @@ def _splits(
         validation = "holdout" if task == "ratings" else 0.2
     splitter: Any
     if isinstance(validation, float | np.floating):
+        if not 0 < validation < 1:
+            raise InvalidInputError("expected a share between 0 and 1", argument="validation", found=validation)
         splitter = ShuffleSplit(1, test_size=float(validation), random_state=_drawn(random_state))
     elif isinstance(validation, int | np.integer) and not isinstance(validation, bool):
+        n = np.shape(y)[0]
+        if not 2 <= validation <= n:
+            problem = f"expected from 2 folds to {n}, as many as there are instances"
+            raise InvalidInputError(problem, argument="validation", found=validation)
         splitter = KFold(int(validation), shuffle=True, random_state=_drawn(random_state))
     else:
         try:
