@@ -347,7 +347,7 @@ def test_xml_naming_a_label_the_file_lacks(run, arff: Path) -> None:
             "--decide-for macro: --threshold 0.5 does not look at it; take --threshold auto",
         ),
         (["--param", "x=1"], "--param x: LabelRidge has no such parameter"),
-        (["--param", "threshold=joint"], "--param threshold: --threshold sets it"),
+        (["--param", "threshold=joint"], "--param threshold: write --threshold joint"),
         (
             ["-m", "mlknn", "--alpha", "3"],
             "--alpha 3: MLkNN has no such parameter; leave the option out",

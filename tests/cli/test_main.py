@@ -67,6 +67,10 @@ def test_version_and_help_load_nothing_heavy() -> None:
     ("arguments", "message"),
     [
         (["fit"], "Missing argument 'FILE'; see cofactor fit --help"),
+        (
+            ["reproduce", "--list"],
+            "No such option: --list; write cofactor reproduce list; see cofactor reproduce --help",
+        ),
         (["fit", "x", "--zzz"], "No such option: --zzz; see cofactor fit --help"),
         (["nonsense"], "No such command 'nonsense'; see cofactor --help"),
     ],

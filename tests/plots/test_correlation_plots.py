@@ -171,3 +171,9 @@ def test_bars_of_marginals():
 def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_edges_of_a_fitted_chain_are_called_a_chain():
+    C = np.ones((4, 4))
+    assert plot_label_structure([[0, 2], [3, 0], [1, 3]], C).get_title(loc="left").startswith("chain of 4 labels")
+    assert plot_label_structure([[0, 2], [3, 0], [1, 0]], C).get_title(loc="left").startswith("tree of 4 labels")

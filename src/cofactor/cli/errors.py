@@ -54,6 +54,9 @@ _EXPECTED: Mapping[str, str] = {
     "less_than_equal": "a number of at most {le:g}",
 }
 
+#: Words that commands take in the place of names, and that may be taken for options.
+_WORDS: Mapping[str, tuple[str, ...]] = {"reproduce": ("all", "list")}
+
 #: Errors that users can correct; all others are bugs.
 EXPLAINED: tuple[type[Exception], ...] = (
     InvalidInputError,
@@ -211,9 +214,20 @@ def _usage_message(error: Any) -> str:
     """Return the message of a wrong option or argument, with where to look it up."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "cofactor"
-    message = _wrong_number(error) or str(cast(typer.BadParameter, error).format_message()).rstrip(".")
+    message = (
+        _meant_word(error) or _wrong_number(error) or str(cast(typer.BadParameter, error).format_message()).rstrip(".")
+    )
     # Without a message the help has been printed already: a command that needs another one was called alone.
     return f"{message}; see {command} --help" if message else ""
+
+
+def _meant_word(error: Any) -> str:
+    """Return the message for a word that was written as an option; otherwise ""."""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    word = option.removeprefix("--")
+    if context is None or word not in _WORDS.get(context.info_name, ()):
+        return ""
+    return f"No such option: {option}; write {context.command_path} {word}"
 
 
 def _wrong_number(error: Any) -> str:

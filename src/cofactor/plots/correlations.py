@@ -171,7 +171,9 @@ def plot_label_structure(
         box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
         text = ax.text(x, y, said, ha="center", va="center", fontsize=8, color=INK, bbox=box, zorder=3)
         as_written(text)
-    shape = "chain" if is_chain else "trees" if len(edges) < n_labels - 1 else "tree"
+    shape = (
+        "chain" if is_chain or _one_after_another(edges, n_labels) else "trees" if len(edges) < n_labels - 1 else "tree"
+    )
     sums = f"{shape} of {n_labels} label{'s' * (n_labels != 1)}, sum of weights {weights.sum():.4g}"
     across_words, down_words = ("place", "row") if is_chain else ("edges from the middle of the tree", "branch")
     tidy(ax, across_words, down_words, titled(title, sums), grid=False)
@@ -237,6 +239,11 @@ def _chain_edges(order: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
             f"a chain of {n_labels} labels must hold each of the numbers 0 to {n_labels - 1} once", argument="structure"
         )
     return np.column_stack([order[:-1], order[1:]]).astype(np.int64)
+
+
+def _one_after_another(edges: NDArray[np.int64], n_labels: int) -> bool:
+    """Whether edges connect all labels, each with the one before it, as the edges of a fitted chain do."""
+    return len(edges) == n_labels - 1 > 1 and np.array_equal(edges[:-1, 0], edges[1:, 1])
 
 
 def _chain_places(order: NDArray[Any]) -> NDArray[np.float64]:

@@ -101,7 +101,7 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
             raise InvalidInputError(f"{kind} has no {lacking}", argument=setting, found=value, advice=advice)
         notes.append((Argument(setting, value), f" does not concern {kind}, which has no {lacking}"))
     for key, value in settings.params.items():
-        own = _own_name(model, key, wanted.inner)
+        own = _own_name(model, key, value, wanted.inner)
         if own in values:
             message = f"{key} is set twice, here and by another option; give it once"
             raise InvalidInputError(message, argument=key, found=value)
@@ -109,13 +109,13 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
     return Built(model.set_params(**values), tuple(notes))
 
 
-def _own_name(model: Any, key: str, inner: str) -> str:
+def _own_name(model: Any, key: str, value: Any, inner: str) -> str:
     """Return the name under which `set_params` takes a parameter."""
     for name in (key, inner + key):
         if name in model.get_params() and name not in HIDDEN:
             return name
     if key in WITH_OPTION and key in model.get_params():
-        raise InvalidInputError((Argument(key), " sets it"), argument="param", found=key)
+        raise InvalidInputError(("write ", Argument(key, value)), argument="param", found=key)
     message = f"{type(model).__name__} has no such parameter; it has {', '.join(parameters_of(model))}"
     raise InvalidInputError(message, argument="param", found=key)
 
