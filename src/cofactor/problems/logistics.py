@@ -93,7 +93,7 @@ def _graded(table: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     R[np.abs(R) <= 4 * np.sqrt(len(table)) * _EPS * sizes[order]] = 0
     kept = R.any(axis=1)
     axes, L = linalg.qr(R[kept].T, mode="economic")
-    return Q[:, kept] @ L.T, axes[np.argsort(order)]
+    return Q[:, kept] @ L.T, np.asarray(axes[np.argsort(order)], dtype=np.float64)
 
 
 class LogisticProblems:
