@@ -176,6 +176,17 @@ def check_pair_names(names: Sequence[object]) -> None:
         )
 
 
+def names_pairs(names: Sequence[str]) -> bool:
+    """Whether some column is called as users are, and another one as items are.
+
+    Examples
+    --------
+    >>> names_pairs(["userId", "movie_id", "stars"]), names_pairs(["age", "time"])
+    (True, False)
+    """
+    return all(_by_alias(names, role) is not None for role in ("user", "item"))
+
+
 def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:
     """Position of the default column of times, if there is one: by name, or the fourth of four."""
     fourth = 3 if n_columns == 4 else None

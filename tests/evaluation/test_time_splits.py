@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_validate
 
@@ -110,6 +111,47 @@ def test_times_in_a_third_column(form):
     [found] = UserLast().split(form(X))
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert evaluate(ALS(2, 1.0), form(X), Y, "user-last")[0]["n_test"] == len(expected[1])
+
+
+LATE = TIMES + 900_000_000
+
+
+@pytest.mark.parametrize(
+    ("table", "y"),
+    [
+        (with_times(X, LATE), Y),
+        (with_times(X, LATE), None),
+        ([(f"u{user}", item, time) for (user, item), time in zip(X.tolist(), LATE, strict=True)], Y),
+        (with_times(X, LATE.astype("M8[s]").astype(object)), Y),
+        (with_times(pl.DataFrame(X, schema=["user", "item"]), LATE), Y),
+        (pd.DataFrame(X, columns=["user", "item"]).assign(rating=Y, date=pd.to_datetime(LATE, unit="s")), None),
+    ],
+    ids=["array", "no y", "words", "dates", "polars", "ratings"],
+)
+def test_blocks_go_by_the_times_in_X(table, y):
+    for settings in ({"n_splits": 2}, {"at": LATE.mean()}):
+        found = [part.tolist() for parts in TimeSplit(**settings).split(table, y) for part in parts]
+        expected = [part.tolist() for parts in TimeSplit(**settings, times=LATE).split(X) for part in parts]
+        assert found == expected
+
+
+def test_features_are_no_times():
+    features, labels = np.random.default_rng(0).random((12, 3)), np.eye(12)[:, :2]
+    expected = [part.tolist() for parts in TimeSplit(2).split(np.zeros(12)) for part in parts]
+    for table in (features, pd.DataFrame(features, columns=["a", "b", "time"]), features.tolist()):
+        for y in (labels, labels.tolist(), sparse.csr_array(labels)):
+            assert [part.tolist() for parts in TimeSplit(2).split(table, y) for part in parts] == expected
+    wide = pd.DataFrame(np.random.default_rng(0).random((12, 4)), columns=["a", "b", "c", "time"])
+    assert [part.tolist() for parts in TimeSplit(2).split(wide) for part in parts] == expected
+    for y in (None, np.ones(12)):
+        with pytest.raises(ValueError, match=r"third may be a time or a feature; say so: times=X\[:, 2\]"):
+            list(TimeSplit(2).split(features, y))
+
+
+def test_ratings_without_times_are_not_split_by_rows():
+    for splitter in (TimeSplit(2), TimeSplit(at=3), UserLast()):
+        with pytest.raises(ValueError, match=f"has no times, by which {type(splitter).__name__} splits; give them"):
+            evaluate(ALS(2, 1.0), X, Y, splitter)
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,8 @@ def splitter_of(
     known = _BY_NAME[task]
     protocol = as_protocol(protocol, task, argument)
     if not isinstance(protocol, str):
+        if task == "ratings" and times is None and _by_times(protocol) and protocol.times is None:
+            raise _no_times(type(protocol).__name__, data, argument)
         return _with_times(protocol, times)
     if protocol not in known:
         raise InvalidInputError(_not_known(protocol, task, argument))
@@ -191,10 +193,7 @@ def splitter_of(
         problem = f"data set {data} has no ids that say which instances are of one group"
         raise InvalidInputError(problem, advice=(Argument("id"), " names the column of groups"))
     if task == "ratings" and protocol in _BY_TIME and times is None:
-        raise InvalidInputError(
-            f"data set {data} has no times, by which {protocol} splits",
-            advice=("give them with ", Argument("time"), ", or choose another ", Argument(argument)),
-        )
+        raise _no_times(protocol, data, argument)
     sizes_of_parts = _Sizes(
         n_splits=int(n_splits), random_state=random_state, test_size=test_size, test_users=test_users,
         train_rows=train_rows, groups=groups, times=times,
@@ -247,6 +246,17 @@ def _with_times(splitter: Any, times: Any) -> Any:
     splitter = copy.copy(splitter)
     splitter.times = times
     return splitter
+
+
+def _by_times(splitter: Any) -> bool:
+    return isinstance(splitter, TimeSplit | UserLast)
+
+
+def _no_times(protocol: str, data: str, argument: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"data set {data} has no times, by which {protocol} splits",
+        advice=("give them with ", Argument("time"), ", or choose another ", Argument(argument)),
+    )
 
 
 def _not_known(protocol: str, task: Task, argument: str) -> tuple[str | Argument, ...]:

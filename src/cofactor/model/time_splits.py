@@ -7,15 +7,17 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
 from cofactor.checks import check_number
+from cofactor.columns import find_timestamp, names_pairs
 from cofactor.errors import InvalidInputError
 from cofactor.model.rows import Rows, check_part, column_of, n_rows
 from cofactor.model.splits import RowsOfUsers
-from cofactor.model.times import seconds_of, split_times
+from cofactor.model.times import likely_seconds, seconds_of, split_times
 
 __all__ = ["TimeSplit", "UserLast"]
 
@@ -32,8 +34,9 @@ class TimeSplit(BaseCrossValidator):
     n_splits : int, default=3
         Number of splits, at least 1.
     times : array-like of shape (n,), optional
-        Time of each row: numbers, dates (datetime64), or strings that sort, such as ISO dates. By default rows are
-        in order of time; of ratings that have times, `evaluate` and `compare` give them.
+        Time of each row: numbers, dates (datetime64), or strings that sort, such as ISO dates. By default those of X,
+        if it holds ratings that have times (see `split`), otherwise rows are in order of time. `evaluate` and `compare`
+        give those of the data.
     test_size : float, optional
         Part of the rows in each test block; by default 1 / (n_splits + 1). The first training block is what is
         left.
@@ -74,23 +77,32 @@ class TimeSplit(BaseCrossValidator):
         return int(self.n_splits) if self.at is None else 1
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
-        """Yield sorted training and test rows of each split; y and groups are ignored.
+        """Yield sorted training and test rows of each split.
 
         Parameters
         ----------
         X : array-like, sparse matrix or array, or frame, of n rows
-            Only their number matters.
-        y, groups : ignored
+            Features, or pairs of user id and item id. The third column of pairs, or that of a frame which is called
+            timestamp, time or date, is the time of each row if the splitter has none.
+        y : array-like of shape (n,) or (n, n_labels), optional
+            Ratings; or labels, then X holds features, and none of them is a time.
+        groups : ignored
             For scikit-learn's interface.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is not clear whether the third column of numbers in X is a time or a feature.
         """
+        given = _times_in(X, y) if self.times is None else self.times
         if self.at is not None:
-            yield self._parted(n_rows(X))
+            yield self._parted(n_rows(X), given)
             return
         check_number("n_splits", self.n_splits, low=1, whole=True)
         n, k = n_rows(X), int(self.n_splits)
         order, starts = np.arange(n), np.arange(n)
-        if self.times is not None:
-            times = column_of(self.times, n, "times")
+        if given is not None:
+            times = column_of(given, n, "times")
             order = np.argsort(times, kind="stable")
             starts = np.searchsorted(times[order], times[order])  # where the instances of the same time begin
         cuts = [*(starts[place] for place in self._places(n, k)), n]
@@ -103,12 +115,12 @@ class TimeSplit(BaseCrossValidator):
         for first, last in pairwise(cuts):
             yield np.sort(order[:first]), np.sort(order[first:last])
 
-    def _parted(self, n: int) -> tuple[Rows, Rows]:
+    def _parted(self, n: int, given: Any) -> tuple[Rows, Rows]:
         """Return the rows before the moment, and those from it on."""
-        if self.times is None or self.test_size is not None:
-            lacking = "times are missing, which it parts" if self.times is None else "test_size says so too"
+        if given is None or self.test_size is not None:
+            lacking = "times are missing, which it parts" if given is None else "test_size says so too"
             raise InvalidInputError(f"the moment to split at, but {lacking}", argument="at", found=self.at)
-        times, at = column_of(self.times, n, "times"), column_of([self.at], 1, "at")
+        times, at = column_of(given, n, "times"), column_of([self.at], 1, "at")
         if times.dtype.kind != "U":
             try:
                 at = at.astype("datetime64[us]") if at.dtype.kind == "U" else at
@@ -217,3 +229,25 @@ class UserLast(BaseCrossValidator):
             check_part(size)
             wanted = np.maximum(np.floor(size * counts + 0.5 + 1e-9).astype(np.int64), 1)
         return np.minimum(wanted, counts - 1)
+
+
+def _times_in(X: Any, y: Any) -> Any:
+    """Return the times that ratings have in X; None for pairs without times, and for features."""
+    if len(getattr(y, "shape", ())) == 2 or (isinstance(y, list | tuple) and y and np.iterable(y[0])):
+        return None  # labels
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = [str(name) for name in frame.columns]
+        position = find_timestamp(names, len(names), ()) if len(names) == 3 or names_pairs(names) else None
+        return None if position is None else frame[frame.columns[position]].to_native()
+    pairs, times = split_times(X)
+    if times is None:
+        return None
+    column, first = np.asarray(times), np.asarray(pairs[:1], dtype=object).ravel()
+    if any(isinstance(one, str) for one in first) or likely_seconds(column):
+        return column
+    raise InvalidInputError(
+        "X has three columns of numbers, of which the third may be a time or a feature",
+        argument="times",
+        advice="say so: times=X[:, 2], or times=range(len(X)) if the rows are in order of time",
+    )

@@ -18,7 +18,7 @@ from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.text import counted
 
-__all__ = ["pairs_for", "seconds_of", "split_times", "timed_pairs", "with_times"]
+__all__ = ["likely_seconds", "pairs_for", "seconds_of", "split_times", "timed_pairs", "with_times"]
 
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
@@ -122,6 +122,22 @@ def split_times(X: Any, time: Any = None) -> tuple[Any, Any]:
             "X has a third column of times, and there are others beside it", argument="time", advice="give one of them"
         )
     return pairs, times if time is None else time
+
+
+def likely_seconds(values: NDArray[Any]) -> bool:
+    """Whether a column is one of times for sure: of dates, or of numbers half of which are 1990 or later as seconds.
+
+    Examples
+    --------
+    >>> likely_seconds(np.array([881250949, 875747190])), likely_seconds(np.array([0.5, 120.0]))
+    (True, False)
+    """
+    if values.dtype.kind == "M" or not values.size:
+        return True
+    try:
+        return float(np.median(values.astype(np.float64))) >= _YEAR_1990
+    except (TypeError, ValueError):
+        return isinstance(values[0], date)
 
 
 def _split(X: Any) -> tuple[Any, Any]:
