@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
+from cofactor.errors import InputWarning
 from cofactor.limits import MAX_LEVELS
 
 
@@ -98,15 +99,20 @@ def test_times(save):
     assert read_ratings(save(named)).timestamps.tolist() == [11]
     dated = "user,item,rating,date\n1,2,3,1970-01-02\n1,3,3,1970-01-01T00:00:01.9Z\n1,4,3,1970-01-02 00:00:00+01:00\n"
     assert read_ratings(save(dated)).timestamps.tolist() == [86400, 1, 82800]
-    # other text: no times, unless the column was asked for
+    # other text: no times, which is told, and an error if the column was asked for
     other = "user,item,rating,date\n1,2,3,2020-01-01\n1,3,3,yesterday\n"
-    assert read_ratings(save(other)).timestamps is None
+    with pytest.warns(InputWarning, match="line 3, column 'date': .* found 'yesterday', so that no times are used"):
+        assert read_ratings(save(other)).timestamps is None
     with pytest.raises(ValueError, match="line 3, column 'date': a time must be .* such as 2020-12-31 .*found 'yester"):
         read_ratings(save(other), timestamp="date")
     pairs, times = read_timed_pairs(save(dated))
     assert (pairs.tolist(), times.tolist()) == ([[1, 2], [1, 3], [1, 4]], [86400, 1, 82800])
     assert read_timed_pairs(save("user,item\n1,2\n"))[1] is None
-    assert read_ratings(save("user,item,rating,time\n1,2,3,\n")).timestamps is None
+    with pytest.warns(InputWarning, match="line 2, column 'time': .* found an empty cell, so that no times are used"):
+        assert read_ratings(save("user,item,rating,time\n1,2,3,\n")).timestamps is None
+    assert read_ratings(save("1,2,3,a\n")).timestamps is None  # nobody called it a time
+    parts = "user,item,rating,time\n1,2,3,883603013.5\n1,3,3,7\n1,4,3,-0.5\n"
+    assert read_ratings(save(parts)).timestamps.tolist() == [883603013, 7, -1]
 
 
 def test_text_ids_stay_text_in_their_column_only(save):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cofactor import files as _bytes
 from cofactor.datasets import load_labels, read_pairs, read_ratings, write_table
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 
 COLUMNS = {
     "user": np.array(["ann", "bob, jr"], dtype=object),
@@ -164,9 +164,17 @@ def test_parquet_types(tmp_path):
 def test_parquet_times_with_gaps_count_only_when_asked_for(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": [5, None]}), path)
-    assert read_ratings(path).timestamps is None
+    with pytest.warns(InputWarning, match="row 2, column 'time': no value, so that no times are used"):
+        assert read_ratings(path).timestamps is None
     with pytest.raises(ValueError, match="row 2, column 'time': no value"):
         read_ratings(path, timestamp="time")
+
+
+@pytest.mark.parametrize("column", [[1.5, 86400.0], ["1970-01-01T00:00:01", "1970-01-02"], [1, 86400]])
+def test_times_of_parquet_are_whole_seconds(tmp_path, column):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": column}), path)
+    assert read_ratings(path).timestamps.tolist() == [1, 86400]
 
 
 @pytest.mark.parametrize(

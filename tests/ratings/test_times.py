@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_validate
 import cofactor
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning
-from cofactor.model.times import seconds_of
+from cofactor.model.times import seconds_of, split_times
 from cofactor.ratings import ALS, MODELS, OrdinalProbit, Ratings, as_ratings
 from cofactor.ratings.merging import among, merged, without_ratings
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
+from cofactor.model.callers import callers_level
 from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
@@ -108,28 +109,44 @@ def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
 
 
 def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | None:
-    """Return integers, or dates as whole seconds since 1970.
+    """Return seconds since 1970, from numbers or dates, as whole ones: fractions are cut off.
 
-    Anything else is an error if the column was asked for, otherwise gives None.
+    Anything else is an error if the column was asked for. Otherwise it gives None, and if the column has a name a
+    warning.
     """
-    found = table.integers(position) if asked or not table.has_gaps(position) else None
+    try:
+        return _whole_seconds(table, position)
+    except InvalidInputError as error:
+        if asked:
+            raise
+        if table.names:
+            text = f"{error}, so that no times are used: they are as if the file had none"
+            warnings.warn(InputWarning(text), stacklevel=callers_level())
+        return None
+
+
+def _whole_seconds(table: Table, position: int) -> NDArray[np.int64]:
+    found = table.seconds(position)
     if isinstance(found, np.ndarray):
         return found if found.flags.writeable else found.copy()
-    if isinstance(found, Words):
-        numbers = _integers(found.values) or _dates(found.values)
-        if len(numbers) == len(found.values):
-            return np.array([numbers[cell] for cell in found.values], dtype=np.int64)[found.codes]
-        if asked:
-            row = found.first_row(lambda cell: cell not in numbers)
-            assert row is not None
-            raise InvalidInputError(
-                f"a time must be a whole number of seconds since 1970, or a date such as 2020-12-31 or "
-                f"2020-12-31T23:59:59, found {found.at(row)!r}",
-                place=table.place(row, position),
-            )
-    elif asked:
+    if found is None:
         raise InvalidInputError("expected integers or times", place=table.column_place(position))
-    return None
+    numbers = _floored(found.values) or _dates(found.values)
+    row = found.first_row(lambda cell: cell not in numbers)
+    if row is not None:
+        cell = found.at(row)
+        raise InvalidInputError(
+            f"a time must be a number of seconds since 1970, or a date such as 2020-12-31 or 2020-12-31T23:59:59, "
+            f"found {repr(cell) if cell else 'an empty cell'}",
+            place=table.place(row, position),
+        )
+    return np.array([numbers[cell] for cell in found.values], dtype=np.int64)[found.codes]
+
+
+def _floored(cells: list[str]) -> dict[str, int]:
+    """Whole numbers, rounded down, of those cells which are numbers that fit into 64 bits."""
+    numbers = {cell: float(cell) for cell in cells if is_number(cell)}
+    return {cell: floor(value) for cell, value in numbers.items() if abs(value) < _INT64.max} | _integers(cells)
 
 
 def finite_cells(table: Table, position: int) -> Cells:

@@ -155,16 +155,12 @@ class Table(ABC):
         """Return numbers if the column holds numbers, otherwise text; with `gaps` a missing number is NaN."""
 
     @abstractmethod
-    def integers(self, position: int) -> NDArray[np.int64] | Words | None:
-        """Return integers, or times as seconds since 1970, or text; None where the column is of another type."""
+    def seconds(self, position: int) -> NDArray[np.int64] | Words | None:
+        """Return whole seconds since 1970, from numbers or times, or text; None where the type is another one."""
 
     @abstractmethod
     def place(self, row: int, position: int | None = None) -> Place:
         """Return the place of a row, and of a column in it, for errors."""
-
-    def has_gaps(self, position: int) -> bool:
-        """Whether some cell of a column has no value; cells of text always have one, which may be empty."""
-        return False
 
     def column_place(self, position: int) -> Place:
         """Return the place of a column."""
@@ -245,22 +241,22 @@ class ArrowTable(Table):
             numbers[missing.to_numpy(zero_copy_only=False)] = np.nan
         return numbers
 
-    def integers(self, position: int) -> NDArray[np.int64] | None:
-        """Return integers, or times as seconds since 1970; None for other types."""
-        kind = self.table.column(position).type
-        if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind)):
-            return None
+    def seconds(self, position: int) -> NDArray[np.int64] | Words | None:
+        """Return whole seconds since 1970, from numbers or times, or text; None for other types."""
         column = self.column(position)
-        if pa.types.is_timestamp(kind):
+        kind = column.type
+        if is_text(kind):
+            return Words.of(column)
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
             column = column.cast(pa.timestamp("s"), safe=False)
+        elif pa.types.is_floating(kind):
+            column = compute.floor(column)
+        elif not pa.types.is_integer(kind):
+            return None
         try:
             return numpy_of(column.cast(pa.int64()))
         except pa.ArrowInvalid:  # beyond 64 bits
             return None
-
-    def has_gaps(self, position: int) -> bool:
-        """Whether some cell of a column has no value."""
-        return bool(self.table.column(position).null_count)
 
     def place(self, row: int, position: int | None = None) -> Place:
         """Return the place of a row, and of a column in it, for errors."""

@@ -16,9 +16,9 @@ from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
-from cofactor.text import counted
+from cofactor.text import counted, is_number
 
-__all__ = ["likely_seconds", "pairs_for", "seconds_of", "split_times", "timed_pairs", "with_times"]
+__all__ = ["likely_seconds", "pairs_for", "seconds_of", "split_times", "timed_pairs", "times_of_column", "with_times"]
 
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
@@ -148,7 +148,7 @@ def _split(X: Any) -> tuple[Any, Any]:
         if position is None:
             return X, None
         pairs = frame.select([name for name in names if name != names[position]])
-        return pairs.to_native(), frame[names[position]].to_native()
+        return pairs.to_native(), times_of_column(frame[names[position]])
     if isinstance(X, list | tuple):
         two_columns = isinstance(X, tuple) and len(X) == 2  # an error, told by others
         if two_columns or not _is_triple(next(iter(X), None)):
@@ -225,6 +225,34 @@ def pairs_for(model: Any, X: Any, seconds: NDArray[np.float64] | None) -> Any:
 def _takes_times(model: Any) -> bool:
     inside = getattr(model, "estimator", None)
     return _takes_times(inside) if hasattr(inside, "fit") else "time" in inspect.signature(model.fit).parameters
+
+
+def times_of_column(column: nw.Series[Any]) -> Any:
+    """Return a column of a frame as it is; of text the seconds since 1970 that it stands for.
+
+    Text are numbers, or dates of ISO 8601, which are of UTC where they name no zone; another one is an error.
+    """
+    if not isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum):
+        return column.to_native()
+    cells = column.to_list()
+    seconds = np.full(len(cells), np.nan)
+    for row, cell in enumerate(cells):
+        try:
+            seconds[row] = np.nan if _is_missing(cell) else _of_text(cell)
+        except ValueError:
+            raise InvalidTypeError(
+                f"column {column.name!r} of X must hold times, found {cell!r} in row {row}",
+                argument="X",
+                advice=_FOR_TEXT,
+            ) from None
+    return seconds
+
+
+def _of_text(cell: str) -> float:
+    if is_number(cell):
+        return float(cell)
+    moment = datetime.fromisoformat(cell)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_triple(row: Any) -> bool:

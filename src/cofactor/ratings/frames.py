@@ -11,6 +11,7 @@ import numpy as np
 from cofactor.columns import find_timestamp, frame_columns
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
+from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
@@ -38,7 +39,8 @@ def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
     y : series
         Ratings.
     times : series or None
-        Numbers or dates from a column that is named as one of times; None where there is none, or it has gaps.
+        Numbers or dates, also as text, from a column that is named as one of times; None where there is none, or some
+        cannot be read.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
     Warns
     -----
     InputWarning
-        If some times are missing.
+        If some times are missing, or cannot be read.
 
     Examples
     --------
@@ -77,13 +79,20 @@ def _times(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
     if position is None:
         return None
     column = frame[frame.columns[position]]
-    if not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Datetime | nw.Date)):
-        return None
     values, missing = column.to_numpy(), column.is_null().to_numpy()
     missing = missing | np.isnan(values) if values.dtype.kind == "f" else missing
     if missing.any():
         gaps = counted(int(missing.sum()), "rating")
-        text = f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out"
-        warnings.warn(InputWarning(text), stacklevel=callers_level())
+        _warn(f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out")
         return None
-    return column.to_native()
+    if column.dtype.is_numeric() or isinstance(column.dtype, nw.Datetime | nw.Date):
+        return column.to_native()
+    try:
+        return seconds_of(times_of_column(column), name=f"column {column.name!r} of X")
+    except InvalidInputError as error:
+        _warn(f"{error}; until then no times are used")
+        return None
+
+
+def _warn(text: str) -> None:
+    warnings.warn(InputWarning(text), stacklevel=callers_level())

@@ -221,7 +221,7 @@ class TextTable(Table):
         body = self._body
         return body.data.find(b"0x", body.start) >= 0 or body.data.find(b"0X", body.start) >= 0
 
-    def integers(self, position: int) -> NDArray[np.int64] | Words:
+    def seconds(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers if all cells are integers, otherwise text."""
         return self.ids(position)
 
