@@ -76,13 +76,16 @@ def test_days_and_whole_numbers():
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        ([1.0, np.nan, None, 2.0], "time is missing for 2 of 4 rows, the first is row 1; leave these rows out"),
+        (
+            [1.0, np.nan, None, 2.0],
+            "time is missing for 2 of 4 rows, the first is row 1; every row needs a finite time: leave these",
+        ),
         ([DATES[0], None, pd.NaT, DATES[1]], "missing for 2 of 4 rows"),
         (np.array([0, "NaT", 0, 0], dtype="datetime64[s]"), "missing for 1 of 4 rows"),
         (pd.Series([1, None, None, None], dtype="Int64"), "missing for 3 of 4 rows"),
         (pl.Series([DATES[0], None, None, None]), "missing for 3 of 4 rows"),
         (pd.Series([1, pd.NA, 2, 3], dtype=object), "missing for 1 of 4 rows"),
-        ([1.0, 2.0, np.inf, 3.0], "infinite for 1 of 4 rows, the first is row 2"),
+        ([1.0, 2.0, np.inf, 3.0], "infinite for 1 of 4 rows, the first is row 2; every row needs a finite time: leave"),
         (TIMES[:3], r"of shape \(4,\), one for each row; found shape \(3,\)"),
         (np.ones((4, 1)), r"found shape \(4, 1\)"),
         ([[1], [2, 3], [4], [5]], "time must be one-dimensional"),
@@ -103,6 +106,46 @@ def test_days_and_whole_numbers():
 def test_bad_times_are_refused_at_the_door(times, message):
     with pytest.raises(ValueError, match=message):
         as_ratings(PAIRS, VALUES, times=times)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("column", [["1970-01-02", "1970-01-01 00:00:01Z"], [dt.date(1970, 1, 2), dt.date(1970, 1, 1)]])
+def test_dates_and_text_in_frames(kind, column):
+    frame = kind({"user": [1, 1], "item": [5, 5], "rating": [4, 2], "date": column})
+    expected = as_ratings([(1, 5), (1, 5)], [4, 2], [2, 4], "last", times=[2, 1]).values.tolist()
+    found = as_ratings(frame, None, [2, 4], "last")
+    assert (found.values.tolist(), found.times.tolist()) == (expected, [86400.0])
+    assert split_times(kind({"user": [1], "item": [5], "date": ["1970-01-02"]}))[1].tolist() == [86400.0]
+
+
+@pytest.mark.parametrize("column", [["2020-01-01", "31/12/1997"], [True, False], [dt.timedelta(1), dt.timedelta(2)]])
+def test_times_of_frames_that_cannot_be_read_are_told(column):
+    frame = pd.DataFrame({"user": [1, 2], "item": [5, 5], "rating": [4, 2], "date": column})
+    with pytest.warns(InputWarning, match="column 'date' of X must hold .*found .*until then no times are used"):
+        assert as_ratings(frame, None).times is None
+
+
+def test_times_too_large_for_their_type():
+    with pytest.warns(InputWarning, match="time is of float32, which cannot hold seconds since 1970: they are rounded"):
+        seconds_of(np.array([883603013.0], dtype=np.float32))
+    assert seconds_of(np.array([60.0], dtype=np.float32)).tolist() == [60.0]
+    with pytest.raises(ValueError, match=r"^time is missing; give a finite one$"):
+        seconds_of([np.nan])
+
+
+def test_times_in_a_frame_and_beside_it():
+    frame = pd.DataFrame({"user": [1], "item": [5], "rating": [4], "time": [7]})
+    with pytest.raises(ValueError, match="X has a third column of times, and there are others beside it"):
+        as_ratings(frame, None, [1, 4], times=[3])
+
+
+@pytest.mark.parametrize(("old", "new"), [(None, [5.0]), ([1.0, 2.0, 3.0, 4.0], None)])
+def test_a_merge_tells_that_times_are_forgotten(old, new):
+    model = ALS(1, 1.0, levels=[1, 2, 3, 4, 5]).fit(PAIRS, VALUES, time=old)
+    with pytest.warns(InputWarning, match="known='merge' forgets all times, since the .* have none") as told:
+        folded = model.fold_in([("bob", 30)], [2], time=new, known="merge")
+    assert folded.ratings_.times is None
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(("unit", "many"), [("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)])

@@ -105,11 +105,18 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
     ('--user-column 3', '--encoding latin-1', '--alpha 8,9.5')
     >>> name(Argument("zero_based", False)), name(Argument("margin", "square"))
     ('--one-based', "margin='square'")
+
+    The parameter of a model that is called as a column is that has a value.
+
+    >>> name = named({"time": "--param time="})
+    >>> name(Argument("time", 3)), name(Argument("time"))
+    ('--param time=3', '--time')
     """
     own = options or {}
 
     def name(argument: Argument) -> str:
-        option = own.get(argument.name) or option_of(argument.name)
+        is_column = argument.name == "time" and not argument.has_value and own.get("time", "").endswith("=")
+        option = (None if is_column else own.get(argument.name)) or option_of(argument.name)
         if option is not None and option.endswith("=") and argument.has_value:
             listed = isinstance(argument.value, list)
             return f"{option}{_written(argument.value) if listed else argument.value}"

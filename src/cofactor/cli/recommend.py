@@ -120,7 +120,7 @@ def recommend(
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
-    out.
+    out. A model that knows time recommends for the latest time of training and of the new ratings.
     """
     check_target(out, model, candidates, titles, ratings, user_features, item_features)
     if [model, candidates, ratings, user_features, item_features].count("-") > 1:

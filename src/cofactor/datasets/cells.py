@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
-from cofactor.model.callers import callers_level
 from cofactor.recipe import truth_of
 from cofactor.text import is_number
 
@@ -121,7 +120,7 @@ def times_of(table: Table, position: int, asked: bool) -> NDArray[np.int64] | No
             raise
         if table.names:
             text = f"{error}, so that no times are used: they are as if the file had none"
-            warnings.warn(InputWarning(text), stacklevel=callers_level())
+            warnings.warn(InputWarning(text), stacklevel=5)
         return None
 
 

@@ -120,7 +120,8 @@ PARAMETERS: Mapping[str, str] = {
     "time_of_pairs": """\
         time : array-like of shape (n,), number, or date, optional
             When each pair is to be predicted for, or one time for all, for models that know time, which need it; by
-            default those in a third column of X, as in `fit`. Other models take none.""",
+            default those in a third column of X, as in `fit`. Other models refuse it, and pass over a third column of
+            X.""",
     # ------------------------------------------------------------ of labels
     "n_components": """\
         n_components : int or float, default={default}

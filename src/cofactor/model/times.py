@@ -18,12 +18,22 @@ from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.text import counted, is_number
 
-__all__ = ["likely_seconds", "pairs_for", "seconds_of", "split_times", "timed_pairs", "times_of_column", "with_times"]
+__all__ = [
+    "likely_seconds",
+    "pairs_for",
+    "seconds_of",
+    "split_times",
+    "the_times",
+    "timed_pairs",
+    "times_of_column",
+    "with_times",
+]
 
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1990, _YEAR_2200 = 631_152_000, 7_258_118_400  # in seconds
 _UNITS = {"milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
+_EXACT_FLOAT32 = 2.0**24
 _FOR_TEXT = "make dates of it, such as pandas.to_datetime(...), or numbers of seconds since 1970"
 
 
@@ -57,8 +67,8 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     Warns
     -----
     InputWarning
-        If they are likely to be milliseconds, microseconds or nanoseconds: half of them or more are later than the year
-        2200, read as seconds.
+        If they are float32 and too large for it. If they are likely to be milliseconds, microseconds or nanoseconds:
+        half of them or more are later than the year 2200, read as seconds.
 
     Examples
     --------
@@ -77,11 +87,19 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     missing, infinite = np.flatnonzero(np.isnan(seconds)), np.flatnonzero(np.isinf(seconds))
     for bad, what in ((missing, "missing"), (infinite, "infinite")):
         if bad.size:
+            where = f" for {bad.size} of {counted(len(seconds), 'row')}, the first is row {bad[0]}"
             raise InvalidInputError(
-                f"{name} is {what} for {bad.size} of {counted(len(seconds), 'row')}, the first is row {bad[0]}",
+                f"{name} is {what}{where if len(seconds) > 1 else ''}",
                 argument=name,
-                advice=("leave these rows out, or give no ", Argument(name)),
+                advice="every row needs a finite time: leave these rows out"
+                if len(seconds) > 1
+                else "give a finite one",
             )
+    if found.dtype.kind == "f" and found.dtype.itemsize < 8 and np.abs(seconds).max(initial=0) > _EXACT_FLOAT32:
+        text = f" is of {found.dtype}, which cannot hold seconds since 1970: they are rounded, to 64 s or more; "
+        warnings.warn(
+            InputWarning((Argument(name), text, "make them float64 from the start")), stacklevel=callers_level()
+        )
     if numbers:
         _warn_of_other_units(seconds, name)
     return seconds
@@ -117,11 +135,16 @@ def split_times(X: Any, time: Any = None) -> tuple[Any, Any]:
     ([('ann', 'Up')], None)
     """
     pairs, times = _split(X)
-    if time is not None and times is not None:
+    return pairs, the_times(times, time)
+
+
+def the_times(own: Any, beside: Any) -> Any:
+    """Return the times that X has, or those beside it; refuse to choose."""
+    if beside is not None and own is not None:
         raise InvalidInputError(
             "X has a third column of times, and there are others beside it", argument="time", advice="give one of them"
         )
-    return pairs, times if time is None else time
+    return own if beside is None else beside
 
 
 def likely_seconds(values: NDArray[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.plots.figures import INK, MARKERS, MUTED, OKABE_ITO, legend, new_axes, tidy
@@ -136,6 +137,8 @@ def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> 
 
 def _past(model: Any) -> Any:
     """Return when users of a model rated; refuse a model that does not know."""
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
     if not hasattr(model, "past_"):
         raise InvalidTypeError(
             f"model must be a fitted OrdinalProbit(time=True), found {type(model).__name__}", argument="model"

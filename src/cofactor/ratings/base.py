@@ -264,7 +264,7 @@ class RatingModel(BaseEstimator, ABC):
             raise InvalidInputError(
                 f"this {type(self).__name__} was fitted with times, and its predictions depend on them",
                 argument="time",
-                advice="give the time of each pair, or one for all, such as that of the latest rating",
+                advice=("give the time of each pair with ", Argument("time")),
             )
         return self._visits(users, times), items
 

@@ -14,6 +14,7 @@ from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
+from cofactor.model.times import the_times
 from cofactor.ratings.frames import is_frame, split_frame
 from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, some_of
@@ -44,7 +45,7 @@ def entries_of(X: Any, y: Any, time: Any = None) -> tuple[Any, Any, Any, Any]:
         return entries.row, entries.col, entries.data, time
     if y is None and is_frame(X):
         X, y, own = split_frame(X)
-        time = own if time is None else time
+        time = the_times(own, time)
     users, items, times = timed_columns(X, time)
     return users, items, y, times
 

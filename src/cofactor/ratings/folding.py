@@ -190,4 +190,9 @@ def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users"
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
     earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))
-    return merged(among(earlier, **{side: given}), new)
+    before = among(earlier, **{side: given})
+    if (before.times is None) != (new.times is None) and before.n_ratings and new.n_ratings:
+        lacking = "ratings of training" if before.times is None else "new ratings"
+        text = (merge, f" forgets all times, since the {lacking} have none; give times to both, or to none")
+        warnings.warn(InputWarning(text), stacklevel=callers_level())
+    return merged(before, new)

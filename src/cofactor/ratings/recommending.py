@@ -106,7 +106,7 @@ def recommend(
         neighbours. Only for models with `predict_proba`.
     time : number, date, or array-like of shape (k,), optional
         When users are to like the items, one time for all or one for each; only for models that know time. By default
-        the latest time in training.
+        the latest time in training; of a model that `fold_in` returned the latest of training and of the new ratings.
 
     Returns
     -------

@@ -289,7 +289,7 @@ def test_crafted_files_are_refused(key, tmp_path: Path):
 def test_times_are_asked_for_and_refused():
     X, y, time = small()
     with pytest.raises(
-        InvalidInputError, match=r"time=True in a model needs the time of each rating.*fit\(X, y, time="
+        InvalidInputError, match="needs the time of each rating, and the ratings have none; give them with time"
     ):
         brief().fit(X, y)
     m = fitted()

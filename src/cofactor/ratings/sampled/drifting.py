@@ -129,9 +129,9 @@ def times_of(ratings: Ratings) -> NDArray[np.float64]:
     """Return the time of each rating; without times, say what to give."""
     if ratings.times is None and ratings.n_ratings:
         raise InvalidInputError(
-            (Argument("time", True), " in a model needs the time of each rating, and none is given"),
+            "a model of drift in time needs the time of each rating, and the ratings have none",
             argument="time",
-            advice="pass them beside the ratings, fit(X, y, time=...), or in a third column of X",
+            advice=("give them with ", Argument("time")),
         )
     return np.zeros(0) if ratings.times is None else ratings.times
 
