@@ -52,6 +52,7 @@ def linear(X: CheckedFeatures, coef: NDArray[Any], intercept: NDArray[Any] | flo
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> linear(sparse.csr_array([[1.0, 0.0], [0.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([1.0]))
     array([[4.],
            [9.]])
