@@ -13,7 +13,7 @@ from scipy import sparse
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
-from cofactor.model.times import seconds_of
+from cofactor.model.times import seconds_of, the_times
 from cofactor.ratings.entries import (
     check_rows,
     check_y_is_needed,
@@ -141,7 +141,7 @@ class Ratings:
         """
         if y is None and is_frame(X):
             X, y, found = split_frame(X)
-            times = found if times is None else times
+            times = the_times(found, times)
         user_ids, item_ids, given = timed_columns(X, times)
         users = IdMap(user_ids, "the user ids of X")
         if items is None:
