@@ -357,7 +357,7 @@ def test_selection_of_a_model_without_scores_or_thresholds():
             TypeError,
             "expected a share of the instances, .*, or pairs of training and held-out rows",
         ),
-        ({"validation": 1.5}, ValueError, "test_size"),
+        ({"validation": 1.5}, ValueError, "validation=1.5: expected a share between 0 and 1"),
         ({"grid": {"alpha": [-1.0]}}, ValueError, "alpha"),
         ({"grid": {"beta": [1.0]}}, ValueError, "PLST has no parameter 'beta'"),
     ],

@@ -534,4 +534,5 @@ def test_dates_tell_the_latest_rating_unless_one_is_missing():
     assert as_ratings(frame.assign(date=days), duplicates="last").values.tolist() == [5, 1]
     with pytest.warns(InputWarning, match="column 'date' of X has no time for 1 rating, so that none is used"):
         assert as_ratings(frame.assign(date=[pd.NaT, *days[1:]]), duplicates="last").values.tolist() == [3, 1]
-    assert as_ratings(frame.assign(date=["b", "a", "a"]), duplicates="last").values.tolist() == [3, 1]
+    with pytest.warns(InputWarning, match="column 'date' of X must hold times, found 'b' in row 0"):
+        assert as_ratings(frame.assign(date=["b", "a", "a"]), duplicates="last").values.tolist() == [3, 1]

@@ -137,7 +137,7 @@ def plot_drift_times(model: Any, ax: Axes | None = None, *, title: str = "") -> 
 
 def _past(model: Any) -> Any:
     """Return when users of a model rated; refuse a model that does not know."""
-    if hasattr(model, "fit"):
+    if hasattr(model, "time"):
         check_is_fitted(model)
     if not hasattr(model, "past_"):
         raise InvalidTypeError(
