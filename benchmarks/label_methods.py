@@ -88,7 +88,7 @@ Made = LabelModel | Pipeline | Search
 GAMMAS = [1.0, 10.0, 100.0]
 PENALTIES = [10.0**k for k in range(-4, 5)]
 CODES = {"n_components": [0.2, 0.4, 0.6, 0.8], "alpha": PENALTIES[2:]}
-FAIE = {"n_components": [0.4, 0.6, 0.8], "alpha": [1.0, 10.0, 100.0, 1000.0], "beta": [0.01, 1.0, 100.0, 1e3, 1e4]}
+FAIE = {"n_components": [0.4, 0.6, 0.8], "alpha": [0.1, 0.3, *PENALTIES[4:8]], "beta": [0.01, 1.0, 100.0, 1e3, 1e4]}
 WEIGHTS = {"alpha": [0.01, 0.1, 1.0, 10.0], "beta": [0.01, 0.1, 1.0, 10.0]}
 PLAIN: dict[str, Any] = {"scale": "none", "threshold": 0}
 #: Of full rank: by itself the model chooses a rank too.
