@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "is_number",
     "nearest",
     "one_line",
+    "seconds_of_date",
     "shown",
     "some_of",
     "without_zero",
@@ -99,6 +101,18 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
+
+
+def seconds_of_date(cell: str) -> float:
+    """Return the seconds since 1970 of a date of ISO 8601, which is of UTC where it names no zone.
+
+    Examples
+    --------
+    >>> seconds_of_date("1970-01-02"), seconds_of_date("1970-01-01T02:00:00+01:00")
+    (86400.0, 3600.0)
+    """
+    date = datetime.fromisoformat(cell)
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import suppress
-from datetime import UTC, datetime
 from math import floor
 from typing import Literal
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.recipe import truth_of
-from cofactor.text import is_number
+from cofactor.text import is_number, seconds_of_date
 
 __all__ = [
     "IdMode",
@@ -80,12 +79,11 @@ def _integers(cells: list[str]) -> dict[str, int]:
 
 
 def _dates(cells: list[str]) -> dict[str, int]:
-    """Whole seconds since 1970 of those cells which are dates of ISO 8601; they are of UTC where they name no zone."""
+    """Whole seconds since 1970 of those cells which are dates."""
     found = {}
     for cell in cells:
         with suppress(ValueError):
-            date = datetime.fromisoformat(cell)
-            found[cell] = floor((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
+            found[cell] = floor(seconds_of_date(cell))
     return found
 
 

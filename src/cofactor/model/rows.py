@@ -11,7 +11,7 @@ from sklearn.utils import indexable
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.model.times import seconds_of
+from cofactor.model.times import is_missing, seconds_of
 from cofactor.text import counted
 
 __all__ = ["Rows", "check_part", "column_of", "n_rows"]
@@ -29,7 +29,7 @@ def column_of(values: Any, n: int, argument: str) -> NDArray[Any]:
             f"{argument} has shape {table.shape}, expected ({n},): one for each row", argument=argument
         )
     if table.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in table.tolist()], dtype=bool)
+        missing = np.array([is_missing(value) for value in table.tolist()], dtype=bool)
         if not missing.any():
             kinds = {isinstance(value, str) for value in table.tolist()}
             table = table.astype(str) if kinds == {True} else _comparable(table, argument)

@@ -16,9 +16,10 @@ from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
-from cofactor.text import counted, is_number
+from cofactor.text import counted, is_number, seconds_of_date
 
 __all__ = [
+    "is_missing",
     "likely_seconds",
     "pairs_for",
     "seconds_of",
@@ -261,7 +262,7 @@ def times_of_column(column: nw.Series[Any]) -> Any:
     seconds = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
         try:
-            seconds[row] = np.nan if _is_missing(cell) else _of_text(cell)
+            seconds[row] = np.nan if is_missing(cell) else float(cell) if is_number(cell) else seconds_of_date(cell)
         except ValueError:
             raise InvalidTypeError(
                 f"column {column.name!r} of X must hold times, found {cell!r} in row {row}",
@@ -269,13 +270,6 @@ def times_of_column(column: nw.Series[Any]) -> Any:
                 advice=_FOR_TEXT,
             ) from None
     return seconds
-
-
-def _of_text(cell: str) -> float:
-    if is_number(cell):
-        return float(cell)
-    moment = datetime.fromisoformat(cell)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_triple(row: Any) -> bool:
@@ -313,7 +307,7 @@ def _read(found: NDArray[Any], name: str) -> tuple[NDArray[np.float64], bool]:
 def _of_objects(values: list[Any], name: str) -> tuple[NDArray[np.float64], bool]:
     if set(map(type, values)) <= {int, float}:
         return np.array(values, dtype=np.float64), True
-    there = [value for value in values if not _is_missing(value)]
+    there = [value for value in values if not is_missing(value)]
     dates = [value for value in there if isinstance(value, date | np.datetime64)]
     if len(dates) not in (0, len(there)):
         raise InvalidInputError(f"{name} holds dates as well as other values", argument=name, advice="give one kind")
@@ -328,7 +322,7 @@ def _of_objects(values: list[Any], name: str) -> tuple[NDArray[np.float64], bool
             advice="give all of them a zone, such as value.replace(tzinfo=datetime.UTC)",
         )
     try:
-        seconds = [np.nan if _is_missing(value) else _of_object(value) for value in values]
+        seconds = [np.nan if is_missing(value) else _of_object(value) for value in values]
     except (TypeError, ValueError) as error:
         raise _no_times(name, f"{error}") from error
     return np.array(seconds, dtype=np.float64), not dates
@@ -344,7 +338,7 @@ def _of_object(value: Any) -> float:
     return float(value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether it is None, NaN, NaT, or the NA of pandas, which answers neither yes nor no."""
     differs = value is None or value != value
     return not isinstance(differs, bool | np.bool_) or bool(differs)
