@@ -8,7 +8,8 @@ from sklearn.svm import LinearSVC
 
 from cofactor.labels import IBLR, BinaryRelevance, FitInput
 from cofactor.labels.learners import LinearLabelLearners, per_label
-from cofactor.labels.learners.logistics import fit_logistics, logistic_bytes, suits_logistics
+from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
+from cofactor.labels.learners.together import together_bytes
 
 
 @pytest.mark.parametrize(("n", "D", "cost"), [(120, 6, 3.0), (40, 60, 0.5)])
@@ -71,5 +72,5 @@ def test_binary_relevance_and_iblr_fit_them_together(monkeypatch: pytest.MonkeyP
 def test_memory_of_their_tables_is_counted() -> None:
     data = FitInput(np.zeros((80, 5)), sparse.csr_array((80, 32)))
     for model, D in ((BinaryRelevance(LogisticRegression()), 5), (IBLR(), 32), (IBLR(with_features=True), 37)):
-        assert model._fit_bytes(data) == 8 * 32 * D + logistic_bytes((80, D))
+        assert model._fit_bytes(data) == 8 * 32 * D + together_bytes((80, D))
     assert IBLR(estimator=LogisticRegression(C=1e4))._fit_bytes(data) == 8 * 32 * 32

@@ -4,15 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
-from cofactor.kernels.threads import library_limit
+from cofactor.problems.axes import turned
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
-
-_EPS = float(np.finfo(np.float64).eps)
-_SMALL = 1e-4  #: features of a smaller share of the largest one's length lose digits in XᵀX
 
 
 class Rotated(NamedTuple):
@@ -60,40 +56,8 @@ def rotated(X: NDArray[Any], dtype: Any = np.float64) -> Rotated:
     >>> found.table.shape, found.squares.round(3)
     ((3, 1), array([4.]))
     """
-    n, D = X.shape
     mean = X.mean(axis=0, dtype=np.float64)
-    with library_limit(1):  # with several threads, sums would depend on the order in which these end
-        table = X - mean
-        lengths = np.linalg.norm(table, axis=0)
-        if lengths.min(initial=np.inf, where=lengths > 0) < _SMALL * lengths.max(initial=0):
-            table, axes = _graded(table, np.linalg.norm(X, axis=0))
-            return Rotated(np.ascontiguousarray(table, dtype=dtype), np.einsum("ij,ij->j", table, table), axes, mean)
-        values, vectors = linalg.eigh(table.T @ table if n >= D else table @ table.T)
-        kept = values > values[-1] * max(n, D) * _EPS
-        values, vectors = values[kept], vectors[:, kept]
-        axes = vectors if n >= D else table.T @ (vectors / np.sqrt(values))
-        table = table @ vectors if n >= D else vectors * np.sqrt(values)
-    return Rotated(np.ascontiguousarray(table, dtype=dtype), values, axes, mean)
-
-
-def _graded(table: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Return centred features along nearly their principal axes, and these: the digits of small features are kept.
-
-    In XᵀX, and in an SVD, they would be lost by the rounding of large ones. Pivoted QR errs in each column of X by a
-    share of that column alone, and the LQ of its R in each row: together they are Stewart's QLP decomposition (SIAM
-    Journal on Scientific Computing 20, 1999). What rounding leaves of a column in the span of others counts as 0.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, D)
-    sizes : ndarray of shape (D,)
-        Lengths of the features before they were centred.
-    """
-    Q, R, order = linalg.qr(table, mode="economic", pivoting=True)
-    R[np.abs(R) <= 4 * np.sqrt(len(table)) * _EPS * sizes[order]] = 0
-    kept = R.any(axis=1)
-    axes, L = linalg.qr(R[kept].T, mode="economic")
-    return Q[:, kept] @ L.T, np.asarray(axes[np.argsort(order)], dtype=np.float64)
+    return Rotated(*turned(X - mean, np.linalg.norm(X, axis=0), dtype), mean)
 
 
 class LogisticProblems:

@@ -25,9 +25,9 @@ from cofactor.labels.learners import (
     check_label_learners,
     check_savable,
     fit_label_learners,
-    logistic_bytes,
     suits_logistics,
     takes_sparse,
+    together_bytes,
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
@@ -159,7 +159,7 @@ class IBLR(NeighbourModel):
         D = L + (data.features.shape[1] if self.with_features else 0)
         regression = LogisticRegression() if self.estimator is None else self.estimator
         together = suits_logistics(regression, (n, D), L)
-        return 8 * L * D + (logistic_bytes((n, D)) if together else 0)
+        return 8 * L * D + (together_bytes((n, D)) if together else 0)
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         columns, L = self._columns(counts(), data.features), data.labels.shape[1]

@@ -27,7 +27,8 @@ from cofactor.labels.learners.fitting import (
 from cofactor.labels.learners.gaussian import GaussianLearner
 from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
 from cofactor.labels.learners.linear import LinearLearner
-from cofactor.labels.learners.logistics import logistic_bytes, suits_logistics
+from cofactor.labels.learners.logistics import suits_logistics
+from cofactor.labels.learners.machines import machine_bytes
 from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
 from cofactor.labels.learners.opaque import OpaqueLearner
 from cofactor.labels.learners.per_label import (
@@ -40,6 +41,7 @@ from cofactor.labels.learners.per_label import (
     stacked,
 )
 from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
+from cofactor.labels.learners.together import together_bytes
 from cofactor.labels.learners.trees import TreesLearner
 
 #: Learners that a model file may hold, by class name.
@@ -93,10 +95,11 @@ __all__ = [
     "grow_tree",
     "is_savable",
     "learner_from_state",
-    "logistic_bytes",
+    "machine_bytes",
     "stacked",
     "suits_logistics",
     "takes_sparse",
+    "together_bytes",
     "uncertain",
     "warn_of_stopped",
     "with_labels",

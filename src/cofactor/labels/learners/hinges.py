@@ -22,7 +22,7 @@ from cofactor.labels.learners.base import CheckedFeatures
 from cofactor.labels.learners.fitting import Fitted
 from cofactor.labels.learners.linear import LinearLearner
 
-__all__ = ["Task", "fitted_by_kernels"]
+__all__ = ["LEAST_TOL", "STEEPEST", "Task", "fitted_by_kernels", "is_plain_machine"]
 
 #: Most features for Newton's method, whose steps solve equations of that many unknowns: of sparse tables, and of dense
 #: ones, which coordinate descent does not take. And most numbers of a table, which it sees dense.
@@ -38,8 +38,8 @@ _AT_A_TIME = 128  # tasks between two reports of progress
 _LOOSER = 100.0
 #: Largest product of cost and squared length of a row (with the 1 of the intercept): beyond, steps of 32 bits are not
 #: exact enough, and liblinear's are fewer.
-_STEEPEST = 100.0
-_LEAST_TOL = 1e-6
+STEEPEST = 100.0
+LEAST_TOL = 1e-6
 
 
 class Task(NamedTuple):
@@ -87,12 +87,12 @@ def fitted_by_kernels(
         Says whether the tasks that are still to be fitted shall get one iteration each.
     """
     n, D = X.shape
-    if not _is_plain(estimator):
+    if not is_plain_machine(estimator):
         return None
     cost = float(estimator.C)
     costs = np.full(n, cost) if weights is None else cost * np.asarray(weights, dtype=np.float64)
     steepness = costs * (1 + squared_lengths(X)) if is_sparse(X) else np.array([np.inf])  # with the 1 of the intercept
-    for_blocks = estimator.tol >= _LEAST_TOL and bool(steepness.max(initial=0.0) <= _STEEPEST)
+    for_blocks = estimator.tol >= LEAST_TOL and bool(steepness.max(initial=0.0) <= STEEPEST)
     most = _MOST_FEATURES if is_sparse(X) else _MOST_DENSE_FEATURES
     few = most >= D and n * D <= _MOST_CELLS
     if is_sparse(X) and for_blocks and not (few and D * D * n <= _SPARSE * X.nnz):
@@ -133,7 +133,7 @@ class _Machines:
         return np.where(self.place == k + (len(self.classes) == 2), 1.0, -1.0)
 
 
-def _is_plain(estimator: Any) -> bool:
+def is_plain_machine(estimator: Any) -> bool:
     """Return whether the objective is that of the kernels."""
     if type(estimator) is not LinearSVC:
         return False

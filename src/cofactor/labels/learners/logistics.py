@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import delayed
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.features import CheckedFeatures, as_dense
-from cofactor.model.parallel import in_workers, n_side_by_side
+from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks
 from cofactor.problems.logistics import LogisticProblems, rotated
-from cofactor.solvers.lbfgs_each import lbfgs_each
 
-__all__ = ["Logistics", "fit_logistics", "logistic_bytes", "suits_logistics"]
+__all__ = ["fit_logistics", "suits_logistics"]
 
-_LABELS_PER_BLOCK = 64
-_MOST_FEATURES, _MOST_CELLS = 3000, 1 << 27
 _LARGEST_COST = 1000.0  #: beyond, 200 steps may not be enough
 _TOLERANCE = 1e-6
 _MAX_ITER = 200
-_FEWEST_LABELS = 32  #: with fewer there is little to gain, and those of scikit-learn are known to all
-_TURN = 8  #: squared features for a number of the table of scores, up to which it pays to turn the features
-
-
-class Logistics(NamedTuple):
-    """Coefficients of labels, shape (D, L), intercepts, and how many labels were not finished after 200 steps."""
-
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    n_unfinished: int
 
 
 def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bool:
@@ -47,9 +32,7 @@ def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bo
     >>> [suits_logistics(LogisticRegression(C=2.0), (400, D), L) for D, L in ((70, 170), (70, 6), (900, 170))]
     [True, False, False]
     """
-    n, D = shape
-    small = D <= _MOST_FEATURES and n * D <= _MOST_CELLS and _TURN * n * n_labels >= D * D
-    if type(estimator) is not LogisticRegression or not small or n_labels < _FEWEST_LABELS:
+    if type(estimator) is not LogisticRegression or not is_worth_turning(shape, n_labels):
         return False
     plain = LogisticRegression()
     if not isinstance(estimator.C, int | float) or not isinstance(estimator.max_iter, Integral):
@@ -60,12 +43,6 @@ def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bo
     return bool(estimator.get_params() == plain.get_params())
 
 
-def logistic_bytes(shape: tuple[int, ...]) -> int:
-    """Return what `fit_logistics` takes beside the result: the table of features thrice while it is turned."""
-    n, D = shape
-    return 24 * n * D + 16 * D * D
-
-
 def fit_logistics(
     X: CheckedFeatures,
     labels: sparse.csr_array,
@@ -74,7 +51,7 @@ def fit_logistics(
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Logistics:
+) -> Together:
     r"""Fit the logistic regressions of labels which scikit-learn fits with ``LogisticRegression(C=cost)``.
 
     Features are turned to their principal axes. From there L-BFGS takes a few steps for a block of labels at a time:
@@ -94,7 +71,7 @@ def fit_logistics(
 
     Returns
     -------
-    Logistics
+    Together
 
     Examples
     --------
@@ -102,29 +79,10 @@ def fit_logistics(
     >>> found.coef.round(2)
     array([[0.45]])
     """
-    L = labels.shape[1]
     table = rotated(as_dense(X), np.float32)
-    columns = sparse.csc_array(labels)
-    theta, n_unfinished, done = np.empty((L, len(table.squares) + 1)), 0, 0
-
-    def tasks() -> Iterator[Any]:
-        for lo in range(0, L, _LABELS_PER_BLOCK):
-            y = columns[:, lo : lo + _LABELS_PER_BLOCK].toarray().astype(np.float64)
-            yield delayed(_fit_block)(LogisticProblems(table, y, 1 / cost), 1 if stopped() else _MAX_ITER)
-
-    with library_limit(1):  # with several threads, sums would depend on the order in which these end
-        blocks = n_side_by_side(-(-L // _LABELS_PER_BLOCK), n_jobs)
-        for found, solved in in_workers(tasks(), blocks, backend="threading"):
-            theta[done : done + len(found)] = found
-            n_unfinished += int(np.count_nonzero(~solved))
-            for _ in range(len(found)):
-                done += 1
-                on_label(done)
-        weights, intercept = table.unrotated(theta)
-    return Logistics(weights, intercept, n_unfinished)
-
-
-def _fit_block(problems: LogisticProblems, max_iter: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the coefficients of labels, and which are finished."""
-    theta, _, solved = lbfgs_each(problems, problems.start(), max_iter=max_iter, tol=_TOLERANCE)
-    return theta, solved
+    theta, n_unfinished = solve_blocks(
+        lambda y: LogisticProblems(table, y, 1 / cost), labels,
+        max_iter=_MAX_ITER, tol=_TOLERANCE, n_jobs=n_jobs, on_label=on_label, stopped=stopped,
+    )  # fmt: skip
+    with library_limit(1):
+        return Together(*table.unrotated(theta), n_unfinished)

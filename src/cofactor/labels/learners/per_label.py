@@ -20,6 +20,7 @@ from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels
 from cofactor.labels.learners.linear import LINKS, LinearLearner
 from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
+from cofactor.labels.learners.machines import fit_machines, suits_machines
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import fitted_in_processes
 
@@ -287,7 +288,7 @@ def fit_label_learners(
     on_label: Callable[[int], object] = lambda n_done: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> FittedLabels:
-    """Fit a copy of an estimator to each label; logistic regressions of many labels are fitted together.
+    """Fit a copy of an estimator to each label; linear ones of many labels are fitted together where that is faster.
 
     Parameters
     ----------
@@ -341,6 +342,9 @@ def fit_label_learners(
     if plain and suits_logistics(estimator, X.shape, n_labels):
         found = fit_logistics(X, Y, estimator.C, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
         return FittedLabels(LinearLabelLearners(found.coef, found.intercept, link="logistic"), found.n_unfinished)
+    if known is None and classes is None and suits_machines(estimator, X, n_labels, sample_weight):
+        found = fit_machines(estimator, X, Y, sample_weight, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
+        return FittedLabels(LinearLabelLearners(found.coef, found.intercept), found.n_unfinished)
     columns = sparse.csc_array(Y)
 
     def task(k: int) -> Task:

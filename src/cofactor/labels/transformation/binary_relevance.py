@@ -22,8 +22,9 @@ from cofactor.labels.learners import (
     LinearLabelLearners,
     check_label_learners,
     fit_label_learners,
-    logistic_bytes,
+    machine_bytes,
     suits_logistics,
+    together_bytes,
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
@@ -57,7 +58,8 @@ class BinaryRelevance(LearnerModel):
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers. ``LinearSVC`` with the squared hinge is fitted without them, by kernels in threads,
         where features are sparse, or at most 400: six times as fast as by liblinear on bibtex, and as near to the
-        minimum. ``LogisticRegression()``, with any C up to 1,000, is fitted to 32 labels or more together, in threads,
+        minimum; to 32 labels or more together where at least 200 features are dense. ``LogisticRegression()``, with any
+        C up to 1,000, is fitted to 32 labels or more together, in threads,
         unless features are many: twenty times as fast as one by one on cal500, and nearer to the minimum.
     {scale}
         With an estimator that is given, "auto" is "none": some want features as they are.
@@ -197,8 +199,9 @@ class BinaryRelevance(LearnerModel):
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         if suits_logistics(self.estimator, (n, D), L):
-            return 8 * D * L + logistic_bytes((n, D))
-        return 8 * D * L if self.estimator is None or type(self.estimator) is Ridge else 0
+            return 8 * D * L + together_bytes((n, D))
+        linear = self.estimator is None or type(self.estimator) is Ridge
+        return 8 * D * L * linear + machine_bytes(self.estimator, data.features, L)
 
     def _fit(self, data: FitInput) -> None:
         estimator, classes = self._chosen_estimator(data), class_weights(self, data)

@@ -17,6 +17,7 @@ from cofactor.labels.learners import (
     LabelLearners,
     check_label_learners,
     fit_label_learners,
+    machine_bytes,
     warn_of_stopped,
     with_labels,
 )
@@ -69,9 +70,10 @@ class Stacked2BR(LearnerModel):
     Notes
     -----
     A fit takes about `n_folds` + 2 times as long as that of `BinaryRelevance`, and the learners of the second layer
-    have coefficients of labels × labels. Where a label is constant in what a fold learns from, its scores are those of
-    learners of all instances, and so are all scores if there are fewer than four distinct instances: others would say
-    the opposite of what these have.
+    have coefficients of labels × labels: they take time in proportion to the square of the number of labels, as do
+    support vector machines, which are fitted together (see `BinaryRelevance`), or more. Where a label is constant in
+    what a fold learns from, its scores are those of learners of all instances, and so are all scores if there are fewer
+    than four distinct instances: others would say the opposite of what these have.
 
     References
     ----------
@@ -133,7 +135,9 @@ class Stacked2BR(LearnerModel):
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
-        return 8 * (L * (2 * D + L) + n * L)
+        second = np.broadcast_to(np.float64(0), (n, L + D * bool(self.with_features)))
+        layers = (machine_bytes(self.estimator, X, L) for X in (data.features, second))
+        return 8 * (L * (2 * D + L) + n * L) + max(layers)
 
     def _fit(self, data: FitInput) -> None:
         generator = make_generator(self.random_state)
