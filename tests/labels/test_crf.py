@@ -259,3 +259,15 @@ def test_what_is_no_tree_is_refused(order, parents):
     with pytest.raises(InvalidInputError, match="expected a tree"):
         check_tree(np.array(order), np.array(parents), 3)
     assert isinstance(LabelTree(np.array(order), np.array(parents)), tuple)
+
+
+@pytest.mark.parametrize("pairs", ["two-state", "four-state"])
+def test_features_far_from_0_take_as_many_steps(pairs):
+    """Then the weights of pairs for no feature cost next to nothing, so that objectives have a limit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = X @ rng.normal(size=(4, 5)) + rng.normal(size=(60, 5)) > 0
+    model = CMLF.paper(pairs=pairs, tol=1e-9)
+    n_steps, *found = [(model.fit(X + far, Y).n_iter_, model.objective_) for far in (0.0, 1e5, 1e6)]
+    assert max(n for n, _ in found) < 1.5 * n_steps[0]
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-6)

@@ -39,6 +39,13 @@ class PairBasis(NamedTuple):
     directions: Floats
     variances: Floats
 
+    def beside_labels(self, sets: Floats, share: Floats) -> tuple[Floats, Floats]:
+        """Return the scores (S, r) without what single labels explain of them, and what these weigh there, (L, r)."""
+        roots = np.sqrt(share)[:, None]
+        table = np.column_stack([np.ones(len(sets)), sets])
+        explained = np.linalg.lstsq(roots * table, roots * self.scores, rcond=None)[0]
+        return self.scores - table @ explained, explained[1:]
+
     @classmethod
     def of_sets(cls, sets: Floats, pairs: PairForm, share: Floats) -> "PairBasis":
         """Return the basis of label sets (S, L), which have these shares (S,) of the instances."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from cofactor.penalties import Penalty
+from cofactor.problems.mean_axis import MeanAxis
 from cofactor.problems.pair_basis import PairBasis
 from cofactor.problems.pair_likelihood import PairLikelihoodProblem
 from cofactor.problems.pairs import Floats, PairForm
@@ -23,8 +24,9 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
 
     with the indicators f of a `PairForm`, and z = 1, or z = (x, 1) where features weigh the pairs. The gradient takes
     matrix products over instances × label sets: an evaluation costs O(nnz(X) L + N |S| L + |S| L²), and with features
-    O(nnz(X) |S| + D |S| r) more, or O(nnz(X) r + N |S| r) if that is less. For a solver sees their weights as B (D, r)
-    in a `PairBasis`, with r no larger than |S|.
+    O(nnz(X) |S| + D |S| r) more, or O(nnz(X) r + N |S| r) if that is less. For a solver sees V as B (D + 1, r) in a
+    `PairBasis`, with r no larger than |S|, and of the features, with z, as a `MeanAxis` has them: wherever these are,
+    it takes the same steps.
 
     Parameters
     ----------
@@ -57,37 +59,48 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
         weights = np.ones(X.shape[0]) if weights is None else weights
         counts = np.bincount(own, weights, len(sets))
         share, (N, D) = counts @ sets / counts.sum(), X.shape
-        more, penalties = {}, dict(penalties)
+        more, penalties, self._with_features = {}, dict(penalties), with_features
+        seen = PairForm(pairs.form, pairs.first[:0], pairs.second[:0], len(share)) if with_features else pairs
         if with_features:
             self._basis = PairBasis.of_sets(sets, pairs, counts / counts.sum())
-            more["B"] = (D, len(self._basis.variances))
+            more["B"] = (D + 1, len(self._basis.variances))
             penalties |= {"B": penalties["V"]} if "V" in penalties else {}
-        super().__init__(X, share, pairs, penalties, weights, more)
+        super().__init__(X, share, seen, penalties, weights, more)
         self._sets, self._own, self._counts, self._centred = sets, own, counts, sets - share
         if with_features:
             r, S = len(self._basis.variances), len(sets)
             self._instances_first = N * r * (D + S) < D * S * (r + N)
             self._observed = np.asarray(X.T @ (weights[:, None] * self._basis.scores[own]))
+            self._axis, self._shape = MeanAxis(self._mean), (D + 1, pairs.n_states, len(pairs.first))
+            beside, of_labels = self._basis.beside_labels(sets, counts / counts.sum())
+            self._constant_variances, turn = np.linalg.eigh(beside.T @ (counts[:, None] * beside) / counts.sum())
+            self._turn, self._constant_scores = turn, self._axis.length * beside @ turn
+            self._constant_labels = self._axis.length * of_labels @ turn
 
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return W, b and V, of features and labels that are not centred."""
         arrays = super().arrays(x)
-        B = arrays.pop("B", None)
-        if B is not None:
-            of_features = (B @ self._basis.directions).reshape(len(B), *arrays["V"].shape[1:])
-            arrays["V"] = np.concatenate([of_features, arrays["V"]])
+        if self._with_features:
+            B = arrays.pop("B")
+            arrays["b"] -= self._constant_labels @ B[-1]
+            constant = self._turn @ B[-1]
+            of_features, constant = self._axis.reflected(B[:-1], constant)
+            arrays["V"] = (np.vstack([of_features, constant]) @ self._basis.directions).reshape(self._shape)
         return arrays
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J at `x` and write its gradient."""
         arrays, out = self.layout.views(x), self.layout.views(gradient)
-        base, B = self._base(arrays), arrays.get("B")
-        table, _ = self._pairs.quadratic(arrays["V"][0])
-        of_pairs = np.einsum("sl,sl->s", self._centred @ table, self._centred)
+        base, B = self._base(arrays), None
+        if self._with_features:
+            B, _ = self._axis.reflected(arrays["B"][:-1], self._turn @ arrays["B"][-1])
+            of_pairs = self._constant_scores @ arrays["B"][-1] - self._basis.scores @ (self._mean @ B)
+            of_B = -self._observed
+        else:
+            table, _ = self._pairs.quadratic(arrays["V"][0])
+            of_pairs = np.einsum("sl,sl->s", self._centred @ table, self._centred)
         of_sets = None if B is None or self._instances_first else B @ self._basis.scores.T
         slopes, expected, total = np.empty_like(base), -self._counts, 0.0
-        if B is not None:
-            out["B"][...] = -self._observed
         step = max(1, SCORES_PER_BLOCK // len(self._sets))
         for first in range(0, len(base), step):
             rows = slice(first, first + step)
@@ -104,10 +117,15 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
             slopes[rows] = chances @ self._sets - weights[:, None] * self._sets[own]
             expected += chances.sum(axis=0)
             if B is not None:
-                self._add_features(out["B"], self._X[rows], chances)
+                self._add_features(of_B, self._X[rows], chances)
         self._put_gradient(self._X, slopes, out)
-        products = self._centred.T @ (expected[:, None] * self._centred)
-        out["V"][0] = self._pairs.quadratic_gradient(products, np.zeros(len(products)))
+        if B is not None:
+            of_B -= np.outer(self._mean, expected @ self._basis.scores)
+            out["B"][:-1], of_mean = self._axis.reflected(of_B, np.zeros(B.shape[1]))
+            out["B"][-1] = expected @ self._constant_scores + of_mean @ self._turn
+        else:
+            products = self._centred.T @ (expected[:, None] * self._centred)
+            out["V"][0] = self._pairs.quadratic_gradient(products, np.zeros(len(products)))
         return total + self.add_penalties(x, gradient)
 
     def _add_features(self, sums: Floats, X: Any, chances: Floats) -> None:
@@ -118,7 +136,13 @@ class SetLikelihoodProblem(PairLikelihoodProblem):
     def _put_curvatures(self, squares: Floats, out: Mapping[str, np.ndarray]) -> None:
         """Write second derivatives by the weights of features."""
         if "B" in out:
-            out["B"][...] = np.outer(squares, self._basis.variances) + self._weight_of("V")
+            total, variances = self._weights.sum(), self._basis.variances
+            squares = np.maximum(squares - total * self._mean**2, 0.0)
+            along, _ = self._axis.reflected(np.zeros((len(squares), 1)), np.ones(1))
+            out["B"][:-1] = np.outer(squares, variances)
+            out["B"][-1] = total * self._axis.length**2 * self._constant_variances
+            out["B"][-1] += (squares @ along[:, 0] ** 2) * (self._turn**2).T @ variances
+            out["B"] += self._weight_of("V")
 
 
 def pair_scores(V: Floats, sets: Floats, pairs: PairForm) -> Floats:
