@@ -1,12 +1,14 @@
 """Pictures of similarities, trees and chains of labels: what is drawn, where, and what is refused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
-from cofactor.labels import CML, CMLF, ChainCRF, TreeCRF
+from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
 from cofactor.plots import (
     OKABE_ITO,
     plot_correlations,
@@ -123,18 +125,30 @@ def test_trees_and_likelihoods_of_models():
 def test_a_constant_label_stands_alone():
     wide = np.insert(Y, 1, 1, axis=1)
     kept = [0, 2, 3]
-    for kind in (TreeCRF, ChainCRF, CML, CMLF):
-        few, model = kind.paper(random_state=0).fit(X, Y), kind.paper(random_state=0).fit(X, wide)
+    for made in (TreeCRF.paper, ChainCRF.paper, CML.paper, CMLF.paper, partial(ChainCRFEnsemble.paper, 3)):
+        few, model = (made(random_state=0).fit(X, labels) for labels in (Y, wide))
         weights = model.pair_weights()
         np.testing.assert_array_equal(weights[np.ix_(kept, kept)], few.pair_weights())
         assert not weights[1].any()
-        if kind in (TreeCRF, ChainCRF):
-            np.testing.assert_array_equal(model.edges(), np.take(kept, few.edges()))
-            ax = plot_label_structure(model.edges(), weights, names=model.label_names_)
-            places = {text.get_text(): text.get_position() for text in ax.texts}
-            assert {frozenset([places[str(i)], places[str(j)]]) for i, j in model.edges()} == set(drawn_edges(ax))
-            assert places["1"][1] == max(y for _, y in places.values())
-            assert ax.get_title(loc="left").startswith("trees of 4 labels")
+        np.testing.assert_array_equal(model.edges(), np.take(kept, few.edges()))
+        ax = plot_label_structure(model.edges(), weights, names=model.label_names_)
+        places = {text.get_text(): text.get_position() for text in ax.texts}
+        assert {frozenset([places[str(i)], places[str(j)]]) for i, j in model.edges()} == set(drawn_edges(ax))
+        assert places["1"][1] == max(y for _, y in places.values())
+        assert ax.get_title(loc="left").startswith("trees of 4 labels")
+
+
+def test_where_all_pairs_have_weights_the_weightiest_are_drawn():
+    chains = ChainCRFEnsemble.paper(5, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(chains.pair_weights(), np.mean([one.pair_weights() for one in chains.models_], axis=0))
+    for model in (chains, CML.paper().fit(X, Y), CMLF.paper(pairs="four-state").fit(X, Y)):
+        size = np.abs(model.pair_weights())
+        left_out = min(size[np.triu_indices(3, 1)])
+        assert len(model.edges()) == 2
+        assert min(size[tuple(model.edges().T)]) >= left_out
+        assert size[tuple(model.edges()[0])] == size.max()
+    none = CML.paper().fit(X, np.zeros_like(Y))
+    assert none.edges().shape == (0, 2)
 
 
 def test_bars_of_marginals():

@@ -18,7 +18,7 @@ from cofactor.solvers import lbfgs
 
 rng = np.random.default_rng(0)
 N, D, L = 40, 3, 4
-X = rng.normal(size=(N, D)) + [0.0, 1.0, -2.0]
+X = rng.normal(size=(N, D)) + np.array([0.0, 1.0, -2.0])
 SETS = np.array(list(itertools.product((0.0, 1.0), repeat=L)))
 OWN = rng.integers(0, len(SETS), N)
 WEIGHTS = rng.random(N) + 0.5

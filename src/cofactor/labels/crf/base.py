@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, Weights
+from cofactor.labels.crf.pairs import edges, pair_weights
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.model.convergence import warn_if_unfinished
@@ -39,6 +39,9 @@ class Structure(Protocol):
 
     def field(self, model: Any) -> Field:
         """Return the field of a fitted model."""
+
+    def edges(self, model: Any) -> NDArray[np.int64]:
+        """Return the edges of a tree of the labels that vary: of the model's, or of the weightiest pairs."""
 
     def check(self, model: Any) -> None:
         """Refuse attributes of a file of which no field can be made."""
@@ -113,33 +116,19 @@ class CRF(LabelModel):
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, **self._structure.settled(self)}
 
-    def pair_weights(self) -> NDArray[np.float64]:
-        """Return what each pair of labels adds to the score of a label set where both are alike.
+    pair_weights = pair_weights
+    edges = edges
 
-        Returns
-        -------
-        ndarray of shape (L, L)
-            Symmetric, 0 on the diagonal, for pairs without a weight, and for labels that are constant in training.
-            Where features weigh the pairs, these are the weights for features of 0. With four states it is what the
-            weights say beyond those of single labels: (v00 + v11 - v10 - v01) / 2.
-
-        Examples
-        --------
-        >>> from cofactor.labels import CML
-        >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
-        >>> CML.paper(2.0).fit(X, X.repeat(2, axis=1)).pair_weights().round(2)
-        array([[0.  , 1.01],
-               [1.01, 0.  ]])
-        """
-        check_is_fitted(self)
-        varying = np.flatnonzero(self.constant_ == 0)
-        table = np.zeros((len(self.constant_), len(self.constant_)))
-        if len(varying):
-            pairs = self._field().pairs
-            first, second = varying[pairs.first], varying[pairs.second]
-            both, _, _ = pairs.parts(self.pair_coef_[-1])
-            table[first, second] = table[second, first] = both / 2
+    def _pair_table(self) -> NDArray[np.float64]:
+        """Return the weights of pairs of the labels that vary, shape (L', L')."""
+        pairs, table = self._field().pairs, np.zeros((len(self.intercept_), len(self.intercept_)))
+        both, _, _ = pairs.parts(self.pair_coef_[-1])
+        table[pairs.first, pairs.second] = table[pairs.second, pairs.first] = both / 2
         return table
+
+    def _tree_edges(self) -> NDArray[np.int64]:
+        """Return the edges of a tree of the labels that vary."""
+        return self._structure.edges(self)
 
     def _weights(self) -> Weights:
         return Weights(self.coef_, self.intercept_, self.pair_coef_)

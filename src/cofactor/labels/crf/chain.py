@@ -11,7 +11,7 @@ from cofactor.checks import make_generator
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain, edges
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -72,8 +72,6 @@ class ChainCRF(CRF):
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
     _structure: ClassVar[Tree] = Tree()
-
-    edges = edges
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.base import LEAST, check_learning, penalty_of
 from cofactor.labels.crf.chain import ChainCRF
+from cofactor.labels.crf.pairs import edges, pair_weights, strongest_edges
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import with_unfinished
@@ -152,6 +153,17 @@ class ChainCRFEnsemble(LabelModel):
         of_kind = dict(zip(chains, models, strict=True))
         self.models_ = [of_kind[undirected(chain)] for chain in drawn]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
+
+    pair_weights = pair_weights
+    edges = edges
+
+    def _pair_table(self) -> NDArray[np.float64]:
+        """Return the mean weights of pairs of the labels that vary, shape (L', L')."""
+        return np.mean([model._pair_table() for model in self.models_], axis=0)
+
+    def _tree_edges(self) -> NDArray[np.int64]:
+        """Return the edges of the tree of the weightiest pairs."""
+        return strongest_edges(self._pair_table())
 
     def _settled(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}

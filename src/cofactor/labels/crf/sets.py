@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import check_choice, check_number, make_generator
@@ -13,6 +14,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import Field, SetField
 from cofactor.labels.crf.gibbs import NONE, STOPPINGS, GibbsField
+from cofactor.labels.crf.pairs import strongest_edges
 from cofactor.labels.crf.stochastic import BATCH, UPDATES
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
@@ -104,6 +106,10 @@ class LabelSets:
             return field
         of_chains = model.n_sweeps, model.burn_in, model.n_chains, model.seed_
         return GibbsField(field, *of_chains, model.update, model.stopping)
+
+    def edges(self, model: Any) -> NDArray[np.int64]:
+        """Return the edges of the tree of the weightiest pairs."""
+        return strongest_edges(model._pair_table())
 
     def check(self, model: Any) -> None:
         """Refuse attributes of a file of which no field can be made."""

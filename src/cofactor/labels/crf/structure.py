@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
-from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
@@ -139,29 +138,6 @@ def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: i
     raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
 
 
-def edges(self: Any) -> NDArray[np.int64]:
-    """Return the edges of the tree, as `cofactor.plots.plot_label_structure` takes them.
-
-    Returns
-    -------
-    ndarray of shape (L' - 1, 2)
-        Each label but the root and its parent, as positions among all labels. Labels that are constant in training
-        have no edges.
-
-    Examples
-    --------
-    >>> from cofactor.labels import ChainCRF
-    >>> X = np.arange(8.0)[:, None]
-    >>> ChainCRF.paper(order=[2, 0, 1]).fit(X, np.hstack([X > 3, X < 4, X > 5])).edges()
-    array([[0, 2],
-           [1, 0]])
-    """
-    check_is_fitted(self)
-    if np.all(self.constant_):
-        return np.empty((0, 2), dtype=np.int64)
-    return np.flatnonzero(self.constant_ == 0)[LabelTree(self.order_, self.parents_).edges()]
-
-
 class Tree:
     """The `Structure` of `TreeCRF` and `ChainCRF`: a tree of labels."""
 
@@ -186,6 +162,10 @@ class Tree:
     def field(self, model: Any) -> TreeField:
         """Return the field of a fitted model."""
         return TreeField(LabelTree(model.order_, model.parents_))
+
+    def edges(self, model: Any) -> NDArray[np.int64]:
+        """Return the edges of the tree."""
+        return LabelTree(model.order_, model.parents_).edges()
 
     def check(self, model: Any) -> None:
         """Refuse attributes of a file of which no field can be made."""

@@ -13,7 +13,7 @@ from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, edges, of_varying, tree_of_edges
+from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, of_varying, tree_of_edges
 from cofactor.labels.transformation.chains import label_places
 from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
@@ -91,8 +91,6 @@ class TreeCRF(CRF):
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
     _structure: ClassVar[Tree] = Tree()
-
-    edges = edges
 
     def __init__(
         self,
