@@ -13,7 +13,7 @@ from scipy import sparse
 
 import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.labels import PLST, LabelRidge
+from cofactor.labels import CML, PLST, LabelRidge
 from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
 from cofactor.labels.decoding import FAR
 
@@ -124,6 +124,15 @@ def test_what_cannot_be_is_refused(model: LabelRidge) -> None:
         model.predict_set(X, cover="some")
     with pytest.raises(InvalidInputError, match="threshold='auto'"):
         PLST(threshold=0).fit(X, Y).predict_set(X)
+
+
+def test_a_model_of_label_sets_learns_the_cuts_afterwards():
+    X, Y = drawn(80)
+    model = CML(threshold="joint").fit(X[:40], Y[:40, :3])
+    with pytest.raises(InvalidInputError, match="learned no probabilities .*; fit it with threshold='auto'"):
+        model.predict_set(X)
+    sets = model.fit_threshold(X[40:], Y[40:, :3], "auto").predict_set(X[40:], coverage=0.8)
+    assert np.mean((sets >= Y[40:, :3]).all(axis=1)) >= 0.8
 
 
 def test_constant_labels_have_no_sets():

@@ -17,10 +17,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
-from cofactor.checks import check_callback, check_flag, check_jobs, check_verbose, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration
+from cofactor.labels.common import check_common
 from cofactor.labels.conformal import predict_set
 from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import (
@@ -31,20 +31,16 @@ from cofactor.labels.decoding import (
     RULES,
     Decoder,
     Joint,
-    check_aim,
     check_decision,
-    check_threshold,
-    no_joint,
 )
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
 from cofactor.labels.kinds import kinds_of
-from cofactor.labels.known import check_missing
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale
+from cofactor.labels.scaling import OF_DENSE, Scaling
 from cofactor.labels.scoring import cut_of_rule, decided, of_all_labels, offers_probabilities, on_by_scores, score
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
@@ -196,19 +192,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
-        if not self._decodes_sets() and isinstance(self.threshold, str) and self.threshold == JOINT:
-            able = [kind.__name__ for kind in self._kinds() if kind()._decodes_sets()]
-            raise no_joint(type(self).__name__, dict(zip(able, able, strict=True)))
-        check_threshold(self.threshold, joint=self._decodes_sets())
-        check_scale(self.scale)
-        check_aim(self.decide_for)
-        check_missing(self.missing)
-        check_flag("fit_intercept", getattr(self, "fit_intercept", True))
-        check_callback(getattr(self, "callback", None))
-        check_verbose(getattr(self, "verbose", 0))
-        check_jobs(getattr(self, "n_jobs", None))
-        if not isinstance(self.random_state, np.random.RandomState):  # `make_generator` would draw from it
-            make_generator(self.random_state)
+        check_common(self)
 
     def default_grid(self) -> dict[str, list[Any]]:
         """Return values to try of the parameters that matter most, for a search to which no grid is given.
