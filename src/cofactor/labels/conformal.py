@@ -100,9 +100,9 @@ def predict_set(self: LabelModel, X: Features, *, coverage: float = 0.9, cover: 
     Raises
     ------
     InvalidInputError
-        If the coverage is not from 0 to 1, or the model has learned no probabilities from held-out instances: `fit` does
-        so if `threshold` is "auto" or another rule, but not with "joint" or a number. Then `fit_threshold` may do so
-        later, from other instances; with "auto" the model also predicts by these probabilities from then on.
+        If the coverage is not from 0 to 1, or the model has learned no probabilities from held-out instances: `fit`
+        does so if `threshold` is "auto" or another rule, but not with "joint" or a number. Then `fit_threshold` may do
+        so later, from other instances; with "auto" the model also predicts by these probabilities from then on.
 
     Notes
     -----

@@ -57,7 +57,7 @@ class BinaryRelevance(LearnerModel):
     n_jobs : int, optional
         Number of processes, as in joblib. They are not threads, since threads of liblinear would draw from a single
         stream of random numbers. ``LinearSVC`` with the squared hinge is fitted without them, by kernels in threads,
-        where features are sparse, or at most 400: six times as fast as by liblinear on bibtex, and as near to the
+        where features are sparse, or at most 900: six times as fast as by liblinear on bibtex, and as near to the
         minimum; to 32 labels or more together where at least 200 features are dense. ``LogisticRegression()``, with any
         C up to 1,000, is fitted to 32 labels or more together, in threads,
         unless features are many: twenty times as fast as one by one on cal500, and nearer to the minimum.
