@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import CML, CMLF
@@ -96,3 +97,12 @@ def test_a_file_without_a_seed_is_refused():
     del model.seed_
     with pytest.raises(InvalidInputError, match="seed"):
         CML._from_state(*model._to_state())
+
+
+def test_stochastic_gradients_warn_of_features_far_from_0():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    settings = {"inference": "gibbs", "stopping": "none", "max_iter": 1, "random_state": 0}
+    for kind, far in ((CMLF, 2.0), (CML, 5.0)):
+        kind.paper(**settings).fit(X + far, X > 0)
+    with pytest.warns(ConvergenceWarning, match="scale='standard', or inference='supported'"):
+        CMLF.paper(**settings).fit(X + 5, X > 0)

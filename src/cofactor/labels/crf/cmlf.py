@@ -46,8 +46,8 @@ class CMLF(CRF):
     Label sets depend on combinations of the weights of pairs alone, at most S of them, which are fitted: a gradient
     costs O(n D L + n S (D + L) + D S² + S L²), an epoch of "gibbs" O(n D L²), by matrix products.
 
-    Features may be far from 0, though "gibbs" takes more epochs then: the penalty is that of the weights above, but the
-    solver sees centred features. The gradient grows with the distance, however near the maximum is.
+    Features may be far from 0, but not with "gibbs", which warns of them: the penalty is that of the weights above, and
+    the solver sees centred features. The gradient grows with the distance, however near the maximum is.
 
     References
     ----------
