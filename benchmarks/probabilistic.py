@@ -1,4 +1,4 @@
-"""Models with probabilities of levels: `python benchmarks/probabilistic.py [100k] [1m] [speed] [serving]`."""
+"""Models with probabilities of levels: `python benchmarks/probabilistic.py [100k] [1m] [speed] [serving] [mixing]`."""
 
 import resource
 import subprocess
@@ -295,8 +295,36 @@ def serving() -> None:
     publish("serving by samples", text + table(header, losses))
 
 
+class Unmoved(OrdinalProbit):
+    """The same sampler without moves along which the likelihood stays as it is."""
+
+    def _posterior(self, *given):
+        posterior = super()._posterior(*given)
+        for name in ("offsets", "user shift", "item shift", "scales"):
+            del posterior.steps[name]
+        return posterior
+
+
+def mixing() -> None:
+    """How well four chains agree, and how many independent draws a second of one thread is worth."""
+    X, y = ml100k()
+    train, _ = split_80_20(len(y), 0)
+    rows = []
+    for name, kind in (("without moves", Unmoved), ("with moves", OrdinalProbit)):
+        kind(n_sweeps=3, burn_in=1, random_state=0).fit(X[train], y[train])
+        model = kind(n_chains=4, n_sweeps=900, random_state=0, n_jobs=1)
+        with thread_limit(1):
+            seconds, _ = cpu_seconds(model.fit, X[train], y[train])
+        for quantity, mean, sd, r_hat, ess in model.diagnostics().rows():
+            numbers = [f"{mean:.4g}", f"{sd:.2g}", f"{r_hat:.2f}", f"{ess:.0f}", f"{ess / seconds:.2g}"]
+            rows.append([f"{name}, {seconds:.0f} s", quantity, *numbers])
+    header = ["sampler", "quantity", "mean", "sd", "R-hat", "effective draws", "a second"]
+    publish("mixing of the sampler", table(header, rows))
+
+
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["100k", "1m", "speed", "serving"]
-    for word, job in (("100k", accuracy_100k), ("1m", accuracy_1m), ("speed", speed), ("serving", serving)):
+    jobs = {"100k": accuracy_100k, "1m": accuracy_1m, "speed": speed, "serving": serving, "mixing": mixing}
+    chosen = sys.argv[1:] or list(jobs)
+    for word, job in jobs.items():
         if word in chosen:
             job()

@@ -21,6 +21,12 @@ GAPS = GapPrior(8.0, 8.0, 1.0)
 N, M, P, R = 5, 4, 2, 3
 STEPS = ("thresholds", "users", "user prior", "items", "item prior", "gap prior")
 
+#: Of the proposals of thresholds.
+REACH = 1.8
+
+#: Those that follow in a sweep, and are tested apart.
+MOVES = ("offsets", "user shift", "item shift", "scales")
+
 #: All pairs but a few; the last user rated nothing.
 MASK = np.ones((N, M), dtype=bool)
 MASK[-1] = MASK[0, 1] = MASK[2, 3] = False
@@ -50,11 +56,11 @@ BIASED, FIRST, TRIES = np.bool_(True), np.array([0]), np.array([3])
 
 
 @exact
-def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, proposal, thresholds, z, extra):
+def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, reach, thresholds, z, extra):
     for b in range(len(U)):
         draw_ordinal_rows(
             FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], extra[:0], gaps[b],
-            gap_mean[b], gap_precision[b], proposal[b], TRIES[0], thresholds[b], z[b], extra, extra,
+            gap_mean[b], gap_precision[b], reach[b], TRIES[0], thresholds[b], z[b], extra, extra,
         )  # fmt: skip
 
 
@@ -125,11 +131,10 @@ class Replicates:
         """Do one of the steps of a sweep."""
         data, state, B = self.data, self.state, self.B
         if name == "thresholds":
-            counts = np.diff(data.indptr)
-            proposal = 1 / np.sqrt(state["gap_precision"].mean(axis=1)[:, None] + 0.3 * counts)
+            reach = np.full((B, N), REACH)
             _latent_of_all(
                 key.rows(), data.indptr, data.indices, state["levels"], state["U"], state["V"], state["gaps"],
-                state["gap_mean"], state["gap_precision"], proposal, state["thresholds"], state["z"], np.empty(N),
+                state["gap_mean"], state["gap_precision"], reach, state["thresholds"], state["z"], np.empty(N),
             )  # fmt: skip
         elif name in ("users", "items"):
             users = name == "users"
@@ -229,10 +234,11 @@ def test_one_replicate_is_the_posterior_to_the_bit():
     model = Replicates(1)
     model.start(np.random.default_rng(0))
     own = posterior(model.state["levels"][0])
-    assert tuple(own.steps) == STEPS
+    assert tuple(own.steps) == STEPS + MOVES
     state = own.start(Key(0, 0, 0, 0))
     for name in ("U", "V", "gaps", "gap_mean", "gap_precision", "thresholds"):
         state[name] = model.state[name][0].copy()
+    state["reach"][:] = REACH
     state |= {name: model.state[name].copy() for name in model.state if name.startswith(("user_", "item_"))}
     for sweep in range(3):
         for number, name in enumerate(STEPS, 1):

@@ -53,3 +53,14 @@ def solve_upper(L, x, d):  # type: ignore[no-untyped-def]
         x[i] = t
         for k in range(i):
             x[k] -= t * row[k]
+
+
+@kernel
+def draw_normal(A, b, noise):  # type: ignore[no-untyped-def]
+    """Replace b by a draw from N(A⁻¹b, A⁻¹), given standard normal noise; the lower triangle of A is replaced too."""
+    d = len(b)
+    factorize(A, d)
+    solve_lower(A, b, d)
+    for k in range(d):
+        b[k] += noise[k]
+    solve_upper(A, b, d)

@@ -198,26 +198,55 @@ def draw_latent(state, x, left, mass, side, z):  # type: ignore[no-untyped-def]
 
 
 @exact
+def set_scales(levels, gap_mean, gap_precision, scales, widths):  # type: ignore[no-untyped-def]
+    """Write by how much proposals change the thresholds of a user, and how wide the gaps are that this changes.
+
+    Thresholds are moved, each by a normal step of its own, since ratings tell more of where a threshold lies than of
+    where all of them lie together, and hardly couple two of them: a rating says of those beside it about what a normal
+    draw says of its mean. Log-gaps change as they would at average gaps, so that the way back is as likely.
+    """
+    n_gaps = len(gap_mean)
+    widths[0] = 1.0
+    for r in range(1, n_gaps):
+        widths[r] = np.exp(gap_mean[r])
+    for r in range(n_gaps):
+        scales[r] = gap_precision[r] / (widths[r] * widths[r])
+        if r + 1 < n_gaps:
+            scales[r] += gap_precision[r + 1] / (widths[r + 1] * widths[r + 1])
+    for k in range(len(levels)):
+        y = np.int64(levels[k])
+        if y <= n_gaps:
+            scales[y - 1] += 1
+        if y >= 2:
+            scales[y - 2] += 1
+    for r in range(n_gaps):
+        scales[r] = 1 / np.sqrt(scales[r])
+
+
+@exact
 def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
-    state, x, levels, gaps, gap_mean, gap_precision, proposal, n_tries, theta, z
+    state, x, levels, gaps, gap_mean, gap_precision, reach, n_tries, theta, z
 ):
     """Draw the log-gaps of a user's thresholds by Metropolis steps, the latent z integrated out, and then z.
 
-    The proposal adds N(0, proposal²) to all log-gaps at once. Return the stream, the share of proposals accepted and
-    the log-likelihood.
+    A proposal changes all log-gaps at once, as `set_scales` says, times `reach`. Return the stream, the share of
+    proposals accepted and the log-likelihood.
     """
     n, n_gaps = len(x), len(gaps)
-    trial = np.empty(n_gaps)
+    trial, scales, widths = np.empty(n_gaps), np.empty(n_gaps), np.empty(n_gaps)
+    set_scales(levels, gap_mean, gap_precision, scales, widths)
     left, mass, side = np.empty(n), np.empty(n), np.empty(n)
     left1, mass1, side1 = np.empty(n), np.empty(n), np.empty(n)
     boundaries(gaps, theta)
     now = level_masses(x, levels, theta, left, mass, side)
     n_accepted = 0
     for _ in range(n_tries):
-        change = 0.0
+        change, last = 0.0, 0.0
         for r in range(n_gaps):
             state, g = normal(state)
-            trial[r] = gaps[r] + proposal * g
+            step = reach * scales[r] * g
+            trial[r] = gaps[r] + (step - last) / widths[r]
+            last = step
             change += gap_precision[r] * ((gaps[r] - gap_mean[r]) ** 2 - (trial[r] - gap_mean[r]) ** 2)
         boundaries(trial, theta)
         new = level_masses(x, levels, theta, left1, mass1, side1)
@@ -238,7 +267,7 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
 @exact
 def draw_ordinal_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, own, other, drift,
-    gaps, gap_mean, gap_precision, proposal, n_tries, thresholds, z, accepted, value,
+    gaps, gap_mean, gap_precision, reach, n_tries, thresholds, z, accepted, value,
 ):  # fmt: skip
     """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does.
 
@@ -255,7 +284,7 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
             for k in range(len(items)):
                 x[k] += drift[indptr[i] + k]
         _, accepted[i], value[i] = draw_thresholds_and_latent(
-            stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, proposal[i], n_tries, theta, z[here]
+            stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, reach[i], n_tries, theta, z[here]
         )
         for r in range(thresholds.shape[1]):
             thresholds[i, r] = theta[r + 1]

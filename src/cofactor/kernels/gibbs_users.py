@@ -47,9 +47,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         for cycle in range(n_cycles):
             for k in range(n):
                 x[k] = score(u, other[items[k]], True) + moved[k]
-            proposal = reach / np.sqrt(gap_precision.mean() + 0.3 * n)
             state, accepted, _ = draw_thresholds_and_latent(
-                state, x, levels[here], gaps_of_levels, gap_mean, gap_precision, proposal, _TRIES[0], theta, z
+                state, x, levels[here], gaps_of_levels, gap_mean, gap_precision, reach, _TRIES[0], theta, z
             )
             if cycle < n_cycles // 2:
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))

@@ -13,6 +13,7 @@ from cofactor.kernels.drift import moment_means
 from cofactor.kernels.gibbs import draw_ordinal_rows
 from cofactor.problems.drift import Drift
 from cofactor.problems.observed import Entries
+from cofactor.problems.ordinal_moves import OrdinalMoves
 from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
 from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
@@ -67,7 +68,6 @@ class OrdinalUsers:
         self.data, self.prior, self.n_tries, self.prefix, self.drift = data, prior, n_tries, prefix, drift
         self.rows = Rows.of_users(data)
         self.n = self.rows.n
-        self.counts = np.diff(data.indptr)
         self.z = np.empty(len(data.levels))
         self.rest = self.z if drift is None else np.empty_like(self.z)
 
@@ -91,14 +91,13 @@ class OrdinalUsers:
         """Draw log-gaps, then z."""
         data, rows = self.data, key.rows()
         own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
-        proposal = own["reach"] / np.sqrt(state["gap_precision"].mean() + 0.3 * self.counts)
         drift = _NONE if self.drift is None else self.drift.of_entries(state)
 
         def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(
                 lo, hi, rows, data.indptr, data.indices, data.levels,
-                own["U"], state["V"], drift, own["gaps"], state["gap_mean"], state["gap_precision"], proposal,
-                self.n_tries, own["thresholds"], self.z, own["accepted"], own["value"],
+                own["U"], state["V"], drift, own["gaps"], state["gap_mean"], state["gap_precision"],
+                own["reach"], self.n_tries, own["thresholds"], self.z, own["accepted"], own["value"],
             )  # fmt: skip
 
         self.rows.each(block)
@@ -141,7 +140,8 @@ class OrdinalProbitPosterior:
     3. the rows of items and their prior likewise,
     4. m and s (`gap prior`),
     5. the drift, if there is one, and its prior (`drift`), given z and the rows of both,
-    6. a, z and the rows of *shadow users*, if there are any, given all of the above. Nothing of the above depends on
+    6. along which the likelihood stays as it is (`offsets`, `user shift`, `item shift`, `scales`: see `OrdinalMoves`),
+    7. a, z and the rows of *shadow users*, if there are any, given all of the above. Nothing of the above depends on
        them.
 
     With a `Drift`, z has the mean :math:`x_{ij} + s_i(t_{ij})`, where s stays as it is until 5.
@@ -182,6 +182,7 @@ class OrdinalProbitPosterior:
         self.users = OrdinalUsers(data, users, n_tries, drift=drift)
         self.gap_prior = gap_prior or GapPrior()
         self.item_rows = Rows.of_items(data)
+        moves = OrdinalMoves(users, items, self.gap_prior, ("",) if shadow is None else ("", "shadow_"))
         self.steps: dict[str, Step] = {
             "thresholds": self.users.draw_thresholds,
             "users": self.users.draw,
@@ -194,6 +195,7 @@ class OrdinalProbitPosterior:
             self.kept += drift.kept
             self.steps["drift"] = self.users.draw_drift
         self.shadow = None if shadow is None else OrdinalUsers(*shadow, n_tries, "shadow_")
+        self.steps |= moves.steps
         if self.shadow is not None:
             self.kept += ("shadow_U", "shadow_thresholds")
             self.steps |= {"shadow thresholds": self.shadow.draw_thresholds, "shadow users": self.shadow.draw}

@@ -52,6 +52,7 @@ class LinkedPrior:
         self.features = None if features is None else np.ascontiguousarray(features, dtype=np.float64)
         self.columns = None if features is None else np.ascontiguousarray(features.T, dtype=np.float64)
         self.squares = np.zeros(0) if self.columns is None else (self.columns**2).sum(axis=1)
+        self.sums = np.zeros(0) if self.columns is None else self.columns.sum(axis=1)
         self.shape, self.rate, self.strength = shape, rate, strength
 
     def start(self) -> State:
@@ -81,7 +82,7 @@ class LinkedPrior:
         return out
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
-        """Draw µ and τ given the rows and W, then W and ω given the rest."""
+        """Draw µ and τ given the rows and W, then µ and W given the rows, τ and ω, and ω given the rest."""
         random = key.generator()
         n = len(rows)
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
@@ -101,16 +102,21 @@ class LinkedPrior:
         return self.features is not None
 
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
-        """Draw W given the rows, µ, τ and ω."""
+        """Draw µ, with W integrated out, and W given µ, the rows, τ and ω."""
         weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
         features, p = self.features, rows.shape[1]
-        sums = np.empty((p, len(weights)))
+        sums, origin = np.empty((p, len(weights))), np.zeros(p)
         n_blocks = min(p, n_threads())
         cuts: NDArray[np.int64] = np.linspace(0, p, n_blocks + 1).astype(np.int64)
-        parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, mean, sums), n_blocks)
+        parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, origin, sums), n_blocks)
         total = scale + precision * self.squares[:, None]
-        weights[:] = precision * sums.T / total + random.normal(size=weights.shape) / np.sqrt(total)
+        gains = precision * self.sums[:, None] / total  # by how much of µ the weights give way
+        of_mean = self.strength + len(rows) - (gains * self.sums[:, None]).sum(axis=0)
+        pull = rows.sum(axis=0) - (gains * sums.T).sum(axis=0)
+        mean[:] = pull / of_mean + random.normal(size=p) / np.sqrt(precision * of_mean)
+        weights[:] = precision * sums.T / total - gains * mean
+        weights += random.normal(size=weights.shape) / np.sqrt(total)
 
 
 class NormalWishartPrior:
@@ -151,7 +157,7 @@ class NormalWishartPrior:
         n, p = rows.shape
         total, degrees = self.strength + n, self.degrees + n
         mean = rows.mean(axis=0)
-        inverse = np.eye(p) + _scatter(rows, mean) + self.strength * n / total * np.outer(mean, mean)
+        inverse = np.eye(p) + scatter(rows, mean) + self.strength * n / total * np.outer(mean, mean)
         bartlett = np.tril(random.normal(size=(p, p)), -1)
         bartlett[np.diag_indices(p)] = np.sqrt(random.chisquare(degrees - np.arange(p)))
         shift = np.empty(p)
@@ -159,7 +165,7 @@ class NormalWishartPrior:
         state[f"{self.name}_mean"][:] = n * mean / total + shift / np.sqrt(total)
 
 
-def _scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the lower triangle of Σ_i (w_i - m)(w_i - m)ᵀ, zeros above; the same on any number of threads."""
     n, p = rows.shape
     n_blocks = -(-n // _BLOCK)

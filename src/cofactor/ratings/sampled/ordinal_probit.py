@@ -119,9 +119,10 @@ class OrdinalProbit(SampledModel):
     Notes
     -----
     A user's thresholds are drawn by Metropolis steps with z integrated out, after which z is drawn anew: in this order
-    the partially collapsed sampler is right (van Dyk & Park 2008). Ordinal probit by latent normals is due to Albert &
-    Chib (1993), as factorization to Paquet, Thomson & Winther (2012); factors regressed on features to Agarwal & Chen
-    (2009), and on the pattern of ratings to Salakhutdinov & Mnih (2007), as constrained PMF.
+    the partially collapsed sampler is right (van Dyk & Park 2008). Whatever leaves the likelihood as it is is drawn in
+    moves of its own (`cofactor.problems.ordinal_moves`), with which chains agree. Ordinal probit by latent normals is
+    due to Albert & Chib (1993), as factorization to Paquet, Thomson & Winther (2012); factors regressed on features to
+    Agarwal & Chen (2009), and on the pattern of ratings to Salakhutdinov & Mnih (2007), as constrained PMF.
 
     References
     ----------
@@ -141,8 +142,8 @@ class OrdinalProbit(SampledModel):
     >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
-    >>> model.predict_proba([(0, 5)]).round(1)
-    array([[0.9, 0.1, 0. , 0. ]])
+    >>> model.predict_proba([(0, 5)]).round(2)
+    array([[0.96, 0.04, 0.  , 0.  ]])
 
     New users, and items, can be known by their features alone.
 

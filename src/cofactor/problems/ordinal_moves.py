@@ -1,0 +1,248 @@
+"""Draws along which the likelihood of ordinal probit factorization stays as it is: they make its chains mix."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from cofactor.kernels.cholesky import draw_normal
+from cofactor.problems.priors import LinkedPrior, scatter
+from cofactor.problems.rows import Array
+from cofactor.samplers import Key, State, Step
+
+_ROWS = {"user": "U", "item": "V"}
+
+#: Steps with which the share of biases is drawn: they cost next to nothing.
+_N_SHARES = 20
+
+
+class NormalGamma(Protocol):
+    """Parameters of a normal-gamma prior: see `draw_normal_gamma`."""
+
+    @property
+    def shape(self) -> float:
+        """Of the precision's gamma distribution."""
+
+    @property
+    def rate(self) -> float:
+        """Of the precision's gamma distribution."""
+
+    @property
+    def strength(self) -> float:
+        """Precision of the mean, in units of the rows' precision."""
+
+
+class OrdinalMoves:
+    r"""Trades between factors, biases and thresholds that leave every :math:`x_{ij} - \theta_{ir}` as it is.
+
+    For all :math:`\delta, \epsilon, t, s_i` and :math:`q_k > 0`, the scores and thresholds
+
+    .. math::
+
+        \begin{array}{lll}
+        u_i + \delta, & c_j - v_j \cdot \delta + t, & \theta_i + t, \\
+        v_j + \epsilon, & b_i - u_i \cdot \epsilon + t, & \theta_i + t, \\
+        & b_i + s_i, & \theta_i + s_i, \\
+        u_{ik} \sqrt{q_k}, & v_{jk} / \sqrt{q_k}
+        \end{array}
+
+    say the same of the ratings as those without. A sweep that draws users given items and items given users goes along
+    these lines in short steps. Here a point is drawn on each of them, from the posterior's density times the Jacobian
+    of getting there, which is a Gibbs step (Liu & Sabatti 2000), and since the likelihood is the same everywhere on the
+    line, it depends on the priors alone: the first three are normal. The parameters of the priors move along, so that
+    the rows that are moved stay as far from their prior means as they are. Latent scores do not move: they are valid
+    only before.
+
+    Parameters
+    ----------
+    users, items : LinkedPrior
+    gaps : GapPrior
+    prefixes : tuple of str
+        Of the names of users' arrays in the state: others than "" follow what is drawn without a say.
+
+    Notes
+    -----
+    Four chains of 900 sweeps, 100 of them burn-in, on 80 % of the ratings of MovieLens 100K, in 56 s of CPU without
+    moves and 61 s with them (effective draws, and R-hat):
+
+    =====================================  =============  =============
+    quantity                               without moves  with moves
+    =====================================  =============  =============
+    interaction (see `to_arviz`)           16, 1.18       120, 1.04
+    mean of the lowest threshold           5, 2.41        2015, 1.00
+    precision of the lowest threshold      6, 1.86        2347, 1.00
+    precisions of users                    12, 1.27       546, 1.01
+    precisions of items                    15, 1.18       494, 1.01
+    log-likelihood                         199, 1.01      167, 1.02
+    =====================================  =============  =============
+
+    The interaction is slow in its parts with the mean user and the mean item: without moves, a draw of the part of both
+    is worth a 258th of an independent one, with them a twelfth. What is left is slow since the biases of items and
+    their factors explain the same, so that V leaves little room for δ. Draws of δ and of precisions with the rows of
+    items, or users, integrated out made this faster, but not the interaction, for a fifth more time; drawing items
+    several times in a sweep cost more than it brought.
+
+    References
+    ----------
+    J. S. Liu and C. Sabatti, "Generalised Gibbs sampler and multigrid Monte Carlo for Bayesian computation",
+    Biometrika 87 (2), 2000.
+    """
+
+    def __init__(
+        self, users: LinkedPrior, items: LinkedPrior, gaps: NormalGamma, prefixes: tuple[str, ...] = ("",)
+    ) -> None:
+        self.users, self.items, self.gap_prior, self.prefixes = users, items, gaps, prefixes
+        self.n_factors = users.n_columns - 1
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """The moves, in the order of a sweep."""
+        return {
+            "offsets": self.draw_offsets,
+            "user shift": lambda state, key: self.draw_shift(state, key, self.users, self.items),
+            "item shift": lambda state, key: self.draw_shift(state, key, self.items, self.users),
+            "scales": self.draw_scales,
+        }
+
+    def draw_offsets(self, state: State, key: Key) -> None:
+        r"""Draw how much of how high users rate is in their biases, and how much in their thresholds: every s.
+
+        First comes, with all s integrated out, the share :math:`\rho` of the biases in the variance of both:
+        precisions :math:`1 / (\rho v)` and :math:`1 / ((1 - \rho) v)` of b and of :math:`\theta_1`, for the same v.
+        """
+        d, random = self.n_factors, key.generator()
+        mean, tau, *_ = _parameters(self.users, state)
+        bias, first = state["U"][:, d], state["gaps"][:, 0]
+        priors = (self.users, self.gap_prior)
+        means, precisions = (mean[d], state["gap_mean"][0]), (tau[d], state["gap_precision"][0])
+        tau[d], state["gap_precision"][0] = _draw_shares(random, priors, means, precisions)
+        of_bias, of_first = tau[d], state["gap_precision"][0]
+        pull = of_bias * (self.users.means(state, len(bias))[:, d] - bias) + of_first * (state["gap_mean"][0] - first)
+        s = pull / (of_bias + of_first) + random.normal(size=len(bias)) / np.sqrt(of_bias + of_first)
+        bias += s
+        first += s
+        state["thresholds"] += s[:, None]
+
+    def draw_shift(self, state: State, key: Key, moved: LinkedPrior, paying: LinkedPrior) -> None:
+        """Draw δ and t, where factors of one side are moved, and the biases of the other one pay for it."""
+        d, rows = self.n_factors, state[_ROWS[paying.name]]
+        mean, tau, weights, omega = _parameters(paying, state)
+        own_mean, own_tau, *_ = _parameters(moved, state)
+        own, of_mean = moved.strength * own_tau[:d], paying.strength * tau[d]
+        of_gap, along = self.gap_prior.strength * state["gap_precision"][0], np.append(-mean[:d], 1.0)
+        products = tau[d] * _products(rows - paying.means(state, len(rows))) + omega[d] * _products(weights)
+        precision = of_mean * np.outer(along, along) + np.diag(np.append(own, of_gap))
+        precision[:d, :d] += products[:d, :d]
+        drawn = -of_mean * mean[d] * along - np.append(own * own_mean[:d], of_gap * state["gap_mean"][0])
+        drawn[:d] += products[d, :d]
+        draw_normal(precision, drawn, key.generator().normal(size=d + 1))
+        self._shift(state, moved, paying, drawn[:d], drawn[d])
+
+    def _shift(self, state: State, moved: LinkedPrior, paying: LinkedPrior, delta: Array, t: float) -> None:
+        """Add δ to the factors of one side, for which the biases of the other one pay, and t to thresholds."""
+        d = self.n_factors
+        mean, _, weights, _ = _parameters(paying, state)
+        _parameters(moved, state)[0][:d] += delta
+        for array in self._arrays(state, moved):
+            array[:, :d] += delta
+        for array in (*self._arrays(state, paying), mean[None], weights):
+            array[:, d] -= np.einsum("nk,k->n", array[:, :d], delta)
+        for array in (*self._arrays(state, paying), mean[None]):
+            array[:, d] += t
+        state["gap_mean"][0] += t
+        for prefix in self.prefixes:
+            state[prefix + "gaps"][:, 0] += t
+            state[prefix + "thresholds"] += t
+
+    def draw_scales(self, state: State, key: Key) -> None:
+        r"""Draw every q: how large a factor is for users rather than for items.
+
+        Precisions are divided, or multiplied, by q as well. Only their priors are left, and so log q has a density
+        proportional to :math:`\exp(p t - k \cosh t)`, where :math:`e^t = q \sqrt{B / A}, k = 2 \sqrt{A B}`.
+        """
+        d = self.n_factors
+        (A, a), (B, b) = (_precision_prior(prior, state) for prior in (self.users, self.items))
+        q = np.sqrt(A / B) * np.exp(_draw_by_cosh(key.generator(), b - a, 2 * np.sqrt(A * B)))
+        for prior, factor in ((self.users, q), (self.items, 1 / q)):
+            mean, tau, weights, omega = _parameters(prior, state)
+            for array in (*self._arrays(state, prior), mean[None], weights):
+                array[:, :d] *= np.sqrt(factor)
+            tau[:d] /= factor
+            if prior.linked:
+                omega[:d] /= factor
+
+    def _arrays(self, state: State, prior: LinkedPrior) -> list[Array]:
+        """Return the rows of a side, and those that follow."""
+        prefixes = self.prefixes if prior is self.users else ("",)
+        return [state[prefix + _ROWS[prior.name]] for prefix in prefixes]
+
+
+def _products(rows: Array) -> Array:
+    """Return the products of all columns, the same on any number of threads."""
+    lower = scatter(rows, np.zeros(rows.shape[1]))
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def _parameters(prior: LinkedPrior, state: State) -> tuple[Array, Array, Array, Array]:
+    """Return µ, τ, W and ω."""
+    mean, tau, weights, omega = (
+        state[f"{prior.name}_{name}"] for name in ("mean", "precision", "weights", "weight_precision")
+    )
+    return mean, tau, weights, omega
+
+
+def _precision_prior(prior: LinkedPrior, state: State) -> tuple[Array, float]:
+    """Return what the rate b of their prior adds to the log-density of all precisions of a factor, and its shapes."""
+    _, tau, _, omega = _parameters(prior, state)
+    total = tau + omega if prior.linked else tau
+    return prior.rate * total[:-1], prior.shape * (2 if prior.linked else 1)
+
+
+def _draw_by_cosh(random: np.random.Generator, p: float, k: Array) -> Array:
+    """Draw numbers t with densities proportional to exp(p t - k cosh t).
+
+    Their logarithms have second derivatives of -k and less, so that normal densities of variance 1 / k lie above them.
+    """
+    peak = np.arcsinh(p / k)
+    t, open_ = np.empty_like(k), np.ones(len(k), dtype=bool)
+    while open_.any():
+        step, u = random.normal(size=len(k)) / np.sqrt(k), random.random(len(k))
+        trial = peak + step
+        excess = p * step - k * (np.cosh(trial) - np.cosh(peak)) + 0.5 * k * step**2
+        taken = open_ & ~(np.log1p(-u) >= excess)  # a chain that has diverged is not kept here
+        t[taken] = trial[taken]
+        open_ &= ~taken
+    return t
+
+
+def _draw_shares(
+    random: np.random.Generator,
+    priors: tuple[NormalGamma, NormalGamma],
+    means: tuple[float, float],
+    precisions: tuple[float, float],
+) -> tuple[float, float]:
+    """Draw two precisions, given their means and the sum of their variances, by Metropolis steps.
+
+    The logit of one variance's share in the sum goes, with a Jacobian of one, to the logarithms of the precisions.
+    """
+    total = 1 / precisions[0] + 1 / precisions[1]
+
+    def parted(logit: float) -> tuple[float, float]:
+        return (1 + math.exp(-logit)) / total, (1 + math.exp(logit)) / total
+
+    def log_density(logit: float) -> float:
+        return sum(
+            (prior.shape + 0.5) * math.log(tau) - tau * (prior.rate + 0.5 * prior.strength * mean**2)
+            for prior, mean, tau in zip(priors, means, parted(logit), strict=True)
+        )
+
+    logit = math.log(precisions[1] / precisions[0])
+    now = log_density(logit)
+    steps, u = random.normal(size=_N_SHARES), random.random(_N_SHARES)
+    for step, chance in zip(steps.tolist(), u.tolist(), strict=True):
+        new = log_density(logit + step)
+        if math.log1p(-chance) < new - now:
+            logit, now = logit + step, new
+    return parted(logit)
