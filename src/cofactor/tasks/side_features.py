@@ -79,7 +79,7 @@ def only_new(model: Any, table: FeatureTable) -> FeatureTable:
     if not new.any():
         whom = "users" if table.argument == "user_features" else "items"
         raise InvalidInputError((Argument(table.argument), f" holds only {whom} that were in training"))
-    return replace(table, ids=IdMap(table.ids.ids[new]), values=table.values[new])
+    return table.among(new)
 
 
 def with_new_items(model: Any, table: FeatureTable) -> Any:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
@@ -441,6 +441,26 @@ def test_frames_without_names_of_columns():
     assert same(one, model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, :1])))
 
 
+def test_categories_are_coded_by_the_model_and_saved(tmp_path: Path):
+    X, y, F, _ = described()
+    trades = np.array(["cook", "judge", "poet"])[(F[:, 0] > 25).astype(int) + (F[:, 0] > 32)]
+    given = (range(60), {"trade": trades, "age": F[:, 1]})
+    m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=given)
+    standard = m.links_[0].standard
+    ones = np.column_stack([trades[:, None] == ["cook", "judge", "poet"], F[:, 1]])
+    np.testing.assert_allclose(standard.means, ones[np.unique(X[:, 0])].mean(axis=0))
+    m.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    new = {"trade": ["poet", "smith"], "age": [30.0, 31.0]}
+    with pytest.warns(InputWarning, match="'smith' of trade did not occur in training, and says nothing for 1 row"):
+        folded = loaded.fold_in(user_features=(["ann", "bob"], new))
+    none = m.fold_in(user_features=(["ann", "bob"], new | {"trade": ["poet", None]}))
+    assert same(folded, none)
+    trades[trades == "poet"] = "writer"
+    with pytest.raises(ValueError, match="since then the features of users changed"):
+        loaded.set_params(warm_start=True).fit(X, y, user_features=(range(60), {"trade": trades, "age": F[:, 1]}))
+
+
 def test_users_without_a_row_have_the_means():
     X, y, F, _ = described()
     few, whole = table(F[5:], range(5, 60)), table(F)
@@ -557,7 +577,7 @@ def test_users_nobody_heard_of_are_known_by_their_features():
         ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 is nan for 0"),
         ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 is inf for 1"),
         ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
-        ({0: ["red"], 1: ["blue"]}, TypeError, "column 0 holds 'red', expected numbers; make a column of 0 and 1"),
+        ({0: ["red"], 1: [7]}, TypeError, "column 0 holds 'red' beside 7, expected numbers throughout"),
         ({"ann": [1.0]}, ValueError, "no row for any of the 60 ids"),
         ({}, ValueError, "holds no features"),
         (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),

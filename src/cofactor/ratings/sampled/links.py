@@ -16,9 +16,10 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.priors import LinkedPrior, principal_axes
 from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
+from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.sampled.cold import with_cold_row
+from cofactor.ratings.standardization import Standardization
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -122,8 +123,9 @@ class Link:
     projection : ndarray of shape (n_columns, K), float32, or None
         What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
     standard : Standardization or None
-        What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c.
-    axes : ndarray of shape (c, K) or None
+        What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c. Columns of categories
+        become a feature for each category.
+    axes : ndarray of shape (C, K) or None
         What they add to a row's features; None where they are features themselves, or say nothing.
     foreign : bool
         Whether the columns that have ratings now are others than in training: then only rows without ratings have
@@ -179,7 +181,7 @@ class Link:
         if standard is None or not standard.n_columns:
             link = cls(argument, projection=projection, standard=standard)
             return link, None if features is None else with_cold_row(features)
-        own = standard.rows(table, side.ids) * _weight(standard)
+        own = standard.rows(table, side.ids) * standard.weight
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
@@ -193,7 +195,7 @@ class Link:
         n = len(side.ids)
         if table is not None and self.standard is None:
             raise unknown_features(self.argument)
-        own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
+        own = None if self.standard is None else self.standard.rows(table, side.ids) * self.standard.weight
         if self.n_sparse:
             values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))
             indptr = np.append(side.indptr, side.indptr[-1])
@@ -273,11 +275,6 @@ def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
     if isinstance(features, sparse.csr_array):
         return SparseLinkedPrior(name, p, features)
     return LinkedPrior(name, p, features)
-
-
-def _weight(standard: Standardization) -> float:
-    """Return the weight of each column of a table."""
-    return float(1 / np.sqrt(max(standard.n_columns, 1)))
 
 
 def _n_columns(table: NDArray[Any] | None) -> int:

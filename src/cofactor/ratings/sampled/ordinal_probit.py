@@ -236,13 +236,8 @@ class OrdinalProbit(SampledModel):
         ----------
         X, y, time
             As in `RatingModel.fit`.
-        user_features, item_features : mapping, frame, or tuple (ids, array), optional
-            Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
-            whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
-            numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
-            standardized over the users, or items, in training; constant ones are dropped, with a warning. Users and
-            items without a row get the column means; rows of others are ignored. For categories give a column of 0 and
-            1 each.
+        {side_features}
+            They join the features :math:`f_i, g_j`.
         shadow : tuple (X, y), Ratings, or data set, optional
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
