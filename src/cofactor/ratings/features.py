@@ -94,7 +94,8 @@ class FeatureTable:
             raise InvalidInputError(
                 f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id", argument=argument
             )
-        values, categories = np.empty((len(known), len(columns))), []
+        values = np.empty((len(known), len(columns)))
+        categories: list[tuple[str, ...] | None] = []
         for k, (name, column) in enumerate(columns.items()):
             words = _words_of(column, name, argument)
             if words is None:
@@ -208,10 +209,8 @@ def _words_of(column: NDArray[Any], name: str, argument: str) -> list[str | None
     if column.dtype.kind not in "OUST":
         return None
     cells = [None if is_missing(cell) or cell == "" else cell for cell in column.tolist()]
-    texts, others = [], []
-    for cell in cells:
-        (texts if isinstance(cell, str) else others).append(cell)
-    beside = [cell for cell in others if cell is not None]
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    beside = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
     if texts and beside:
         raise InvalidTypeError(
             f"{argument}: {name} holds {texts[0]!r} beside {beside[0]!r}, expected numbers throughout, or texts: write "

@@ -114,8 +114,8 @@ class Standardization:
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Rebuild it from what `to_state` returned; what does not fit together is refused."""
         names = tuple(str(name) for name in state["names"])
-        found = state.get("categories", [None] * len(names))  # models before 1.0 knew numbers only
-        categories = tuple(None if words is None else tuple(str(word) for word in words) for words in found)
+        given = state["categories"]
+        categories = tuple(None if words is None else tuple(str(word) for word in words) for words in given)
         unsorted = any(words is not None and list(words) != sorted(set(words)) for words in categories)
         if len(categories) != len(names) or unsorted:
             raise InvalidInputError("categories of features must be sorted, and given for every column")

@@ -17,7 +17,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.sampled.links import MaskLink
+from cofactor.ratings.links import MaskLink
 
 SCALE = np.arange(1.0, 6.0)
 

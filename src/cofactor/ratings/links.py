@@ -18,7 +18,6 @@ from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.sampled.cold import with_cold_row
 from cofactor.ratings.standardization import Standardization
 
 #: Features of rows, and of one more: dense, sparse, or none.
@@ -268,6 +267,11 @@ def link_sides(
         Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse),
         Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse),
     )
+
+
+def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
+    """Return features with a row of zeros more, for a user or an item without ratings."""
+    return np.vstack([features, np.zeros(features.shape[1])])
 
 
 def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
