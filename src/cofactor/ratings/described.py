@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from abc import abstractmethod
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.model.times import pairs_for
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_items
+from cofactor.ratings.ids import IdMap
 from cofactor.typing import Pairs, RatingValues, SideFeatures
 
-__all__ = ["DescribedModel", "table_of"]
+__all__ = ["Asked", "DescribedModel", "new_rows", "table_of", "with_new_items", "with_new_users"]
 
 
 def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
@@ -101,3 +106,99 @@ class DescribedModel(RatingModel):
         new.items_, new.ratings_ = ratings.items, ratings
         new._fold_in_items(FitInput(ratings, item_features=table))
         return new
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Pairs of user and item, and for each part of them the model that knows it.
+
+    Attributes
+    ----------
+    n_pairs : int
+    parts : list of tuple
+        Which pairs are in the part, these pairs, and the model.
+    """
+
+    n_pairs: int
+    parts: list[tuple[NDArray[np.bool_], NDArray[Any], Any]]
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: NDArray[Any],
+        users: FeatureTable | None,
+        items: FeatureTable | None,
+        times: NDArray[np.float64] | None = None,
+    ) -> Asked:
+        """Fold in those who are new, as far as features describe them.
+
+        Parameters
+        ----------
+        model : RatingModel
+            Fitted.
+        X : ndarray of shape (n, 2)
+            Pairs of user and item.
+        users, items : FeatureTable or None
+            Features of users and of items.
+        times : ndarray of shape (n,), optional
+            When they are asked for; models that know time need it.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+        >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+        >>> genres = table_of({i: ["drama" if i % 2 else "comedy"] for i in range(8)}, "item_features")
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, y, item_features=genres)
+        >>> Asked.of(model, np.array([(0, 5), (0, 7), (1, 7)]), None, genres).answers("predict")
+        array([1., 2., 3.])
+        """
+        new = np.zeros((len(X), 2), dtype=np.bool_)
+        for side, (table, known) in enumerate(((users, model.users_), (items, model.items_))):
+            if table is not None:
+                at = table.ids.index(X[:, side])
+                new[:, side] = (at >= 0) & new_rows(known, table)[at]
+        parts = []
+        for of_users, of_items in itertools.product((False, True), repeat=2):
+            rows = (new == [of_users, of_items]).all(axis=1)
+            if rows.any():
+                part = model
+                if of_users and users is not None:
+                    part = with_new_users(part, users)
+                if of_items and items is not None:
+                    part = with_new_items(part, items)
+                parts.append((rows, pairs_for(part, X[rows], None if times is None else times[rows]), part))
+        return cls(len(X), parts)
+
+    def answers(self, method: str) -> NDArray[Any]:
+        """Return what a method of the models says of all pairs."""
+        found = [getattr(model, method)(pairs) for _, pairs, model in self.parts]
+        whole = np.empty((self.n_pairs, *found[0].shape[1:]), dtype=found[0].dtype)
+        for (rows, _, _), values in zip(self.parts, found, strict=True):
+            whole[rows] = values
+        return whole
+
+    def n_unknown(self) -> int:
+        """Return how many pairs have a user or an item that their model does not know."""
+        return sum(
+            int(((model.users_.index(pairs[:, 0]) < 0) | (model.items_.index(pairs[:, 1]) < 0)).sum())
+            for _, pairs, model in self.parts
+        )
+
+
+def new_rows(known: IdMap, table: FeatureTable) -> NDArray[np.bool_]:
+    """Return whose features are not those of known users, or items, in the order of the table."""
+    return known.index(table.ids.ids) < 0
+
+
+def with_new_users(model: Any, table: FeatureTable) -> Any:
+    """Return a model of the users of a table whom it does not know yet; it knows them by features alone."""
+    return model.fold_in(user_features=table.among(new_rows(model.users_, table)))
+
+
+def with_new_items(model: Any, table: FeatureTable) -> Any:
+    """Return a model of the items of a table which it does not know yet; it knows them by features alone."""
+    if not isinstance(model, DescribedModel):
+        raise unknown_features(table.argument)
+    return model.fold_in_items(item_features=table.among(new_rows(model.items_, table)))

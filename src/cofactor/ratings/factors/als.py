@@ -94,7 +94,7 @@ class ALS(DescribedModel, FactorModel):
     >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
     >>> model = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y, item_features=genres)
     >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
-    array([1., 3.])
+    array([2., 3.])
     """
 
     _learned = (*FactorModel._learned, "boundaries_", "mean_", "links_")
