@@ -155,8 +155,8 @@ def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> N
 def test_gradient_arrives_in_arrays_of_any_layout(factory: type[SmoothPenalty]) -> None:
     A, gradient = entries(), np.ones((6, 3))
     value = factory(1.7).add_gradient(A, gradient)
-    for turned, out in [(A, np.ones((3, 6)).T), (np.asfortranarray(A), np.ones((6, 3)))]:
-        assert factory(1.7).add_gradient(turned, out) == pytest.approx(value, rel=1e-14)
+    for other, out in [(A, np.ones((3, 6)).T), (np.asfortranarray(A), np.ones((6, 3)))]:
+        assert factory(1.7).add_gradient(other, out) == pytest.approx(value, rel=1e-14)
         np.testing.assert_allclose(out, gradient, rtol=1e-14)
 
 

@@ -79,8 +79,9 @@ class DescribedModel(RatingModel):
         time : array-like of shape (n,), optional
             As in `fit`.
         item_features : mapping, frame, or tuple, optional
-            The same columns as in `fit`, of new items. Items without ratings are known by them alone, but for those of
-            training, whose rows count only if they are in X too. Items without a row get the column means of training.
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone (where priors know
+            who rated what, they count there as the average item), but for those of training, whose rows count only if
+            they are in X too. Items without a row get the column means of training.
         known : {"error", "merge", "replace"}, default="error"
             As in `fold_in`, of items in X, or without X of those in `item_features`.
 

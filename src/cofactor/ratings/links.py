@@ -121,6 +121,9 @@ class Link:
         features; 0 if it is not.
     projection : ndarray of shape (n_columns, K), float32, or None
         What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
+    usual : ndarray of shape (K,), float64, or None
+        Mean over training of what the mask says. A new row without ratings counts so: who will rate is not known, while
+        a row of zeros would be one that nobody cared for.
     standard : Standardization or None
         What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c. Columns of categories
         become a feature for each category.
@@ -134,6 +137,7 @@ class Link:
     argument: str
     n_sparse: int = 0
     projection: NDArray[np.float32] | None = None
+    usual: NDArray[np.float64] | None = None
     standard: Standardization | None = None
     axes: NDArray[np.float64] | None = None
     foreign: bool = False
@@ -177,8 +181,9 @@ class Link:
             link = cls(argument, side.n_columns, standard=standard)
             return link, link.features(side, table)
         features, projection = mask or (None, None)
+        usual = None if features is None else features.mean(axis=0)
         if standard is None or not standard.n_columns:
-            link = cls(argument, projection=projection, standard=standard)
+            link = cls(argument, projection=projection, usual=usual, standard=standard)
             return link, None if features is None else with_cold_row(features)
         own = standard.rows(table, side.ids) * standard.weight
         joint = own if features is None else np.hstack([features, own])
@@ -187,7 +192,8 @@ class Link:
         with library_limit(1, "blas"):
             if projection is not None:
                 projection = (projection @ axes[:n_mask]).astype(np.float32)
-            return cls(argument, 0, projection, standard, axes[n_mask:]), with_cold_row(joint @ axes)
+            usual = None if usual is None else usual @ axes[:n_mask]
+            return cls(argument, 0, projection, usual, standard, axes[n_mask:]), with_cold_row(joint @ axes)
 
     def features(self, side: Side, table: FeatureTable | None) -> Features:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
@@ -205,6 +211,8 @@ class Link:
         found = np.zeros((n, self.n_features))
         if self.projection is not None:
             found = project_rows(side.indptr, side.indices, self.projection)
+        if self.usual is not None:
+            found[np.diff(side.indptr) == 0] = self.usual
         if own is not None and self.axes is not None:
             for column, axis in zip(own.T, self.axes, strict=True):  # BLAS would round a row alone otherwise
                 found += column[:, None] * axis
@@ -216,6 +224,7 @@ class Link:
         return {
             "n_sparse": self.n_sparse,
             "projection": self.projection,
+            "usual": self.usual,
             "standard": standard,
             "axes": self.axes,
             "foreign": self.foreign,
@@ -226,13 +235,16 @@ class Link:
         """Rebuild it from what `to_state` returned; what does not fit together is refused."""
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
         foreign = state.get("foreign", False) is True
-        link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"], foreign)
+        given = {name: state[name] for name in ("projection", "usual", "axes")}
+        link = cls(argument, member(state, "n_sparse", int), standard=standard, foreign=foreign, **given)
         if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
             raise InvalidInputError("a link to columns that are not there must have features of its own")
         if link.n_sparse not in (0, n_columns) and not foreign:
             raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
+        if link.usual is not None:
+            check_array("usual features", link.usual, (link.n_features,), np.float64)
         if link.axes is not None:
             rows = 0 if standard is None else standard.n_columns
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)

@@ -17,7 +17,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink
+from cofactor.ratings.links import MaskLink, Side
 
 SCALE = np.arange(1.0, 6.0)
 
@@ -527,6 +527,24 @@ def test_users_without_ratings_are_known_by_their_features_where_ids_are_words()
         assert fold(**given, known="replace").ratings_.n_ratings == 0
 
 
+def test_new_items_that_nobody_rated_yet_are_usual_and_not_unpopular():
+    """Items with many ratings are liked here; a new one of which nothing is known is as those of training are."""
+    rng = np.random.default_rng(0)
+    X = np.argwhere(rng.random((60, 40)) < np.linspace(0.05, 0.7, 40))
+    y = 1.0 + np.clip((X[:, 1] + rng.normal(0, 6, len(X))) // 10, 0, 3)
+    kinds = rng.choice(["a", "b"], 40)
+    m = model().fit(X, y, item_features=(range(40), {"kind": kinds}))
+    np.testing.assert_allclose(
+        m.links_[1].features(Side.items(m.ratings_), None)[:-1].mean(axis=0), m.links_[1].usual, atol=1e-6
+    )
+    new = m.fold_in_items(item_features=(["new"], {"kind": ["a"]}))
+    found = new.decision_function([(i, "new") for i in range(60)]).mean()
+    everywhere = m.decision_function([(i, j) for i in range(60) for j in range(40)]).mean()
+    assert found == pytest.approx(everywhere, abs=0.25)
+    rare = m.decision_function([(i, 0) for i in range(60)]).mean()
+    assert rare < found - 0.5
+
+
 @pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
 def test_new_users_and_new_items_are_known_by_features_together(implicit, tmp_path):
     X, y, F, G = described()
@@ -623,6 +641,7 @@ def test_columns_of_a_fold_in_must_be_those_of_training():
         ("projection", lambda a: a[:, :, None]),
         ("axes", lambda a: a[:, 0].copy()),
         ("axes", lambda a: a[:, 1:]),
+        ("usual", lambda a: a[1:]),
     ],
 )
 @pytest.mark.parametrize("implicit", ["low-rank", None])
@@ -635,4 +654,4 @@ def test_links_of_crafted_files_are_refused(name, make, implicit, tmp_path: Path
         write_model(tmp_path / "crafted", header, arrays | {key: np.ascontiguousarray(make(arrays[key]))})
         with pytest.raises(ModelFileError, match=f"{name}|but the link makes"):
             cofactor.load(tmp_path / "crafted")
-    assert keys or (name, implicit) == ("projection", None)
+    assert keys or (name in ("projection", "usual") and implicit is None)
