@@ -145,3 +145,31 @@ def test_known_data_sets_have_features(run, tmp_path: Path) -> None:
     assert items.names[:2] == ("year", "Action")
     error = run("fit", "ml-100k", "-m", "als", "-o", model, "--user-features", "ml-latest-small").error
     assert error == "ml-latest-small: has no user features"
+
+
+def test_compare_gives_them_to_the_models_that_take_them(run, csv: Path, tables: tuple[Path, Path]) -> None:
+    arguments = [
+        "compare",
+        csv,
+        "-m",
+        "als",
+        "-m",
+        "urp",
+        "--alpha",
+        1,
+        "--factors",
+        2,
+        "--splits",
+        1,
+        "--seeds",
+        "0,1",
+    ]
+    plain, rich = (run(*arguments, "--json", *more) for more in ([], ["--item-features", tables[1]]))
+    assert rich.status == 0, rich.err
+    one, other = (json.loads(outcome.out) for outcome in (plain, rich))
+    ((before, after),) = zip(*(found["metrics"]["mae"]["data"].values() for found in (one, other)), strict=True)
+    assert before["ALS"]["mean"] != after["ALS"]["mean"]
+    assert before["URP"]["mean"] == after["URP"]["mean"]
+    assert "item features" in str(other["facts"])
+    nobody = run("compare", csv, "-m", "urp", "-m", "hmf", "--item-features", tables[1])
+    assert "has item features, and no method here takes any" in nobody.error

@@ -179,9 +179,9 @@ def measure_ratings(
     started = time.perf_counter()
     ask = _asking(fitted, X, test)
     if features:
-        tables = [features.get(name) for name in ("user_features", "item_features")]
+        users, items = (features.get(name) for name in ("user_features", "item_features"))
         now = None if times is None else times[test]
-        ask = Asked.of(fitted, np.asarray(_safe_indexing(pairs, test), dtype=object), *tables, now).answers
+        ask = Asked.of(fitted, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
     predicted = ask("predict")
     seconds["predict_seconds"] = time.perf_counter() - started
     errors = rating_report(y[test], predicted, scale)
@@ -192,7 +192,7 @@ def measure_ratings(
 
 
 def rating_measures(
-    model: Any, data: Reference[tuple[Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+    model: Any, data: Reference[tuple[Any, Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
 ) -> dict[str, Any]:
     """Fit a rating model on one split, and measure it.
 
@@ -201,7 +201,7 @@ def rating_measures(
     model : estimator
         Cloned, and not changed.
     data : Reference
-        Of pairs, ratings, and their times or None.
+        Of pairs, ratings, their times or None, and features of users and items, for models that take them.
     splits : Reference
         Of the rows of all splits.
     k : int
@@ -209,8 +209,9 @@ def rating_measures(
     scale : array-like
         The levels of the ratings.
     """
-    X, y, times = data.value()
-    row = measure_ratings(model, X, y, splits.value()[k], scale, times)
+    X, y, times, features = data.value()
+    given = features if isinstance(model, DescribedModel) else {}
+    row = measure_ratings(model, X, y, splits.value()[k], scale, times, features=given)
     return row | {"parameters": plain_value(row["parameters"])}
 
 

@@ -135,15 +135,12 @@ class Loaded:
         The content in the form that the models take, if that is another form.
     notes : tuple of Text
         What to know about how it was read.
-    beside : mapping from str to object
-        What is known beside it, by the arguments of `fit`: features of users and items.
     """
 
     file: str
     data: Any
     ready: Any = None
     notes: tuple[Text, ...] = ()
-    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -66,7 +66,7 @@ class RatingTask(Task):
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
         notes = (*notes, *rating_files.scale_notes(data, options))
-        return Loaded(file, data, ready, notes, features_of(ready, options))
+        return Loaded(file, replace(data, features=features_of(ready, options)), ready, notes)
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -118,7 +118,7 @@ class RatingTask(Task):
             self.listen(fitted, listen)
         began = time.perf_counter()
         with about(loaded.file):
-            fitted.fit(loaded.ready, **loaded.beside)
+            fitted.fit(loaded.ready, **loaded.data.features)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         return fitted, _fit_facts(fitted, loaded, seconds, notes)
@@ -245,7 +245,7 @@ class RatingTask(Task):
         """Measure a model on one split; see `Task.measure`."""
         data = loaded.data
         times = None if data.timestamps is None else data.timestamps.astype(np.float64)
-        beside = loaded.beside if takes_features(model) else {}
+        beside = loaded.data.features if takes_features(model) else {}
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
@@ -258,7 +258,9 @@ class RatingTask(Task):
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
         """Return copies of models that know the scale of the data; see `Task.prepared`."""
         ready = {name: clone(model).set_params(levels=loaded.data.scale) for name, model in models.items()}
-        beside = check_taking({name or type(model).__name__: model for name, model in ready.items()}, loaded.beside)
+        beside = check_taking(
+            {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
+        )
         return ready, (*loaded.notes, *beside, *_note_factors(settings.factors, ready.values(), loaded))
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
@@ -270,7 +272,7 @@ class RatingTask(Task):
             alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                bare = replace(loaded, beside={})  # features may not know these users
+                bare = replace(loaded, data=replace(loaded.data, features={}))  # features may not know these users
                 self.measure(clone(model).set_params(**alphas), bare, (few, None, few))
 
 

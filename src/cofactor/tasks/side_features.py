@@ -116,13 +116,13 @@ def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArra
     times : ndarray of shape (n,), optional
         When they are asked for; models that know time need it.
     """
-    tables = [side_features(model, argument, options) for argument in _SIDES]
+    tables = users, items = [side_features(model, argument, options) for argument in _SIDES]
     matched = X
     for side, table in enumerate(tables):
         if table is not None:
             matched = matched.astype(object)
             matched[:, side] = match_ids(X[:, side], table.ids)
-    return Asked.of(model, matched, *tables, times)
+    return Asked.of(model, matched, users, items, times)
 
 
 def _read(file: str, argument: str, known: IdMap, options: Mapping[str, Any]) -> FeatureTable:
