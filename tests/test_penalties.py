@@ -70,7 +70,13 @@ def test_value_formulas() -> None:
     assert NonNegative().value(np.array([[0.0, np.nan]])) == np.inf
 
 
-@pytest.mark.parametrize("penalty", [L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        *(L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))),
+        AroundL2(0.7, np.arange(8.0).reshape(4, 2) / 2),
+    ],
+)
 @pytest.mark.parametrize("step", [0.3, 2.0])
 def test_prox_minimises_its_definition(penalty: Penalty, step: float) -> None:
     A = entries(1, (4, 2))
