@@ -80,7 +80,7 @@ class DescribedModel(RatingModel):
             As in `fit`.
         item_features : mapping, frame, or tuple, optional
             The same columns as in `fit`, of new items. Items without ratings are known by them alone (where priors know
-            who rated what, they count there as the average item), but for those of training, whose rows count only if
+            who rated what, that is guessed from the features too), but for those of training, whose rows count only if
             they are in X too. Items without a row get the column means of training.
         known : {"error", "merge", "replace"}, default="error"
             As in `fold_in`, of items in X, or without X of those in `item_features`.

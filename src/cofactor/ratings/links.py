@@ -121,9 +121,10 @@ class Link:
         features; 0 if it is not.
     projection : ndarray of shape (n_columns, K), float32, or None
         What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
-    usual : ndarray of shape (K,), float64, or None
-        Mean over training of what the mask says. A new row without ratings counts so: who will rate is not known, while
-        a row of zeros would be one that nobody cared for.
+    usual : ndarray of shape (1 + C, K), float64, or None
+        What the mask says on the average of training, and what each feature of the table adds to it, by a ridge
+        regression. A new row without ratings counts so: who will rate is not known, while a row of zeros would be one
+        that nobody cared for.
     standard : Standardization or None
         What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c. Columns of categories
         become a feature for each category.
@@ -181,11 +182,11 @@ class Link:
             link = cls(argument, side.n_columns, standard=standard)
             return link, link.features(side, table)
         features, projection = mask or (None, None)
-        usual = None if features is None else features.mean(axis=0)
+        own = np.zeros((len(side.ids), 0)) if standard is None else standard.rows(table, side.ids) * standard.weight
+        usual = None if features is None else _expected(features, own)
         if standard is None or not standard.n_columns:
             link = cls(argument, projection=projection, usual=usual, standard=standard)
             return link, None if features is None else with_cold_row(features)
-        own = standard.rows(table, side.ids) * standard.weight
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
@@ -212,7 +213,11 @@ class Link:
         if self.projection is not None:
             found = project_rows(side.indptr, side.indices, self.projection)
         if self.usual is not None:
-            found[np.diff(side.indptr) == 0] = self.usual
+            quiet = np.diff(side.indptr) == 0
+            found[quiet] = self.usual[0]
+            if own is not None:
+                for column, axis in zip(own[quiet].T, self.usual[1:], strict=True):
+                    found[quiet] += column[:, None] * axis
         if own is not None and self.axes is not None:
             for column, axis in zip(own.T, self.axes, strict=True):  # BLAS would round a row alone otherwise
                 found += column[:, None] * axis
@@ -243,10 +248,10 @@ class Link:
             raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
+        rows = 0 if standard is None else standard.n_columns
         if link.usual is not None:
-            check_array("usual features", link.usual, (link.n_features,), np.float64)
+            check_array("usual features", link.usual, (1 + rows, link.n_features), np.float64)
         if link.axes is not None:
-            rows = 0 if standard is None else standard.n_columns
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
         return link
 
@@ -284,6 +289,14 @@ def link_sides(
 def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
     """Return features with a row of zeros more, for a user or an item without ratings."""
     return np.vstack([features, np.zeros(features.shape[1])])
+
+
+def _expected(features: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of the mask's features, and their regression on those of the table, whose means are 0."""
+    mean = features.mean(axis=0)
+    with library_limit(1, "blas"):
+        weights = np.linalg.solve(own.T @ own + np.eye(own.shape[1]), own.T @ (features - mean))
+    return np.vstack([mean, weights])
 
 
 def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:

@@ -534,9 +534,8 @@ def test_new_items_that_nobody_rated_yet_are_usual_and_not_unpopular():
     y = 1.0 + np.clip((X[:, 1] + rng.normal(0, 6, len(X))) // 10, 0, 3)
     kinds = rng.choice(["a", "b"], 40)
     m = model().fit(X, y, item_features=(range(40), {"kind": kinds}))
-    np.testing.assert_allclose(
-        m.links_[1].features(Side.items(m.ratings_), None)[:-1].mean(axis=0), m.links_[1].usual, atol=1e-6
-    )
+    of_training = m.links_[1].features(Side.items(m.ratings_), None)[:-1]
+    np.testing.assert_allclose(of_training.mean(axis=0), m.links_[1].usual[0], atol=1e-6)
     new = m.fold_in_items(item_features=(["new"], {"kind": ["a"]}))
     found = new.decision_function([(i, "new") for i in range(60)]).mean()
     everywhere = m.decision_function([(i, j) for i in range(60) for j in range(40)]).mean()
