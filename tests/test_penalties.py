@@ -6,7 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from cofactor.penalties import L1, L2, L21, CentredL2, NonNegative, Penalty, RowL2, SmoothPenalty
+from cofactor.penalties import (
+    L1,
+    L2,
+    L21,
+    AroundL2,
+    CentredL2,
+    NonNegative,
+    Penalty,
+    RegressedL2,
+    RowL2,
+    SmoothPenalty,
+)
+from cofactor.problems.priors import turned
 
 FACTORIES = [L2, CentredL2, L1, L21, NonNegative]
 numbers = st.floats(-5, 5)
@@ -58,7 +70,13 @@ def test_value_formulas() -> None:
     assert NonNegative().value(np.array([[0.0, np.nan]])) == np.inf
 
 
-@pytest.mark.parametrize("penalty", [L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        *(L2(0.7), L1(0.7), NonNegative(), CentredL2(0.7), RowL2(0.7, np.arange(4))),
+        AroundL2(0.7, np.arange(8.0).reshape(4, 2) / 2),
+    ],
+)
 @pytest.mark.parametrize("step", [0.3, 2.0])
 def test_prox_minimises_its_definition(penalty: Penalty, step: float) -> None:
     A = entries(1, (4, 2))
@@ -112,7 +130,15 @@ def test_distance_by_hand() -> None:
     assert L2(2.0).distance(A, gradient) == pytest.approx(np.linalg.norm(gradient + 2 * A))
 
 
-@pytest.mark.parametrize("factory", [L2, CentredL2])
+def around(alpha: float) -> AroundL2:
+    return AroundL2(alpha, entries(5, (700, 3)))
+
+
+def regressed(alpha: float) -> RegressedL2:
+    return RegressedL2(alpha, turned(entries(6, (700, 3))), np.array([1.0, 0.0, 1.0]))
+
+
+@pytest.mark.parametrize("factory", [L2, CentredL2, around, regressed])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> None:
     penalty = factory(1.7)
@@ -135,8 +161,8 @@ def test_gradient_by_differences(factory: type[SmoothPenalty], dtype: type) -> N
 def test_gradient_arrives_in_arrays_of_any_layout(factory: type[SmoothPenalty]) -> None:
     A, gradient = entries(), np.ones((6, 3))
     value = factory(1.7).add_gradient(A, gradient)
-    for turned, out in [(A, np.ones((3, 6)).T), (np.asfortranarray(A), np.ones((6, 3)))]:
-        assert factory(1.7).add_gradient(turned, out) == pytest.approx(value, rel=1e-14)
+    for other, out in [(A, np.ones((3, 6)).T), (np.asfortranarray(A), np.ones((6, 3)))]:
+        assert factory(1.7).add_gradient(other, out) == pytest.approx(value, rel=1e-14)
         np.testing.assert_allclose(out, gradient, rtol=1e-14)
 
 
@@ -166,6 +192,24 @@ def test_weight_zero_is_no_penalty(factory: type[Penalty]) -> None:
 def test_bad_weights_are_refused(factory: type[Penalty], alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha="):
         factory(alpha)
+
+
+def test_centres_are_where_a_penalty_draws_to() -> None:
+    """The gradient points away from them, and given them the penalty is a squared distance plus what they cost."""
+    A = entries(2, (700, 3))
+    for penalty in (around(1.7), regressed(1.7)):
+        centres, gradient = penalty.centres(A), np.zeros_like(A)
+        assert centres is not None
+        penalty.add_gradient(A, gradient)
+        np.testing.assert_allclose(gradient, 1.7 * (A - centres), atol=1e-12)
+        assert penalty.value(A) >= 0.85 * np.sum((A - centres) ** 2) * (1 - 1e-12)
+    assert L2(1.7).centres(A) is None
+    own = regressed(1.7)
+    weights = own.weights(A)
+    for moved in np.eye(3)[:, :, None] * [0.1, -0.1, 0.2]:  # no other weights make it smaller
+        other = weights + moved
+        cost = np.sum((A - own.features @ other) ** 2) + np.sum(own.rho[:, None] * other**2)
+        assert 0.85 * cost > own.value(A)
 
 
 def test_facts() -> None:

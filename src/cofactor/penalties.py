@@ -11,6 +11,7 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
+from cofactor.kernels.regression import means_by, products_with
 
 
 class Penalty(ABC):
@@ -85,6 +86,116 @@ class L2(SmoothPenalty):
 
     def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
         return np.asarray(A / (1 + step * self.alpha), dtype=A.dtype)
+
+    def centres(self, A: np.ndarray) -> np.ndarray | None:
+        """Return where the penalty draws the rows of A, given all of them; None for zero."""
+        return None
+
+
+class AroundL2(L2):
+    """Squared distance from given centres: alpha/2 ‖A - M‖²_F.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight.
+    given : ndarray
+        M, of the shape of A.
+
+    Examples
+    --------
+    >>> AroundL2(2.0, np.array([[1.0, 1.0]])).value(np.array([[3.0, 4.0]]))
+    13.0
+    """
+
+    def __init__(self, alpha: float, given: np.ndarray) -> None:
+        super().__init__(alpha)
+        self.given = given
+
+    def value(self, A: np.ndarray) -> float:  # noqa: D102
+        return 0.5 * self.alpha * float(np.sum((A - self.given) ** 2, dtype=float))
+
+    def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        rest = A - self.given
+        gradient += self.alpha * rest
+        return 0.5 * self.alpha * float(np.sum(rest * rest, dtype=float))
+
+    def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
+        return np.asarray(self.given + (A - self.given) / (1 + step * self.alpha), dtype=A.dtype)
+
+    def centres(self, A: np.ndarray) -> np.ndarray | None:  # noqa: D102
+        return self.given
+
+
+class RegressedL2(L2):
+    r"""Squared distance of rows from their regression on features, with the weights G that make the penalty least.
+
+    .. math::
+
+        \frac{\alpha}{2} \min_G \Big(\|A - F G\|_F^2 + \sum_k \rho_k \|G_k\|^2\Big)
+        = \frac{\alpha}{2} \operatorname{tr}(A^\top (A - F G)), \quad
+        G_k = \frac{F_k^\top A}{\|F_k\|^2 + \rho_k}
+
+    for orthogonal columns :math:`F_k`. Where rows are normal around F G, and G is normal too, this is minus the
+    logarithm of the density of A. Its gradient is :math:`\alpha (A - F G)`, since G is the best one.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight.
+    features : ndarray of shape (n, K)
+        F, with orthogonal columns.
+    rho : ndarray of shape (K,), default=1.0
+        ρ: 0 for a feature whose weights cost nothing.
+
+    Examples
+    --------
+    >>> penalty = RegressedL2(2.0, np.array([[1.0], [-1.0]]))
+    >>> A = np.array([[3.0], [-3.0]])
+    >>> penalty.weights(A), penalty.centres(A), penalty.value(A)
+    (array([[2.]]), array([[ 2.],
+           [-2.]]), 6.0)
+    """
+
+    def __init__(self, alpha: float, features: np.ndarray, rho: np.ndarray | float = 1.0) -> None:
+        super().__init__(alpha)
+        self.features = np.ascontiguousarray(features, dtype=np.float64)
+        self.columns = np.ascontiguousarray(self.features.T)
+        self.rho = np.broadcast_to(np.asarray(rho, dtype=np.float64), len(self.columns))
+        self.squares = (self.columns**2).sum(axis=1)
+
+    def weights(self, A: np.ndarray) -> np.ndarray:
+        """Return G, of shape (K, p), or (K,) if A has one axis."""
+        rows = A.reshape(len(A), -1).astype(np.float64)
+        total = np.maximum(self.squares + self.rho, np.finfo(float).tiny)
+        found = products_with(self.features, rows, np.zeros(rows.shape[1])) / total[:, None]
+        return found.reshape(-1, *A.shape[1:])
+
+    def centres(self, A: np.ndarray) -> np.ndarray:
+        """Return F G."""
+        return self._by(self.weights(A)).reshape(A.shape).astype(A.dtype)
+
+    def _by(self, weights: np.ndarray) -> np.ndarray:
+        table = weights.reshape(len(weights), -1)
+        return means_by(self.columns, table, np.zeros(table.shape[1]))
+
+    def value(self, A: np.ndarray) -> float:  # noqa: D102
+        return self._parts(A)[1]
+
+    def add_gradient(self, A: np.ndarray, gradient: np.ndarray) -> float:  # noqa: D102
+        rest, value = self._parts(A)
+        gradient += (self.alpha * rest).astype(gradient.dtype)
+        return value
+
+    def _parts(self, A: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return A - F G, and the penalty."""
+        weights = self.weights(A)
+        rest = A - self._by(weights).reshape(A.shape)
+        shrunk = (weights**2).reshape(len(weights), -1).sum(axis=1) @ self.rho
+        return rest, 0.5 * self.alpha * float(np.sum(rest * rest) + shrunk)
+
+    def prox(self, A: np.ndarray, step: float) -> np.ndarray:  # noqa: D102
+        raise NotImplementedError("solvers for smooth penalties need no proximal map of it")
 
 
 class GraphL2(SmoothPenalty):

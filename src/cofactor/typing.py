@@ -42,8 +42,8 @@ RatingValues: TypeAlias = ArrayLike | None
 #: Ids of users or of items, of any hashable type.
 Ids: TypeAlias = ArrayLike | Iterable[Any]
 
-#: Features of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each.
-SideFeatures: TypeAlias = Mapping[Any, Sequence[float]] | tuple[Ids, ArrayLike] | Frame
+#: Features of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each, or with columns.
+SideFeatures: TypeAlias = Mapping[Any, Sequence[Any]] | tuple[Ids, ArrayLike | Mapping[str, ArrayLike]] | Frame
 
 #: Features of instances, shape (n, D): dense, sparse, or a frame.
 Features: TypeAlias = ArrayLike | SparseTable | Frame

@@ -90,8 +90,8 @@ def test_pairs_of_old_and_new_users_and_items(run, probit: Path, tables: tuple[P
 
 def test_what_is_wrong_with_them(run, csv: Path, model: Path, probit: Path, tables: tuple[Path, Path]) -> None:
     users, _ = tables
-    assert run("fit", csv, "--user-features", users).error == (
-        "--user-features: MMMF takes no features; ordinal-probit does"
+    assert run("fit", csv, "-m", "urp", "--user-features", users).error == (
+        "--user-features: URP takes no features; mmmf, als, bpmf, ordinal-probit do"
     )
     unknown = "was not given in training, so nothing is known"
     assert run("recommend", model, "--user-features", users).error.startswith(f"--user-features {unknown}")
@@ -101,10 +101,75 @@ def test_what_is_wrong_with_them(run, csv: Path, model: Path, probit: Path, tabl
     assert run("recommend", probit, "--user-features", users).error == (
         "--user-features holds only users that were in training"
     )
+    users.write_text("id,height,age\nann,1.5,3\nbob,1.5,x\n")
+    assert run("recommend", probit, "--user-features", users).error.startswith(f"{users}, line 3, column 'age'")
     users.write_text("id,height,age\nann,1.5,x\n")
-    assert run("recommend", probit, "--user-features", users).error.startswith(f"{users}, line 2, column 'age'")
+    assert "age holds 'x', expected numbers as in" in run("recommend", probit, "--user-features", users).error
     users.write_text("id,age,height\nann,1.5,2\n")
     assert "but those of training were height, age" in run("recommend", probit, "--user-features", users).error
     users.write_text("ann\nbob\n")
     assert run("recommend", probit, "--user-features", users).error.startswith(f"{users}: has a single column")
     assert "--all and --user-features exclude" in run("recommend", probit, "--all", "--user-features", users).error
+
+
+def test_evaluate_knows_new_items_by_their_features(run, csv: Path, tables: tuple[Path, Path]) -> None:
+    arguments = ["evaluate", csv, "-m", "als", "-m", "urp", "--alpha", 1, "--factors", 2, "--splits", 1, "--json"]
+    plain, rich = run(*arguments), run(*arguments, "--item-features", tables[1])
+    assert rich.status == 0, rich.err
+    assert "URP takes no features, and is fitted to the ratings alone" in " ".join(rich.err.split())
+    one, other = (json.loads(outcome.out)["summary"] for outcome in (plain, rich))
+    assert one["ALS"] != other["ALS"]
+    assert one["URP"]["mae"] == other["URP"]["mae"]
+
+
+@pytest.mark.filterwarnings("default:.*did not occur in training")  # which the command shows
+def test_words_are_categories(run, csv: Path, tmp_path: Path) -> None:
+    path, model = tmp_path / "items.csv", tmp_path / "als.cofactor"
+    path.write_text("\n".join(["film,genre", *(f"{i},{'noir' if i % 2 else 'drama'}" for i in range(58))]))
+    assert run("fit", csv, "-m", "als", "--alpha", 1, "-o", model, "--item-features", path).status == 0
+    assert cofactor.load(model).links_[1].link.standard.categories == (("drama", "noir"),)
+    path.write_text("film,genre\nup,noir\nheat,western\nold,\n")
+    outcome = run("recommend", model, "--user", 5, "--item-features", path, "--json")
+    assert {row["item"] for row in json.loads(outcome.out)} == {"up", "heat", "old"}
+    assert "'western' of genre did not occur in training" in " ".join(outcome.err.split())
+
+
+def test_known_data_sets_have_features(run, tmp_path: Path) -> None:
+    model = tmp_path / "als.cofactor"
+    given = ["--user-features", "ml-100k", "--item-features", "ml-100k"]
+    settings = ["-m", "als", "--alpha", 10, "--factors", 2, "--param", "max_iter=200"]
+    outcome = run("fit", "ml-100k", *settings, "-o", model, *given)
+    assert outcome.status == 0, outcome.err
+    users, items = (link.link.standard for link in cofactor.load(model).links_)
+    assert users.names == ("age", "gender", "occupation")
+    assert items.names[:2] == ("year", "Action")
+    error = run("fit", "ml-100k", "-m", "als", "-o", model, "--user-features", "ml-latest-small").error
+    assert error == "ml-latest-small: has no user features"
+
+
+def test_compare_gives_them_to_the_models_that_take_them(run, csv: Path, tables: tuple[Path, Path]) -> None:
+    arguments = [
+        "compare",
+        csv,
+        "-m",
+        "als",
+        "-m",
+        "urp",
+        "--alpha",
+        1,
+        "--factors",
+        2,
+        "--splits",
+        1,
+        "--seeds",
+        "0,1",
+    ]
+    plain, rich = (run(*arguments, "--json", *more) for more in ([], ["--item-features", tables[1]]))
+    assert rich.status == 0, rich.err
+    one, other = (json.loads(outcome.out) for outcome in (plain, rich))
+    ((before, after),) = zip(*(found["metrics"]["mae"]["data"].values() for found in (one, other)), strict=True)
+    assert before["ALS"]["mean"] != after["ALS"]["mean"]
+    assert before["URP"]["mean"] == after["URP"]["mean"]
+    assert "item features" in str(other["facts"])
+    nobody = run("compare", csv, "-m", "urp", "-m", "hmf", "--item-features", tables[1])
+    assert "has item features, and no method here takes any" in nobody.error

@@ -35,6 +35,7 @@ SMALL_BLOCKS = {
     "problems.singular._ENTRIES_PER_BLOCK": 100,
     "problems.sparse_priors._ENTRIES": 100,
     "kernels.axes._ROWS": 16,
+    "kernels.regression._BLOCK": 16,
 }
 
 

@@ -24,7 +24,7 @@ from cofactor import labels, ratings
 from cofactor.datasets import RatingDataset, load_labels
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import MLCHMF, OMF, PLST, BinaryRelevance, LabelModel, MLkNN
-from cofactor.ratings import HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
+from cofactor.ratings import ALS, BPMF, HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
 from cofactor.samplers import DivergedError
 
 #: Parameters that make a fit as short as possible.
@@ -72,6 +72,9 @@ def fitted() -> Iterator[tuple[str, Any]]:
     yield "MMMF of bins", _small(MMMF).fit(RatingDataset("bins", PAIRS, LEVELS**3, None).binned(4, "quantile"))
     yield "Ensemble of HMF", Ensemble(_small(HMF), 2, random_state=0).fit(PAIRS, LEVELS)
     yield "GibbsMMMF, implicit", _small(GibbsMMMF, implicit="low-rank").fit(PAIRS, LEVELS)
+    about = {i: ["odd" if i % 2 else "even", i] for i in range(7)}
+    for kind in (ALS, BPMF, MMMF):
+        yield f"{kind.__name__}, features", _small(kind).fit(PAIRS, LEVELS, user_features=about, item_features=about)
     yield "OrdinalProbit, sparse", _small(OrdinalProbit, implicit="sparse", n_chains=2).fit(PAIRS, LEVELS)
     own = PAIRS[:, 0] < 6
     yield (
@@ -80,7 +83,7 @@ def fitted() -> Iterator[tuple[str, Any]]:
             PAIRS[own],
             LEVELS[own],
             shadow=(PAIRS[~own], LEVELS[~own]),
-            item_features={i: [i % 2, i] for i in range(7)},
+            item_features=about,
         ),
     )
     for name, kind in (labels.MODELS | labels.TRANSFORMERS).items():

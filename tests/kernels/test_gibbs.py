@@ -94,14 +94,14 @@ def test_new_users_are_drawn_alike_alone_and_among_others():
     rng = np.random.default_rng(1)
     e = random_pattern(rng, 20, 15)
     targets, other, precision = rng.normal(size=len(e.indices)), rng.normal(size=(15, 3)), positive_definite(rng, 3)
-    shift, out, weights = rng.normal(size=3), np.empty((20, 3)), np.full(1, 2.0)
+    shift, out, weights = rng.normal(size=(20, 3)), np.empty((20, 3)), np.full(1, 2.0)
     gibbs.fold_rows(0, 20, KEY, e.indptr, e.indices, targets, weights, other, precision, shift, out)
     for i in range(20):
         here = slice(e.indptr[i], e.indptr[i + 1])
         alone, indptr = np.empty((1, 3)), np.array([0, here.stop - here.start])
         gibbs.draw_rows(
-            0, 1, KEY, indptr, e.indices[here], NOWHERE, targets[here], weights, other, precision, shift[None], False,
-            alone,
+            0, 1, KEY, indptr, e.indices[here], NOWHERE, targets[here], weights, other, precision, shift[i : i + 1],
+            False, alone,
         )  # fmt: skip
         assert np.array_equal(out[i], alone[0])
 

@@ -1,4 +1,4 @@
-"""The posterior of BPMF, by the joint distribution test of Geweke (2004)."""
+"""The posterior of BPMF with features of users, by the joint distribution test of Geweke (2004)."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,11 @@ from ..kernels.reference import pattern
 
 N, M, D = 4, 3, 2
 DEGREES, STRENGTH, SHAPE, RATE = 6.0, 2.0, 6.0, 4.0
+FEATURES = np.array([[0.9, 0.5], [-0.9, 0.5], [0.0, -1.2], [0.0, 0.7]])  # orthogonal columns
 ENTRIES = pattern(np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [0, 0, 0]], dtype=bool))
 
 
-def statistics(U, V, user_mean, user_precision, item_precision, alpha, targets) -> np.ndarray:
+def statistics(U, V, user_mean, user_precision, weights, omega, item_precision, alpha, targets) -> np.ndarray:
     """Return functions of states and data whose moments exist, one row for each draw."""
     x = np.einsum("...kf,...kf->...k", U[..., ENTRIES.rows, :], V[..., ENTRIES.indices, :])
     return np.stack(
@@ -26,6 +27,10 @@ def statistics(U, V, user_mean, user_precision, item_precision, alpha, targets) 
             np.tanh(U[..., 3, 0]),  # a row without entries
             np.tanh(user_mean[..., 0] * user_mean[..., 1]),
             np.log(np.linalg.det(user_precision)),
+            np.tanh(weights[..., 0, 0]),
+            np.tanh(weights[..., 0, 0] * weights[..., 1, 0]),
+            np.tanh((weights[..., 1, None, :] @ user_precision @ weights[..., 1, :, None])[..., 0, 0]),
+            np.log(omega),
             np.log(item_precision[..., 0, 0]),
             np.tanh(item_precision[..., 0, 1]),
             np.log(alpha),
@@ -39,24 +44,27 @@ def statistics(U, V, user_mean, user_precision, item_precision, alpha, targets) 
 def from_the_prior(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return statistics of independent draws of everything, made by SciPy and NumPy."""
 
-    def side(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def side(count: int, features: np.ndarray) -> tuple[np.ndarray, ...]:
         precision = wishart.rvs(DEGREES, np.eye(D), size=n, random_state=rng)
         root = np.linalg.cholesky(np.linalg.inv(precision))
         mean = np.einsum("kab,kb->ka", root, rng.normal(size=(n, D))) / np.sqrt(STRENGTH)
-        rows = mean[:, None] + np.einsum("kab,kib->kia", root, rng.normal(size=(n, count, D)))
-        return mean, precision, rows
+        omega, K = rng.gamma(1.0, 1.0, n), features.shape[1]
+        weights = np.einsum("kab,kcb->kca", root, rng.normal(size=(n, K, D))) / np.sqrt(omega)[:, None, None]
+        rows = mean[:, None] + np.einsum("kab,kib->kia", root, rng.normal(size=(n, count, D))) + features @ weights
+        return mean, precision, weights, omega, rows
 
-    user_mean, user_precision, U = side(N)
-    _, item_precision, V = side(M)
+    user_mean, user_precision, weights, omega, U = side(N, FEATURES)
+    _, item_precision, _, _, V = side(M, np.zeros((M, 0)))
     alphas = rng.gamma(SHAPE, 1 / RATE, n)
     x = np.einsum("skf,skf->sk", U[:, ENTRIES.rows], V[:, ENTRIES.indices])
     targets = x + rng.normal(size=x.shape) / np.sqrt(alphas)[:, None]
-    return statistics(U, V, user_mean, user_precision, item_precision, alphas, targets)
+    return statistics(U, V, user_mean, user_precision, weights, omega, item_precision, alphas, targets)
 
 
 def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return statistics along a chain which draws parameters given data by a sweep, and data given parameters."""
-    users, items = (NormalWishartPrior(name, D, strength=STRENGTH, degrees=DEGREES) for name in ("user", "item"))
+    users = NormalWishartPrior("user", D, FEATURES, strength=STRENGTH, degrees=DEGREES)
+    items = NormalWishartPrior("item", D, strength=STRENGTH, degrees=DEGREES)
     posterior = GaussianPosterior(
         ENTRIES, rng.normal(size=len(ENTRIES.indices)), users, items, None, shape=SHAPE, rate=RATE
     )
@@ -72,8 +80,9 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
         expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
         assert posterior.log_likelihood(state) == pytest.approx(expected)
         posterior.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
-        names = ("U", "V", "user_mean", "user_precision", "item_precision")
-        found.append([state[name].copy() for name in names] + [noise, posterior.targets.copy()])
+        names = ("U", "V", "user_mean", "user_precision", "user_weights")
+        own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]
+        found.append([*own, state["item_precision"].copy(), noise, posterior.targets.copy()])
     return statistics(*(np.array(arrays) for arrays in zip(*found, strict=True)))
 
 

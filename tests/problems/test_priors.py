@@ -170,7 +170,7 @@ def test_normal_wishart_moments():
     squared = beta * np.einsum("ka,kab,kb->k", gaps, precisions, gaps)
     assert abs(squared.mean() - p) < 4 * np.sqrt(2 * p / n_draws)
     assert abs(squared.var() / (2 * p) - 1) < 0.15
-    np.testing.assert_allclose(prior.shift(state), state["user_precision"] @ state["user_mean"])
+    np.testing.assert_allclose(prior.shifts(state, 2), np.tile(state["user_precision"] @ state["user_mean"], (2, 1)))
 
 
 def test_many_rows_in_blocks():

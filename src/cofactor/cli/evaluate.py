@@ -88,7 +88,7 @@ def evaluate(
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
-    check_target(out, file, own.get("xml"))
+    check_target(out, file, *(own.get(name) for name in ("xml", "user_features", "item_features")))
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     names = model or [chosen.default_model]
     params = options.parse_params(param)

@@ -5,6 +5,8 @@
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file; `read_timed_pairs`
+`read_side_features`          what is known of users, or of items, in any such file
+`load_side_features`          what MovieLens knows of its users and films
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
@@ -39,7 +41,9 @@ from cofactor.datasets.readers.jester import load_jester
 from cofactor.datasets.readers.label_tables import read_label_table
 from cofactor.datasets.readers.matlab import read_mat
 from cofactor.datasets.readers.movielens import load_movielens
+from cofactor.datasets.readers.movielens_features import load_side_features
 from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
+from cofactor.datasets.readers.side_features import read_side_features
 from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.registry import (
@@ -81,6 +85,7 @@ __all__ = [
     "load_labels",
     "load_movielens",
     "load_ratings",
+    "load_side_features",
     "locate",
     "make_labels",
     "make_ratings",
@@ -91,6 +96,7 @@ __all__ = [
     "read_mat",
     "read_pairs",
     "read_ratings",
+    "read_side_features",
     "read_timed_pairs",
     "verify",
     "write_chunks",

@@ -52,6 +52,9 @@ class RatingDataset:
         data set keeps it.
     n_dropped : int, default=0
         How many ratings `without` has left out.
+    features : mapping from str to object, default={}
+        What is known of users and items beside the ratings, as ``user_features`` and ``item_features``, for models that
+        take it: ``model.fit(data.X, data.y, **data.features)``. Comparisons give it to such models.
 
     Raises
     ------
@@ -75,6 +78,7 @@ class RatingDataset:
     description: str = ""
     coding: Coding | None = None
     n_dropped: int = 0
+    features: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:

@@ -33,6 +33,7 @@ from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, 
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
+from cofactor.ratings.described import DescribedModel
 from cofactor.text import counted
 from cofactor.version import __version__
 
@@ -272,6 +273,7 @@ def compare(
         grids=grids,
         grid_metric=grid_metric,
     )
+    _check_features(asked)
     searching = {name: _searching(name, asked) for name in asked.estimators}
     descriptions = _Descriptions(strict=store is not None, version=version)
     cells = [
@@ -286,6 +288,23 @@ def compare(
 
 def _methods(records: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(record["method"] for record in records))
+
+
+def _check_features(asked: Request) -> None:
+    """Refuse features that no method would get: none takes them, or a search chooses its parameters."""
+    described = next((one for one in asked.sets if one.features), None)
+    if described is None:
+        return
+    taking = [name for name, estimator in asked.estimators.items() if isinstance(estimator, DescribedModel)]
+    searched = [name for name in taking if name in asked.grids]
+    what = f"data set {described.name!r} has {' and '.join(described.features).replace('_', ' ')}"
+    if searched:
+        advice = "leave the grid out, or the features"
+        raise InvalidInputError(
+            f"{what}, and a search fits {searched[0]} without them", argument="grids", advice=advice
+        )
+    if not taking:
+        raise InvalidInputError(f"{what}, and no method here takes any", argument="data", advice="leave them out")
 
 
 def _searching(name: str, asked: Request) -> Any:
@@ -414,6 +433,7 @@ def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
 
 def _extent(data: Source) -> str:
     if data.task == "ratings":
-        return counted(len(data.y), "rating", form=",")
+        beside = "".join(f", {name.replace('_', ' ')}" for name in sorted(data.features))
+        return counted(len(data.y), "rating", form=",") + beside
     (n, n_features), n_labels = np.shape(data.X), np.shape(data.y)[1]
     return f"{counted(n, 'instance', form=',')}, {n_features:,} features, {n_labels:,} labels"

@@ -307,7 +307,7 @@ def _rows(X: Any, rows: NDArray[Any]) -> Any:
 
 
 def label_measures(
-    model: Any, data: Reference[tuple[Any, Any, None]], splits: Reference[Sequence[Parts]], k: int
+    model: Any, data: Reference[tuple[Any, Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int
 ) -> dict[str, Any]:
     """Fit a label model on one split, and measure what it predicts.
 
@@ -322,7 +322,7 @@ def label_measures(
     k : int
         Which of them.
     """
-    (X, Y, _), (train, _, test) = data.value(), splits.value()[k]
+    (X, Y, *_), (train, _, test) = data.value(), splits.value()[k]
     options = {"ranking": True, "undefined": 0, "empty": 1}
     (row,) = measure_labels(model, X, Y, 0, train, test, own_decoding, options)
     del row["fold"]

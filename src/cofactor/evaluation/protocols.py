@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.typing import Pairs, RandomState
+from cofactor.ratings.described import Asked, DescribedModel
+from cofactor.ratings.features import FeatureTable
+from cofactor.typing import Pairs, RandomState, SideFeatures
 
 __all__ = ["FoldInScorer", "evaluate"]
 
@@ -38,6 +40,8 @@ def evaluate(
     test_users: float = 0.1,
     scale: ArrayLike | None = None,
     time: ArrayLike | None = None,
+    user_features: SideFeatures | None = None,
+    item_features: SideFeatures | None = None,
 ) -> list[dict[str, Any]]:
     """Fit a fresh copy of a model on the training part of each split and measure it on the test part.
 
@@ -72,6 +76,9 @@ def evaluate(
     time : array-like of shape (n,), optional
         When each rating was given, where X does not say so, see `cofactor.model.times.seconds_of`. Splits by time need
         it, and a model whose ``fit`` knows time gets it in a third column of X, in training and in test.
+    user_features, item_features : mapping, frame, or tuple, optional
+        What else is known of users and of items, for models whose ``fit`` takes it. Users and items which occur in the
+        test part alone are then known by their features.
 
     Returns
     -------
@@ -128,8 +135,15 @@ def evaluate(
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
+    given = {"user_features": user_features, "item_features": item_features}
+    features = {name: FeatureTable.read(table, name) for name, table in given.items() if table is not None}
+    if features and not isinstance(model, DescribedModel):
+        raise InvalidTypeError(f"{type(model).__name__} takes no features: leave out {' and '.join(features)}")
     with ending_all():
-        return [measure_ratings(model, X, ratings, parts, levels, times) for parts in parts_of(splitter, X, ratings)]
+        return [
+            measure_ratings(model, X, ratings, parts, levels, times, features=features)
+            for parts in parts_of(splitter, X, ratings)
+        ]
 
 
 def measure_ratings(
@@ -140,36 +154,45 @@ def measure_ratings(
     scale: ArrayLike,
     times: NDArray[np.float64] | None = None,
     keep: Callable[[Any], object] | None = None,
+    features: Mapping[str, FeatureTable] | None = None,
 ) -> dict[str, Any]:
     """Fit a copy of a model and measure it, on training, fold-in (None where there is none) and test rows.
 
-    `keep` is called with the copy when it is fitted.
+    `keep` is called with the copy when it is fitted. It is fitted with the `features`, which describe users and items
+    of the test part that are in no other.
     """
+    features, pairs = features or {}, X
     X = pairs_for(model, X, times)
     train, fold_in, test = parts
     seconds = {}
     started = time.perf_counter()
-    fitted = clone(model).fit(_safe_indexing(X, train), y[train])
+    fitted = clone(model).fit(_safe_indexing(X, train), y[train], **features)
     seconds["fit_seconds"] = time.perf_counter() - started
     parameters = _chosen(model, fitted)
     if keep is not None:
         keep(fitted)
     if fold_in is not None:
         started = time.perf_counter()
-        fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in])
+        of_users = {name: table for name, table in features.items() if name == "user_features"}
+        fitted = fitted.fold_in(_safe_indexing(X, fold_in), y[fold_in], **of_users)
         seconds["fold_in_seconds"] = time.perf_counter() - started
     started = time.perf_counter()
-    predicted = fitted.predict(_safe_indexing(X, test))
+    ask = _asking(fitted, X, test)
+    if features:
+        users, items = (features.get(name) for name in ("user_features", "item_features"))
+        now = None if times is None else times[test]
+        ask = Asked.of(fitted, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
+    predicted = ask("predict")
     seconds["predict_seconds"] = time.perf_counter() - started
     errors = rating_report(y[test], predicted, scale)
-    probabilities = _probabilities(fitted, _safe_indexing(X, test), scale)
+    probabilities = _probabilities(fitted, ask, scale)
     if probabilities is not None:
         errors |= probability_report(y[test], probabilities, scale)
     return {**errors, "n_train": train.size, "n_test": test.size, **seconds, "parameters": parameters}
 
 
 def rating_measures(
-    model: Any, data: Reference[tuple[Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
+    model: Any, data: Reference[tuple[Any, Any, Any, Any]], splits: Reference[Sequence[Parts]], k: int, scale: Any
 ) -> dict[str, Any]:
     """Fit a rating model on one split, and measure it.
 
@@ -178,7 +201,7 @@ def rating_measures(
     model : estimator
         Cloned, and not changed.
     data : Reference
-        Of pairs, ratings, and their times or None.
+        Of pairs, ratings, their times or None, and features of users and items, for models that take them.
     splits : Reference
         Of the rows of all splits.
     k : int
@@ -186,8 +209,9 @@ def rating_measures(
     scale : array-like
         The levels of the ratings.
     """
-    X, y, times = data.value()
-    row = measure_ratings(model, X, y, splits.value()[k], scale, times)
+    X, y, times, features = data.value()
+    given = features if isinstance(model, DescribedModel) else {}
+    row = measure_ratings(model, X, y, splits.value()[k], scale, times, features=given)
     return row | {"parameters": plain_value(row["parameters"])}
 
 
@@ -208,7 +232,12 @@ def chosen_alpha(model: Any) -> float | list[float] | None:
     return stages if stages is not None else getattr(model, "alpha_", None)
 
 
-def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] | None:
+def _asking(model: Any, X: Any, rows: NDArray[Any]) -> Callable[[str], NDArray[Any]]:
+    """Return what asks a method of the model about some rows."""
+    return lambda method: getattr(model, method)(_safe_indexing(X, rows))
+
+
+def _probabilities(model: Any, ask: Callable[[str], NDArray[Any]], scale: ArrayLike) -> NDArray[np.float64] | None:
     """Return the probability of every level of the scale, or None for a model without such.
 
     A level that was not in training has none. Other classifiers than rating models have no ``scale_``.
@@ -218,7 +247,7 @@ def _probabilities(model: Any, X: Any, scale: ArrayLike) -> NDArray[np.float64] 
     levels, own = as_scale(scale), np.asarray(model.scale_)
     if not np.isin(own, levels).all():
         return None
-    known = np.asarray(model.predict_proba(X), dtype=np.float64)
+    known = np.asarray(ask("predict_proba"), dtype=np.float64)
     found = np.zeros((len(known), levels.size))
     found[:, np.searchsorted(levels, own)] = known
     return found

@@ -105,7 +105,7 @@ def draw_rows(lo, hi, key, indptr, indices, position, targets, weights, other, p
 
 @kernel
 def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, shift, out):  # type: ignore[no-untyped-def]
-    """Draw the rows of new users lo..hi, each as `draw_row` does, with one prior for all.
+    """Draw the rows of new users, or items, lo..hi, each as `draw_row` does.
 
     All have the same stream: what is drawn for a user does not depend on who else is there.
     """
@@ -113,7 +113,7 @@ def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, 
     gram = np.empty((p + 1, p + 1))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
-        draw_row(stream(key, 0), targets[here], weights, other, indices[here], precision, shift, False, gram, out[i])
+        draw_row(stream(key, 0), targets[here], weights, other, indices[here], precision, shift[i], False, gram, out[i])
 
 
 @exact

@@ -24,9 +24,10 @@ class GaussianPosterior:
 
     .. math::
 
-        t_{ij} \sim N(u_i \cdot v_j, \alpha^{-1}), \quad u_i \sim N(\mu_U, \Lambda_U^{-1}), \quad
-        v_j \sim N(\mu_V, \Lambda_V^{-1}),
+        t_{ij} \sim N(u_i \cdot v_j, \alpha^{-1}), \quad u_i \sim N(\mu_U + f_i W_U, \Lambda_U^{-1}), \quad
+        v_j \sim N(\mu_V + g_j W_V, \Lambda_V^{-1}),
 
+    with features f and g where the priors have some,
     and, where asked for, :math:`\alpha \sim \mathrm{Gamma}(a, b)` (shape and rate). A sweep draws the priors, the rows
     of users, those of items, and the precision of the noise.
 
@@ -43,7 +44,10 @@ class GaussianPosterior:
         a and b.
     """
 
-    kept = ("U", "V", "user_mean", "user_precision", "noise_precision")
+    kept = (
+        "U", "V", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision", "item_weights",
+        "noise_precision",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -108,8 +112,7 @@ class GaussianPosterior:
     def _draw_rows(
         self, rows: Rows, prior: NormalWishartPrior, own: Array, other: Array, state: State, key: Key
     ) -> None:
-        shift = np.tile(prior.shift(state), (rows.n, 1))
-        precision = state[f"{prior.name}_precision"]
+        shift, precision = prior.shifts(state, rows.n), state[f"{prior.name}_precision"]
         rows.draw(key, self.targets, state["noise_precision"], other, precision, shift, False, own)
 
     def draw_noise(self, state: State, key: Key) -> None:

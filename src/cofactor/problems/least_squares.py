@@ -1,10 +1,11 @@
 """Regularized least squares on observed entries, solvable exactly in rows or in columns."""
 
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 
-from cofactor.kernels import rows
+from cofactor.kernels import observed, rows
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
@@ -21,7 +22,9 @@ class LeastSquaresProblem(ObservedProblem):
 
     or, where `by_count` is set, with n_i ‖U_i‖² and m_j ‖V_j‖² in place of ‖U_i‖² and ‖V_j‖², likewise for the biases:
     the penalty of a row then counts once for each of its entries.
-    With columns held fixed each row is a ridge regression of its own, and the other way round.
+    With columns held fixed each row is a ridge regression of its own, and the other way round. Other penalties may take
+    the place of ‖A‖²: a squared distance from centres, the best of which follow from A. Each step takes the centres as
+    they are, so that a row is a ridge regression of what its centre leaves; better centres only lower J.
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ class LeastSquaresProblem(ObservedProblem):
         Of the vector of parameters.
     by_count : bool, default=False
         Whether penalties of rows and columns are multiplied by their numbers of entries.
+    drawn : mapping from str to callable, optional
+        For arrays with another penalty, what makes it of its weight: an `L2` with `centres`. Not with `by_count`.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class LeastSquaresProblem(ObservedProblem):
         row_solver: Literal["exact", "cg"],
         dtype: np.typing.DTypeLike = np.float32,
         by_count: bool = False,
+        drawn: Mapping[str, Callable[[float], L2]] | None = None,
     ) -> None:
         n, m = entries.shape
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
@@ -64,7 +70,8 @@ class LeastSquaresProblem(ObservedProblem):
         # The penalties carry a factor ½ of their own.
         doubled = {name: 2 * float(weights[name] or 0) for name in shapes}
         penalties: dict[str, Penalty] = {
-            name: RowL2(weight, shares[name]) if by_count else L2(weight) for name, weight in doubled.items()
+            name: RowL2(weight, shares[name]) if by_count else (drawn or {}).get(name, L2)(weight)
+            for name, weight in doubled.items()
         }
         super().__init__(entries, targets, Squared(), shapes, penalties, dtype=dtype)
         self.row_solver = row_solver
@@ -101,6 +108,9 @@ class LeastSquaresProblem(ObservedProblem):
             features = np.column_stack([features, np.ones(len(features), self.dtype)])
             current = np.column_stack([current, free[own[1]]])
         features, out = np.ascontiguousarray(features), np.ascontiguousarray(current)
+        centres = self._centres(own, free, out.shape)
+        if centres is not None:
+            out, targets = out - centres, targets - self._scores_of(centres, features, indptr, indices, cuts)
         start = (indptr, indices, targets, arrays[other[1]], features, self._ridge, self._shares[own[0]])
 
         def block(k: int) -> None:
@@ -110,7 +120,38 @@ class LeastSquaresProblem(ObservedProblem):
                 rows.ridge_cg(cuts[k], cuts[k + 1], *start, CG_STEPS, out)
 
         parallel_for(block, len(cuts) - 1)
+        if centres is not None:
+            out += centres
         d = free[own[0]].shape[1]
         free[own[0]][...] = out[:, :d]
         if own[1] in free:
             free[own[1]][...] = out[:, d]
+
+    def _centres(
+        self, own: tuple[str, str], free: Mapping[str, np.ndarray], shape: tuple[int, ...]
+    ) -> np.ndarray | None:
+        """Return what the penalties draw the rows to, the bias last; None for zero."""
+        found = {}
+        for name in own:
+            penalty = self.penalties.get(name)
+            centre = penalty.centres(free[name]) if isinstance(penalty, L2) else None
+            if centre is not None:
+                found[name] = centre
+        if not found:
+            return None
+        out = np.zeros(shape, self.dtype)
+        out[:, : free[own[0]].shape[1]] = found.get(own[0], 0)
+        if own[1] in free:
+            out[:, -1] = found.get(own[1], 0)
+        return out
+
+    def _scores_of(
+        self, centres: np.ndarray, features: np.ndarray, indptr: np.ndarray, indices: np.ndarray, cuts: np.ndarray
+    ) -> np.ndarray:
+        """Return the products of centres with the features of each entry."""
+        scores, _ = observed.passes()
+        out, no_biases = np.empty(len(indices), self.dtype), [np.zeros(len(a), self.dtype) for a in (centres, features)]
+        parallel_for(
+            lambda k: scores(cuts[k], cuts[k + 1], indptr, indices, centres, features, *no_biases, out), len(cuts) - 1
+        )
+        return out

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import PAD, add_products, column_moments, feature_sums, prior_means, wishart
-from cofactor.kernels.threads import library_limit, n_threads, parallel_for
+from cofactor.kernels.cholesky import factorize, solve_upper
+from cofactor.kernels.gibbs import PAD, add_products, column_moments, wishart
+from cofactor.kernels.regression import means_by, products_with
+from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.samplers import Key, State
 
 #: Rows in a block of the kernels here.
@@ -68,18 +70,10 @@ class LinkedPrior:
 
     def means(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the prior means (n, p) of the rows."""
-        out = np.empty((n, self.n_columns))
         mean = state[f"{self.name}_mean"]
-        if self.features is None:
-            out[:] = mean
-            return out
-        columns, weights = self.columns, state[f"{self.name}_weights"]
-
-        def block(k: int) -> None:
-            prior_means(k * _BLOCK, min((k + 1) * _BLOCK, n), columns, weights, mean, out)
-
-        parallel_for(block, -(-n // _BLOCK))
-        return out
+        if self.columns is None:
+            return np.tile(mean, (n, 1))
+        return means_by(self.columns, state[f"{self.name}_weights"], mean)
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw µ and τ given the rows and W, then µ and W given the rows, τ and ω, and ω given the rest."""
@@ -105,26 +99,27 @@ class LinkedPrior:
         """Draw µ, with W integrated out, and W given µ, the rows, τ and ω."""
         weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
-        features, p = self.features, rows.shape[1]
-        sums, origin = np.empty((p, len(weights))), np.zeros(p)
-        n_blocks = min(p, n_threads())
-        cuts: NDArray[np.int64] = np.linspace(0, p, n_blocks + 1).astype(np.int64)
-        parallel_for(lambda k: feature_sums(cuts[k], cuts[k + 1], features, rows, origin, sums), n_blocks)
+        assert self.features is not None
+        sums = products_with(self.features, rows, np.zeros(rows.shape[1]))
         total = scale + precision * self.squares[:, None]
         gains = precision * self.sums[:, None] / total  # by how much of µ the weights give way
         of_mean = self.strength + len(rows) - (gains * self.sums[:, None]).sum(axis=0)
-        pull = rows.sum(axis=0) - (gains * sums.T).sum(axis=0)
-        mean[:] = pull / of_mean + random.normal(size=p) / np.sqrt(precision * of_mean)
-        weights[:] = precision * sums.T / total - gains * mean
+        pull = rows.sum(axis=0) - (gains * sums).sum(axis=0)
+        mean[:] = pull / of_mean + random.normal(size=len(mean)) / np.sqrt(precision * of_mean)
+        weights[:] = precision * sums / total - gains * mean
         weights += random.normal(size=weights.shape) / np.sqrt(total)
 
 
 class NormalWishartPrior:
-    r"""Rows :math:`w_i \sim N(\mu, \Lambda^{-1})` with correlated columns, mean and precision drawn.
+    r"""Rows :math:`w_i \sim N(\mu + f_i W, \Lambda^{-1})` with correlated columns, all of it drawn.
 
-    .. math:: \Lambda \sim W(I, \nu_0), \quad \mu \mid \Lambda \sim N(0, (\beta_0 \Lambda)^{-1})
+    .. math::
 
-    with the Wishart distribution of mean :math:`\nu_0 I`.
+        \Lambda \sim W(I, \nu_0), \quad \mu \mid \Lambda \sim N(0, (\beta_0 \Lambda)^{-1}), \quad
+        W_k \mid \Lambda \sim N(0, (\omega \Lambda)^{-1}), \quad \omega \sim \mathrm{Gamma}(1, 1)
+
+    with the Wishart distribution of mean :math:`\nu_0 I`. The columns of the features must be orthogonal, as those of a
+    `LinkedPrior`.
 
     Parameters
     ----------
@@ -132,37 +127,79 @@ class NormalWishartPrior:
         Prefix of the arrays in the state.
     n_columns : int
         Length p of a row.
+    features : ndarray of shape (n, K), optional
+        With orthogonal columns; no regression if None.
     strength : float, default=2.0
         β0.
     degrees : float, optional
         ν0, more than p - 1; by default p.
     """
 
-    def __init__(self, name: str, n_columns: int, *, strength: float = 2.0, degrees: float | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        n_columns: int,
+        features: NDArray[np.float64] | None = None,
+        *,
+        strength: float = 2.0,
+        degrees: float | None = None,
+    ) -> None:
         self.name, self.n_columns, self.strength = name, n_columns, strength
         self.degrees = n_columns if degrees is None else degrees
+        table = np.zeros((0, 0)) if features is None else features
+        self.features = np.ascontiguousarray(table, dtype=np.float64)
+        self.columns = np.ascontiguousarray(table.T, dtype=np.float64)
+        self.squares = (self.columns**2).sum(axis=1)
 
     def start(self) -> State:
-        """Return the prior's arrays: mean zero, precision one."""
-        p = self.n_columns
-        return {f"{self.name}_mean": np.zeros(p), f"{self.name}_precision": np.eye(p)}
+        """Return the prior's arrays: mean zero, no regression, precision one."""
+        p, K = self.n_columns, len(self.squares)
+        arrays = {
+            "mean": np.zeros(p),
+            "precision": np.eye(p),
+            "weights": np.zeros((K, p)),
+            "weight_precision": np.ones(1),
+        }
+        return {f"{self.name}_{key}": array for key, array in arrays.items()}
 
-    def shift(self, state: State) -> NDArray[np.float64]:
-        """Return the product Λ µ."""
-        return np.einsum("ab,b->a", state[f"{self.name}_precision"], state[f"{self.name}_mean"])
+    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the products (n, p) of Λ with the prior means of the rows."""
+        precision = state[f"{self.name}_precision"]
+        shift = np.einsum("ab,b->a", precision, state[f"{self.name}_mean"])
+        if not len(self.squares):
+            return np.tile(shift, (n, 1))
+        return means_by(self.columns, np.einsum("ab,kb->ka", precision, state[f"{self.name}_weights"]), shift)
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
-        """Draw Λ, then µ, given the rows."""
+        """Draw Λ, then µ, given the rows, W and ω; then W and ω given the rest."""
         random = key.generator()
-        n, p = rows.shape
-        total, degrees = self.strength + n, self.degrees + n
-        mean = rows.mean(axis=0)
-        inverse = np.eye(p) + scatter(rows, mean) + self.strength * n / total * np.outer(mean, mean)
+        (n, p), K = rows.shape, len(self.squares)
+        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
+        rest = rows - means_by(self.columns, weights, np.zeros(p)) if K else rows
+        total, degrees = self.strength + n, self.degrees + n + K
+        mean = rest.mean(axis=0)
+        inverse = np.eye(p) + scatter(rest, mean) + self.strength * n / total * np.outer(mean, mean)
+        inverse += scale * np.einsum("ka,kb->ab", weights, weights)
         bartlett = np.tril(random.normal(size=(p, p)), -1)
         bartlett[np.diag_indices(p)] = np.sqrt(random.chisquare(degrees - np.arange(p)))
         shift = np.empty(p)
         wishart(inverse, bartlett, random.normal(size=p), state[f"{self.name}_precision"], shift)
         state[f"{self.name}_mean"][:] = n * mean / total + shift / np.sqrt(total)
+        if K:
+            self._draw_weights(state, rows, random)
+
+    def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
+        """Draw W given the rows, µ, Λ and ω, then ω."""
+        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
+        precision, total = state[f"{self.name}_precision"], scale + self.squares[:, None]
+        root = precision.copy()
+        factorize(root, self.n_columns)
+        noise = random.normal(size=weights.shape)
+        for row in noise:
+            solve_upper(root, row, self.n_columns)
+        weights[:] = products_with(self.features, rows, state[f"{self.name}_mean"]) / total + noise / np.sqrt(total)
+        rate = 1 + 0.5 * np.einsum("ka,ab,kb->", weights, precision, weights)
+        scale[:] = random.gamma(1 + 0.5 * weights.size, 1 / rate)
 
 
 def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,12 +1,11 @@
-"""Features of users or items that the caller knows: read from whatever holds them, checked, standardized."""
+"""Features of users or items that the caller knows: numbers and categories, read from whatever holds them."""
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -15,16 +14,18 @@ from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.model.callers import callers_level
-from cofactor.model.state import check_array
+from cofactor.masks import refuse_masked
+from cofactor.model.times import is_missing
 from cofactor.ratings.ids import IdMap
 from cofactor.text import counted, some_of
 
 _FORMS = (
-    "a mapping from ids to sequences of numbers, a frame with the ids in its first column (or in a named or "
-    "non-integer pandas index), or a tuple (ids, array)"
+    "a mapping from ids to sequences of numbers and texts, a frame with the ids in its first column (or in a named or "
+    "non-integer pandas index), or a tuple (ids, array) or (ids, mapping from names to columns)"
 )
 
+
+_TIMES = (np.datetime64, np.timedelta64)  # NumPy makes numbers of them, in whatever unit they have
 
 _TOO_LARGE = 1e100  #: its square, of which there are sums, is still a number
 
@@ -40,54 +41,50 @@ class FeatureTable:
     ids : IdMap
         Whose they are.
     values : ndarray of shape (n, c), float64
-        In the order of `ids`; all finite.
+        In the order of `ids`: finite numbers; in columns of categories the position of each among `categories`, and NaN
+        where there is none.
     names : tuple of str
         Of the columns.
+    categories : tuple
+        For each column its categories, sorted; None for a column of numbers.
     """
 
     argument: str
     ids: IdMap
     values: NDArray[np.float64]
     names: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
 
     @property
     def checksum(self) -> int:
         """A number that is the same for the same features, in whatever order they came."""
         ids = "\n".join(map(repr, self.ids.ids.tolist()))
-        return zlib.crc32(self.values.tobytes(), zlib.crc32(ids.encode()))
+        return zlib.crc32(self.values.tobytes(), zlib.crc32(f"{ids}{self._words}".encode()))
+
+    @property
+    def _words(self) -> str:
+        """What categories stand for, in one text; empty without any."""
+        return repr(self.categories) if any(words is not None for words in self.categories) else ""
+
+    def among(self, chosen: NDArray[np.bool_]) -> FeatureTable:
+        """Return the rows that are chosen."""
+        return replace(self, ids=IdMap(self.ids.ids[chosen]), values=self.values[chosen])
 
     @classmethod
     def read(cls, table: Any, argument: str) -> FeatureTable:
-        """Read features from a mapping, a frame, or a pair of ids and an array; take those that were read as they are.
+        """Read features from a mapping, a frame, or ids with an array or columns; take those read before as they are.
+
+        Columns of text, and categorical ones of frames, are categories; all others must be numbers.
 
         Examples
         --------
-        >>> FeatureTable.read({"bob": [31, 0], "ann": [25, 1]}, "user_features").values.tolist()
-        [[25.0, 1.0], [31.0, 0.0]]
+        >>> table = FeatureTable.read({"bob": [31, "cook"], "ann": [25, "artist"]}, "user_features")
+        >>> table.values.tolist(), table.categories
+        ([[25.0, 0.0], [31.0, 1.0]], (None, ('artist', 'cook')))
         """
         if isinstance(table, FeatureTable):
             return replace(table, argument=argument)
-        frame = nw.from_native(table, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            ids, columns = _of_frame(frame, argument)
-        elif isinstance(table, Mapping):
-            ids = list(table)
-            columns = _of_rows([np.atleast_1d(np.asarray(row)) for row in table.values()], ids, argument)
-        elif isinstance(table, tuple) and len(table) == 2:
-            if sparse.issparse(table[1]):
-                raise InvalidTypeError(
-                    f"{argument} holds a sparse matrix, expected an array: give it with .toarray()", argument=argument
-                )
-            ids, values = listed(table[0], f"the first of {argument}"), np.asarray(table[1])
-            values = values[:, None] if values.ndim == 1 else values
-            if values.ndim != 2 or len(values) != len(ids):
-                raise InvalidInputError(
-                    f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each",
-                    argument=argument,
-                )
-            columns = {f"column {k}": values[:, k] for k in range(values.shape[1])}
-        else:
-            raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}", argument=argument)
+        ids, columns = _columns_of(table, argument)
         if not columns or not len(ids):
             raise InvalidInputError(f"{argument} holds no features: expected {_FORMS}", argument=argument)
         known = IdMap(ids, f"the ids of {argument}")
@@ -98,9 +95,16 @@ class FeatureTable:
                 f"{argument} has several rows for {some_of(twice, 3)}: leave one for each id", argument=argument
             )
         values = np.empty((len(known), len(columns)))
+        categories: list[tuple[str, ...] | None] = []
         for k, (name, column) in enumerate(columns.items()):
-            values[where, k] = _numbers(column, name, ids, argument)
-        return cls(argument, known, values, tuple(columns))
+            words = _words_of(column, name, argument)
+            if words is None:
+                values[where, k] = _numbers(column, name, ids, argument)
+                categories.append(None)
+            else:
+                values[where, k], kinds = coded(words)
+                categories.append(kinds)
+        return cls(argument, known, values, tuple(columns), tuple(categories))
 
 
 def unknown_features(argument: str) -> InvalidInputError:
@@ -108,13 +112,53 @@ def unknown_features(argument: str) -> InvalidInputError:
     return InvalidInputError(
         (Argument(argument), " was not given in training, so nothing is known about what it says"),
         argument=argument,
-        advice="leave it out, or fit an OrdinalProbit with such features",
+        advice="leave it out, or fit an OrdinalProbit, ALS, BPMF or MMMF with such features",
     )
+
+
+def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Return ids, and the columns by their names, of whatever form holds them."""
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return _of_frame(frame, argument)
+    if isinstance(table, Mapping):
+        ids = list(table)
+        return ids, _of_rows([np.atleast_1d(_as_given(row, argument)) for row in table.values()], ids, argument)
+    if not (isinstance(table, tuple) and len(table) == 2):
+        raise InvalidTypeError(f"{argument} is a {type(table).__name__}, expected {_FORMS}", argument=argument)
+    ids, given = listed(table[0], f"the first of {argument}"), table[1]
+    if sparse.issparse(given):
+        raise InvalidTypeError(
+            f"{argument} holds a sparse matrix, expected an array: give it with .toarray()", argument=argument
+        )
+    if isinstance(given, Mapping):
+        columns = {str(name): _as_given(column, argument) for name, column in given.items()}
+        odd = next((name for name, column in columns.items() if column.shape != (len(ids),)), None)
+        if odd is not None:
+            raise InvalidInputError(
+                f"{argument} has {len(ids)} ids but {odd} of shape {columns[odd].shape}: expected a value for each",
+                argument=argument,
+            )
+        return ids, columns
+    values = _as_given(given, argument)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) != len(ids):
+        raise InvalidInputError(
+            f"{argument} has {len(ids)} ids but an array of shape {values.shape}: expected a row for each",
+            argument=argument,
+        )
+    return ids, {f"column {k}": values[:, k] for k in range(values.shape[1])}
+
+
+def _as_given(values: Any, argument: str) -> NDArray[Any]:
+    """Return an array whose cells are what was given: NumPy would make texts of numbers beside texts."""
+    refuse_masked(values, argument)
+    return values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
 
 
 def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     names = list(frame.columns)
-    columns = {str(column.name): column.to_numpy() for column in frame.iter_columns()}
+    columns = {str(column.name): _of_series(column) for column in frame.iter_columns()}
     index = nw.maybe_get_index(frame)
     if index is not None and (index.name is not None or np.asarray(index).dtype.kind not in "iu"):
         return np.asarray(index), columns
@@ -122,7 +166,18 @@ def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, N
         raise InvalidInputError(
             f"{argument} has the column {names} only: expected ids and at least one feature", argument=argument
         )
-    return columns.pop(str(names[0])), columns
+    columns.pop(str(names[0]))
+    return next(iter(frame.iter_columns())).to_numpy(), columns
+
+
+def _of_series(column: nw.Series[Any]) -> NDArray[Any]:
+    """Return a column of a frame; a categorical one as texts, even if its categories are numbers."""
+    cells = column.to_numpy()
+    if column.dtype not in (nw.Categorical, nw.Enum):
+        return cells
+    words = np.empty(len(cells), dtype=object)
+    words[:] = [None if is_missing(cell) else word_of(cell) for cell in cells.tolist()]
+    return words
 
 
 def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) -> dict[str, NDArray[Any]]:
@@ -132,23 +187,56 @@ def _of_rows(rows: Sequence[NDArray[Any]], ids: Sequence[Any], argument: str) ->
     if odd is not None:
         raise InvalidInputError(
             f"{argument} has features of shape {rows[odd].shape} for {ids[odd]!r} but {rows[0].shape} for {ids[0]!r}: "
-            "expected as many numbers for each",
+            "expected as many for each",
             argument=argument,
         )
-    return {f"column {k}": np.array([row[k] for row in rows]) for k in range(len(rows[0]))}
+    return {f"column {k}": np.array([row[k] for row in rows], dtype=object) for k in range(len(rows[0]))}
+
+
+def word_of(value: Any) -> str:
+    """Return the name of a category: a number has the same whichever type holds it.
+
+    Examples
+    --------
+    >>> word_of("3"), word_of(3), word_of(3.0), word_of(2.5)
+    ('3', '3', '3', '2.5')
+    """
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _words_of(column: NDArray[Any], name: str, argument: str) -> list[str | None] | None:
+    """Return the cells of a column of texts, None for those that are missing; or None if it is a column of numbers."""
+    if column.dtype.kind not in "OUST":
+        return None
+    cells = [None if is_missing(cell) or cell == "" else cell for cell in column.tolist()]
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    beside = [cell for cell in cells if cell is not None and not isinstance(cell, str)]
+    if texts and beside:
+        raise InvalidTypeError(
+            f"{argument}: {name} holds {texts[0]!r} beside {beside[0]!r}, expected numbers throughout, or texts: write "
+            "numbers as texts where they stand for categories",
+            argument=argument,
+        )
+    missing = not beside and not any(isinstance(cell, float) for cell in column.tolist())
+    return cells if texts or missing else None
+
+
+def coded(words: Sequence[str | None]) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Return the position of each word among those there are, NaN where there is none; and these words, sorted."""
+    kinds = tuple(sorted({word for word in words if word is not None}))
+    position: dict[str | None, float] = {word: float(k) for k, word in enumerate(kinds)}
+    return np.array([position.get(word, np.nan) for word in words]), kinds
 
 
 def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArray[np.float64]:
-    texts = [value for value in column.tolist() if isinstance(value, str)] if column.dtype.kind in "OUST" else []
     try:
-        if texts or column.dtype.kind in "Mmc":
+        if column.dtype.kind in "Mmc" or any(isinstance(cell, _TIMES) for cell in column if column.dtype == object):
             raise TypeError
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
-        found = repr(texts[0] if texts else column.tolist()[0])
+        found = repr(column[0])
         raise InvalidTypeError(
-            f"{argument}: {name} holds {found}, expected numbers; make a column of 0 and 1 for each of its values",
-            argument=argument,
+            f"{argument}: {name} holds {found}, expected numbers, or texts that name categories", argument=argument
         ) from None
     bad = np.flatnonzero(~(np.abs(numbers) < _TOO_LARGE))
     if bad.size:
@@ -159,78 +247,3 @@ def _numbers(column: NDArray[Any], name: str, ids: Any, argument: str) -> NDArra
             argument=argument,
         )
     return numbers
-
-
-@dataclass(frozen=True)
-class Standardization:
-    """How features are brought to mean 0 and standard deviation 1 over the rows of training.
-
-    Attributes
-    ----------
-    names : tuple of str
-    means, scales : ndarray of shape (c,), float64
-        A scale of infinity stands for a column that was constant in training: it says nothing, and is left out.
-    """
-
-    names: tuple[str, ...]
-    means: NDArray[np.float64]
-    scales: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, table: FeatureTable, ids: IdMap) -> Self:
-        """Learn from the rows of these ids; columns that are constant there are dropped with a warning."""
-        found = table.ids.index(ids.ids)
-        known = table.values[found[found >= 0]]
-        if not len(known):
-            raise InvalidInputError(
-                f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
-                f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}",
-                argument=table.argument,
-            )
-        means, scales = known.mean(axis=0), known.std(axis=0)
-        constant = scales <= 1e-12 * np.maximum(np.abs(means), np.abs(known).max(axis=0))
-        if constant.any():
-            names = ", ".join(np.array(table.names, dtype=object)[constant].tolist())
-            verb = "are" if constant.sum() > 1 else "is"
-            warnings.warn(
-                f"{table.argument}: {names} {verb} the same for all in training: dropped",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
-        return cls(table.names, means, np.where(constant, np.inf, scales))
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that were not constant."""
-        return int(np.isfinite(self.scales).sum())
-
-    def rows(self, table: FeatureTable | None, ids: IdMap) -> NDArray[np.float64]:
-        """Return standardized features of these ids, without constant columns; zeros (the means) for ids without."""
-        varies = np.isfinite(self.scales)
-        out = np.zeros((len(ids), self.n_columns))
-        if table is None:
-            return out
-        if table.names != self.names:
-            raise InvalidInputError(
-                f"{table.argument} has the columns {', '.join(table.names)}, but those of training were "
-                f"{', '.join(self.names)}: give the same in the same order",
-                argument=table.argument,
-            )
-        found = table.ids.index(ids.ids)
-        known = found >= 0
-        out[known] = (table.values[found[known]][:, varies] - self.means[varies]) / self.scales[varies]
-        return out
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the names, means and scales as a dictionary."""
-        return {"names": list(self.names), "means": self.means, "scales": self.scales}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Rebuild it from what `to_state` returned; what does not fit together is refused."""
-        names = tuple(str(name) for name in state["names"])
-        for key in ("means", "scales"):
-            check_array(f"{key} of features", state[key], (len(names),), np.float64, finite=False)
-        if not np.isfinite(state["means"]).all() or not (state["scales"] > 0).all():
-            raise InvalidInputError("means of features must be finite, and their scales positive")
-        return cls(names, state["means"], state["scales"])

@@ -369,12 +369,13 @@ BY_LABEL = Option(
 
 USER_FEATURES = Option(
     "user_features",
-    "What is known of users beside ratings: ids in the first column, numbers in the others; for models that take it, "
-    "as ordinal-probit. A model that was fitted with it knows new users by it.",
+    "What is known of users beside ratings: ids in the first column, numbers, or words for categories, in the others; "
+    "or a known data set such as ml-100k. For als, bpmf, mmmf and ordinal-probit. A model that was fitted with it "
+    "knows new users by it.",
     group=_SIDES,
-    unit="FILE",
+    unit="FILE|NAME",
 )
-ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE")
+ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE|NAME")
 
 _READ_RATINGS = (USER, ITEM, RATING, TIME, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
 _OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
@@ -396,8 +397,8 @@ _READ_LABELS = (
 #: Options of ratings.
 RATINGS: OptionTable = {
     "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
-    "compare": _READ_RATINGS,
-    "evaluate": (*_READ_RATINGS, TEST_USERS),
+    "compare": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
+    "evaluate": (*_READ_RATINGS, TEST_USERS, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
     "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
 }

@@ -19,13 +19,14 @@ from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.times import pairs_for
 from cofactor.ratings import MMMF, RatingModel
+from cofactor.ratings.described import with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
-from cofactor.tasks.side_features import Asked, features_of_training, only_new, side_features, with_new_items
+from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import numbers, shortest
 from cofactor.typing import Listener
 
@@ -64,7 +65,8 @@ class RatingTask(Task):
         duplicates = options["duplicates"]
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
-        return Loaded(file, data, ready, (*notes, *rating_files.scale_notes(data, options)))
+        notes = (*notes, *rating_files.scale_notes(data, options))
+        return Loaded(file, replace(data, features=features_of(ready, options)), ready, notes)
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -114,10 +116,9 @@ class RatingTask(Task):
         fitted = ready[""]
         if listen is not None:
             self.listen(fitted, listen)
-        features = features_of_training(fitted, loaded.ready, settings.options)
         began = time.perf_counter()
         with about(loaded.file):
-            fitted.fit(loaded.ready, **features)
+            fitted.fit(loaded.ready, **loaded.data.features)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
         return fitted, _fit_facts(fitted, loaded, seconds, notes)
@@ -127,17 +128,17 @@ class RatingTask(Task):
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
         X, times = rating_files.read_rating_pairs(file, model, options)
-        asked = Asked.of(model, X, options, times)
+        asking = asked(model, X, options, times)
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
-            **_with_meaning(model, asked.answers("predict")),
-            "score": shortest(asked.answers("decision_function")),
+            **_with_meaning(model, asking.answers("predict")),
+            "score": shortest(asking.answers("decision_function")),
         }
         if options["proba"]:
-            chances = zip(model.scale_.tolist(), asked.answers("predict_proba").T, strict=True)
+            chances = zip(model.scale_.tolist(), asking.answers("predict_proba").T, strict=True)
             columns |= {f"p_{level:g}": column for level, column in chances}
-        unknown = asked.n_unknown()
+        unknown = asking.n_unknown()
         notes: tuple[Text, ...] = ()
         if unknown:
             share = f"{unknown:,} of {len(X):,}; they are predicted as for an average one"
@@ -167,7 +168,7 @@ class RatingTask(Task):
         notes: tuple[Text, ...] = ()
         of_items = side_features(model, "item_features", options)
         if of_items is not None:
-            model = with_new_items(model, of_items)
+            model = with_new_items(model, only_new(model, of_items))
         if request.candidates is not None:
             allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding)
         if request.titles is not None:
@@ -244,7 +245,8 @@ class RatingTask(Task):
         """Measure a model on one split; see `Task.measure`."""
         data = loaded.data
         times = None if data.timestamps is None else data.timestamps.astype(np.float64)
-        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep)}
+        beside = loaded.data.features if takes_features(model) else {}
+        return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""
@@ -256,7 +258,10 @@ class RatingTask(Task):
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
         """Return copies of models that know the scale of the data; see `Task.prepared`."""
         ready = {name: clone(model).set_params(levels=loaded.data.scale) for name, model in models.items()}
-        return ready, (*loaded.notes, *_note_factors(settings.factors, ready.values(), loaded))
+        beside = check_taking(
+            {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
+        )
+        return ready, (*loaded.notes, *beside, *_note_factors(settings.factors, ready.values(), loaded))
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
@@ -267,7 +272,8 @@ class RatingTask(Task):
             alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self.measure(clone(model).set_params(**alphas), loaded, (few, None, few))
+                bare = replace(loaded, data=replace(loaded.data, features={}))  # features may not know these users
+                self.measure(clone(model).set_params(**alphas), bare, (few, None, few))
 
 
 def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:

@@ -2,50 +2,70 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.readers.side_features import read_side_features
-from cofactor.errors import Argument, InvalidInputError
-from cofactor.model.times import pairs_for
-from cofactor.ratings import IdMap, Ratings
-from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.datasets import load_side_features, read_side_features
+from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
+from cofactor.errors import Argument, InvalidInputError, Text
+from cofactor.ratings import MODELS, IdMap, Ratings
+from cofactor.ratings.described import Asked, DescribedModel, new_rows
+from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids
+from cofactor.tasks.models import short_names
 
-__all__ = ["Asked", "features_of_training", "only_new", "side_features", "with_new_items"]
+__all__ = ["asked", "check_taking", "features_of", "only_new", "side_features", "takes_features"]
 
 #: Options that name files of features, and the ids of a model which they are about.
 _SIDES = {"user_features": "users_", "item_features": "items_"}
 
 
-def features_of_training(model: Any, data: Ratings, options: Mapping[str, Any]) -> dict[str, FeatureTable]:
-    """Return the features that options ask a fit to use, by its arguments.
+def features_of(data: Ratings, options: Mapping[str, Any]) -> dict[str, FeatureTable]:
+    """Return the features that options name, by the arguments of `fit`.
 
     Parameters
     ----------
-    model : RatingModel
-        To be fitted.
     data : Ratings
-        To which.
+        The ratings to which they belong.
     options : mapping from str to object
-        user_features and item_features: files; encoding.
+        user_features and item_features: files, or names of known data sets; encoding.
     """
-    found = {}
-    for argument, ids in (("user_features", data.users), ("item_features", data.items)):
-        if options.get(argument) is None:
-            continue
-        if argument not in signature(model.fit).parameters:
-            taken = f": {type(model).__name__} takes no features; ordinal-probit does"
-            raise InvalidInputError((Argument(argument), taken), argument=argument)
-        found[argument] = _read(options[argument], argument, ids, options)
-    return found
+    sides = (("user_features", data.users), ("item_features", data.items))
+    return {
+        argument: _read(options[argument], argument, ids, options)
+        for argument, ids in sides
+        if options.get(argument) is not None
+    }
+
+
+def takes_features(model: Any) -> bool:
+    """Return whether a model can be fitted with features of users and items."""
+    return isinstance(model, DescribedModel)
+
+
+def check_taking(models: Mapping[str, Any], features: Mapping[str, FeatureTable]) -> tuple[Text, ...]:
+    """Refuse features that no model takes; return a note about those models that do not.
+
+    Parameters
+    ----------
+    models : mapping from str to RatingModel
+        By what messages call them.
+    features : mapping from str to FeatureTable
+        As `features_of` returns them.
+    """
+    without = [name for name, model in models.items() if not takes_features(model)]
+    if not features or not without:
+        return ()
+    argument, names = next(iter(features)), ", ".join(without)
+    none = "takes" if len(without) == 1 else "take"
+    if len(without) == len(models):
+        taking = ", ".join(name for name, kind in short_names(MODELS).items() if issubclass(kind, DescribedModel))
+        raise InvalidInputError((Argument(argument), f": {names} {none} no features; {taking} do"), argument=argument)
+    return (f"{names} {none} no features, and is fitted to the ratings alone",)
 
 
 def side_features(model: Any, argument: str, options: Mapping[str, Any]) -> FeatureTable | None:
@@ -58,7 +78,7 @@ def side_features(model: Any, argument: str, options: Mapping[str, Any]) -> Feat
     argument : {"user_features", "item_features"}
         Whose features.
     options : mapping from str to object
-        As for `features_of_training`.
+        As for `features_of`.
     """
     if options.get(argument) is None:
         return None
@@ -75,103 +95,45 @@ def only_new(model: Any, table: FeatureTable) -> FeatureTable:
     table : FeatureTable
         As `side_features` returns it.
     """
-    new = _is_new(model, table)
+    new = new_rows(getattr(model, _SIDES[table.argument]), table)
     if not new.any():
         whom = "users" if table.argument == "user_features" else "items"
         raise InvalidInputError((Argument(table.argument), f" holds only {whom} that were in training"))
-    return replace(table, ids=IdMap(table.ids.ids[new]), values=table.values[new])
+    return table.among(new)
 
 
-def with_new_items(model: Any, table: FeatureTable) -> Any:
-    """Return a model of the new items that features alone describe.
+def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArray[np.float64] | None = None) -> Asked:
+    """Return pairs with the models that know them; those who are new are folded in if files of features have them.
 
     Parameters
     ----------
     model : RatingModel
         Fitted.
-    table : FeatureTable
-        As `side_features` returns it.
+    X : ndarray of shape (n, 2)
+        Pairs of user and item.
+    options : mapping from str to object
+        As for `features_of`.
+    times : ndarray of shape (n,), optional
+        When they are asked for; models that know time need it.
     """
-    if not hasattr(model, "fold_in_items"):
-        raise unknown_features(table.argument)
-    return model.fold_in_items(item_features=only_new(model, table))
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Pairs of user and item, and for each part of them the model that knows it.
-
-    Attributes
-    ----------
-    n_pairs : int
-    parts : list of tuple
-        Which pairs are in the part, these pairs, and the model.
-    """
-
-    n_pairs: int
-    parts: list[tuple[NDArray[np.bool_], NDArray[Any], Any]]
-
-    @classmethod
-    def of(
-        cls, model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArray[np.float64] | None = None
-    ) -> Asked:
-        """Fold in those who are new, if options name files of features that have them.
-
-        Parameters
-        ----------
-        model : RatingModel
-            Fitted.
-        X : ndarray of shape (n, 2)
-            Pairs of user and item.
-        options : mapping from str to object
-            As for `features_of_training`.
-        times : ndarray of shape (n,), optional
-            When they are asked for; models that know time need it.
-        """
-        users, items = tables = [side_features(model, argument, options) for argument in _SIDES]
-        matched, new = X, np.zeros(X.shape, dtype=np.bool_)
-        for side, table in enumerate(tables):
-            if table is not None:
-                matched = matched.astype(object)
-                ids = match_ids(X[:, side], table.ids)
-                at = table.ids.index(ids)
-                matched[:, side], new[:, side] = ids, (at >= 0) & _is_new(model, table)[at]
-        parts = []
-        for of_users, of_items in itertools.product((False, True), repeat=2):
-            rows = (new == [of_users, of_items]).all(axis=1)
-            if rows.any():
-                part = model
-                if of_users and users is not None:
-                    part = model.fold_in(user_features=only_new(model, users))
-                if of_items and items is not None:
-                    part = with_new_items(part, items)
-                parts.append((rows, pairs_for(part, matched[rows], None if times is None else times[rows]), part))
-        return cls(len(X), parts)
-
-    def answers(self, method: str) -> NDArray[Any]:
-        """Return what a method of the models says of all pairs."""
-        found = [getattr(model, method)(pairs) for _, pairs, model in self.parts]
-        whole = np.empty((self.n_pairs, *found[0].shape[1:]), dtype=found[0].dtype)
-        for (rows, _, _), values in zip(self.parts, found, strict=True):
-            whole[rows] = values
-        return whole
-
-    def n_unknown(self) -> int:
-        """Return how many pairs have a user or an item that their model does not know."""
-        return sum(
-            int(((model.users_.index(pairs[:, 0]) < 0) | (model.items_.index(pairs[:, 1]) < 0)).sum())
-            for _, pairs, model in self.parts
-        )
-
-
-def _is_new(model: Any, table: FeatureTable) -> NDArray[np.bool_]:
-    """Return whose features are not those of training, in the order of the table."""
-    known: IdMap = getattr(model, _SIDES[table.argument])
-    return known.index(table.ids.ids) < 0
+    tables = users, items = [side_features(model, argument, options) for argument in _SIDES]
+    matched = X
+    for side, table in enumerate(tables):
+        if table is not None:
+            matched = matched.astype(object)
+            matched[:, side] = match_ids(X[:, side], table.ids)
+    return Asked.of(model, matched, users, items, times)
 
 
 def _read(file: str, argument: str, known: IdMap, options: Mapping[str, Any]) -> FeatureTable:
-    """Read features; ids in the form which is known."""
-    texts, values, names = read_side_features(file, encoding=options.get("encoding") or "utf-8", ids="str")
+    """Read features of a file, or of a known data set; ids in the form which is known."""
     with about(file):
-        return replace(FeatureTable.read((match_ids(texts, known), values), argument), names=names)
+        if file in SETS_WITH_FEATURES:
+            table = dict(zip(_SIDES, load_side_features(file), strict=True))[argument]
+            if table is None:
+                raise InvalidInputError(f"has no {argument.replace('_', ' ')}")
+            ids: Any = [str(one) for one in table[0].tolist()]
+            columns = table[1]
+        else:
+            ids, columns = read_side_features(file, encoding=options.get("encoding") or "utf-8", ids="str")
+        return FeatureTable.read((match_ids(ids, known), columns), argument)

@@ -24,6 +24,10 @@ def test_samples(model):
         "V": (20, 31, 3),
         "user_mean": (20, 3),
         "user_precision": (20, 3, 3),
+        "user_weights": (20, 0, 3),
+        "item_mean": (20, 3),
+        "item_precision": (20, 3, 3),
+        "item_weights": (20, 0, 3),
         "noise_precision": (20, 1),
     }
     assert np.all(model.samples_["noise_precision"] == 2)

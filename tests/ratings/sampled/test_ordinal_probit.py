@@ -13,11 +13,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.sampled.links import MaskLink
+from cofactor.ratings.links import MaskLink, Side
 
 SCALE = np.arange(1.0, 6.0)
 
@@ -441,6 +441,26 @@ def test_frames_without_names_of_columns():
     assert same(one, model(n_sweeps=6, burn_in=3).fit(X, y, user_features=(range(60), F[:, :1])))
 
 
+def test_categories_are_coded_by_the_model_and_saved(tmp_path: Path):
+    X, y, F, _ = described()
+    trades = np.array(["cook", "judge", "poet"])[(F[:, 0] > 25).astype(int) + (F[:, 0] > 32)]
+    given = (range(60), {"trade": trades, "age": F[:, 1]})
+    m = model(n_sweeps=10, burn_in=5).fit(X, y, user_features=given)
+    standard = m.links_[0].standard
+    ones = np.column_stack([trades[:, None] == ["cook", "judge", "poet"], F[:, 1]])
+    np.testing.assert_allclose(standard.means, ones[np.unique(X[:, 0])].mean(axis=0))
+    m.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    new = {"trade": ["poet", "smith"], "age": [30.0, 31.0]}
+    with pytest.warns(InputWarning, match="'smith' of trade did not occur in training, and says nothing for 1 row"):
+        folded = loaded.fold_in(user_features=(["ann", "bob"], new))
+    none = m.fold_in(user_features=(["ann", "bob"], new | {"trade": ["poet", None]}))
+    assert same(folded, none)
+    trades[trades == "poet"] = "writer"
+    with pytest.raises(ValueError, match="since then the features of users changed"):
+        loaded.set_params(warm_start=True).fit(X, y, user_features=(range(60), {"trade": trades, "age": F[:, 1]}))
+
+
 def test_users_without_a_row_have_the_means():
     X, y, F, _ = described()
     few, whole = table(F[5:], range(5, 60)), table(F)
@@ -507,6 +527,23 @@ def test_users_without_ratings_are_known_by_their_features_where_ids_are_words()
         assert fold(**given, known="replace").ratings_.n_ratings == 0
 
 
+def test_new_items_that_nobody_rated_yet_are_usual_and_not_unpopular():
+    """Items with many ratings are liked here; a new one of which nothing is known is as those of training are."""
+    rng = np.random.default_rng(0)
+    X = np.argwhere(rng.random((60, 40)) < np.linspace(0.05, 0.7, 40))
+    y = 1.0 + np.clip((X[:, 1] + rng.normal(0, 6, len(X))) // 10, 0, 3)
+    kinds = rng.choice(["a", "b"], 40)
+    m = model().fit(X, y, item_features=(range(40), {"kind": kinds}))
+    of_training = m.links_[1].features(Side.items(m.ratings_), None)[:-1]
+    np.testing.assert_allclose(of_training.mean(axis=0), m.links_[1].usual[0], atol=1e-6)
+    new = m.fold_in_items(item_features=(["new"], {"kind": ["a"]}))
+    found = new.decision_function([(i, "new") for i in range(60)]).mean()
+    everywhere = m.decision_function([(i, j) for i in range(60) for j in range(40)]).mean()
+    assert found == pytest.approx(everywhere, abs=0.25)
+    rare = m.decision_function([(i, 0) for i in range(60)]).mean()
+    assert rare < found - 0.5
+
+
 @pytest.mark.parametrize("implicit", ["low-rank", "sparse", None])
 def test_new_users_and_new_items_are_known_by_features_together(implicit, tmp_path):
     X, y, F, G = described()
@@ -557,7 +594,7 @@ def test_users_nobody_heard_of_are_known_by_their_features():
         ({0: [1.0, np.nan]}, ValueError, "user_features: column 1 is nan for 0"),
         ({0: [1.0, 2.0], 1: [np.inf, 0.0]}, ValueError, "column 0 is inf for 1"),
         ({0: [1.0, 2.0], 1: [0.0]}, ValueError, r"features of shape \(1,\) for 1 but \(2,\) for 0"),
-        ({0: ["red"], 1: ["blue"]}, TypeError, "column 0 holds 'red', expected numbers; make a column of 0 and 1"),
+        ({0: ["red"], 1: [7]}, TypeError, "column 0 holds 'red' beside 7, expected numbers throughout"),
         ({"ann": [1.0]}, ValueError, "no row for any of the 60 ids"),
         ({}, ValueError, "holds no features"),
         (([0, 1], np.ones((3, 2))), ValueError, r"2 ids but an array of shape \(3, 2\)"),
@@ -603,6 +640,7 @@ def test_columns_of_a_fold_in_must_be_those_of_training():
         ("projection", lambda a: a[:, :, None]),
         ("axes", lambda a: a[:, 0].copy()),
         ("axes", lambda a: a[:, 1:]),
+        ("usual", lambda a: a[1:]),
     ],
 )
 @pytest.mark.parametrize("implicit", ["low-rank", None])
@@ -615,4 +653,4 @@ def test_links_of_crafted_files_are_refused(name, make, implicit, tmp_path: Path
         write_model(tmp_path / "crafted", header, arrays | {key: np.ascontiguousarray(make(arrays[key]))})
         with pytest.raises(ModelFileError, match=f"{name}|but the link makes"):
             cofactor.load(tmp_path / "crafted")
-    assert keys or (name, implicit) == ("projection", None)
+    assert keys or (name in ("projection", "usual") and implicit is None)

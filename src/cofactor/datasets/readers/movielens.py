@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -97,17 +97,29 @@ def load_movielens(
 
 def _read_titles(path: Path) -> dict[int, str]:
     """Titles from ``u.item`` (``|``), ``movies.dat`` (``::``) or ``movies.csv`` by item id."""
+    return _titles_of(path, rows_of(path))
+
+
+def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each line of a file of users or films: ``|``, ``::`` or commas between.
+
+    Parameters
+    ----------
+    path : Path
+        ``u.item``, ``u.user``, ``movies.dat``, ``users.dat`` or ``movies.csv``, perhaps compressed.
+    """
     data = read_bytes(path)
-    if path.name.removesuffix(".gz").endswith(".csv"):
-        rows = csv.reader(io.StringIO(to_utf8(data, str(path)).decode()), strict=True)
-        try:
-            next(rows, None)
-            return _titles_of(path, ((rows.line_num, row) for row in rows))
-        except csv.Error as error:
-            raise InvalidInputError(str(error), advice=QUOTES, place=Place(str(path), rows.line_num)) from None
-    sep = "|" if path.name.startswith("u.item") else "::"
-    lines = _decode_old(data, path).split("\n")
-    return _titles_of(path, ((k, line.split(sep)) for k, line in enumerate(lines, start=1) if line))
+    if not path.name.removesuffix(".gz").endswith(".csv"):
+        sep = "|" if path.name.startswith("u.") else "::"
+        lines = _decode_old(data, path).split("\n")
+        yield from ((k, line.split(sep)) for k, line in enumerate(lines, start=1) if line)
+        return
+    rows = csv.reader(io.StringIO(to_utf8(data, str(path)).decode()), strict=True)
+    try:
+        next(rows, None)
+        yield from ((rows.line_num, row) for row in rows)
+    except csv.Error as error:
+        raise InvalidInputError(str(error), advice=QUOTES, place=Place(str(path), rows.line_num)) from None
 
 
 def _decode_old(data: bytes, path: Path) -> str:

@@ -1,21 +1,25 @@
-"""Features of users, or of items: a table with ids in its first column, and numbers in the others."""
+"""Features of users, or of items: a table with ids in its first column, and numbers or texts in the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.cells import IdMode, finite_cells, ids_of, numbers_of
+from cofactor.datasets.cells import IdMode, feature_cells, ids_of
 from cofactor.datasets.formats import read_table
 from cofactor.datasets.readers.matrices import generic_names
-from cofactor.datasets.table import TableOptions, Words
+from cofactor.datasets.table import Table, TableOptions, Words
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike
 from cofactor.text import is_number
 
-__all__ = ["read_side_features"]
+__all__ = ["SideTable", "read_side_features"]
+
+#: Ids, and columns of numbers and of texts by their names: what `fit` takes as ``user_features`` and ``item_features``.
+SideTable = tuple[NDArray[Any], dict[str, NDArray[Any]]]
 
 
 def read_side_features(
@@ -25,7 +29,7 @@ def read_side_features(
     header: bool | None = None,
     encoding: str = "utf-8",
     ids: IdMode = "auto",
-) -> tuple[NDArray[np.int64] | NDArray[np.object_], NDArray[np.float64], tuple[str, ...]]:
+) -> SideTable:
     r"""Read what is known of users, or of items, beside their ratings.
 
     Parameters
@@ -45,27 +49,27 @@ def read_side_features(
     -------
     ids : ndarray of shape (n,)
         The first column.
-    values : ndarray of shape (n, c)
-        The others, finite numbers.
-    names : tuple of str
-        Of these columns.
+    columns : dict from str to ndarray
+        The others by their names: finite numbers where all cells are numbers; texts, and None for empty cells, where
+        none is.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     InvalidInputError
-        A ValueError, if there are no features, or a cell is not a finite number; the message names the line.
+        A ValueError, if there are no features, or a column holds numbers and other cells too; the message names the
+        line.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name, "users.csv")
-    >>> _ = path.write_text("user,age,student\nann,25,1\nbob,31,0\n")
-    >>> ids, values, names = read_side_features(path)
-    >>> ids.tolist(), values.tolist(), names
-    (['ann', 'bob'], [[25.0, 1.0], [31.0, 0.0]], ('age', 'student'))
+    >>> _ = path.write_text("user,age,trade\nann,25,poet\nbob,31,cook\n")
+    >>> ids, columns = read_side_features(path)
+    >>> ids.tolist(), {name: column.tolist() for name, column in columns.items()}
+    (['ann', 'bob'], {'age': [25.0, 31.0], 'trade': ['poet', 'cook']})
     >>> folder.cleanup()
     """
 
@@ -74,12 +78,33 @@ def read_side_features(
 
     table = read_table(path, TableOptions(is_header, "an id and features", sep, encoding))
     if table.n_columns < 2:
-        message = "has a single column, expected ids in the first one and numbers in the others"
+        message = "has a single column, expected ids in the first one and features in the others"
         raise InvalidInputError(message, place=Place(table.file))
     table.load(range(table.n_columns))
-    columns = []
-    for j in range(1, table.n_columns):
-        found = finite_cells(table, j)
-        columns.append(numbers_of(table, j) if isinstance(found, Words) else found)
     names = table.names or generic_names("c", table.n_columns)
-    return ids_of(table, 0, ids), np.column_stack(columns).astype(np.float64), tuple(names[1:])
+    return ids_of(table, 0, ids), {names[j]: _column(table, j) for j in range(1, table.n_columns)}
+
+
+def _column(table: Table, position: int) -> NDArray[Any]:
+    """Return finite numbers, or texts with None for empty cells."""
+    found = feature_cells(table, position)
+    if not isinstance(found, Words):
+        gap = np.flatnonzero(np.isnan(found))
+        if len(gap):
+            raise InvalidInputError(
+                "expected a number, found no value",
+                place=table.place(int(gap[0]), position),
+                advice="fill it in, or leave out the row",
+            )
+        return found
+    if not table.typed and any(map(is_number, found.values)):
+        row = found.first_row(lambda cell: not is_number(cell))
+        assert row is not None
+        raise InvalidInputError(
+            f"expected a number as in other rows, found {repr(found.at(row)) if found.at(row) else 'an empty cell'}",
+            place=table.place(row, position),
+            advice="write a number, or words in all rows",
+        )
+    words = np.empty(len(found.values), dtype=object)
+    words[:] = [word or None for word in found.values]
+    return np.asarray(words[found.codes])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from cofactor.evaluation.run.keys import checksum
 from cofactor.evaluation.run.references import Reference
 from cofactor.model.named_splits import Task
 from cofactor.model.times import seconds_of, timed_pairs
+from cofactor.ratings.features import FeatureTable
 from cofactor.text import did_you_mean
 
 __all__ = ["Source", "sources_of", "task_of"]
@@ -36,6 +37,7 @@ class Source:
     train_rows: Any = None  #: of the official split of labels
     groups: Any = None  #: ids of instances, which say which are of one group
     times: Any = None  #: of ratings, in seconds since 1970
+    features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
     known_as: str | None = None  #: name by which any process can load it
     readers: tuple[str, ...] = ()  #: modules which read it
 
@@ -43,18 +45,19 @@ class Source:
     def checksum(self) -> str:
         """Of everything that results depend on, but for the rows of an official split: not all splits are that one."""
         known = tuple(one for one in (self.scale, self.times) if one is not None)
+        known += tuple([name, str(table.checksum)] for name, table in sorted(self.features.items()))
         # Features may be chosen by the names of their columns.
         return checksum(self.X, self.y, *known, *(_columns(self.X) if self.task == "labels" else ()))
 
     @cached_property
-    def reference(self) -> Reference[tuple[Any, Any, Any]]:
-        """What cells hold of it: X, y and times, to be loaded once in each process."""
+    def reference(self) -> Reference[tuple[Any, Any, Any, Any]]:
+        """What cells hold of it: X, y, times and features, to be loaded once in each process."""
         load = None if self.known_as is None else partial(_load_again, self.known_as, self.checksum)
-        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y, self.times), load)
+        return Reference(f"data set {self.name!r}", self.checksum, (self.X, self.y, self.times, self.features), load)
 
 
-def _load_again(name: str, checksum: str) -> tuple[Any, Any, Any]:
-    """Return X, y and times of a known data set, in another process, perhaps on another machine."""
+def _load_again(name: str, checksum: str) -> tuple[Any, Any, Any, Any]:
+    """Return X, y, times and features of a known data set, in another process, perhaps on another machine."""
     source = _source(name, name)
     if source.checksum != checksum:
         raise InvalidInputError(
@@ -62,7 +65,7 @@ def _load_again(name: str, checksum: str) -> tuple[Any, Any, Any]:
             f"{checksum[:16]} where the run began",
             advice="give all machines the same files",
         )
-    return source.X, source.y, source.times
+    return source.X, source.y, source.times, source.features
 
 
 def _columns(X: Any) -> list[list[str]]:
@@ -103,7 +106,8 @@ def _source(name: str, given: Any) -> Source:
     given = _loaded(given) if isinstance(given, str) else given
     if isinstance(given, RatingDataset):
         times = None if given.timestamps is None else seconds_of(given.timestamps)
-        own = {"scale": given.scale, "times": times, "known_as": known_as, "readers": _READERS}
+        features = {argument: FeatureTable.read(table, argument) for argument, table in given.features.items()}
+        own = {"scale": given.scale, "times": times, "features": features, "known_as": known_as, "readers": _READERS}
         source = Source(name, given.X, given.y, "ratings", **own)
     elif isinstance(given, LabelDataset):
         own = {"train_rows": given.train_rows, "groups": given.ids, "known_as": known_as, "readers": _READERS}

@@ -12,15 +12,18 @@ from cofactor.checks import check_choice
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Side
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class ALS(FactorModel):
+class ALS(DescribedModel, FactorModel):
     r"""Regularized least squares with biases, minimised over users and over items in turn.
 
     .. math::
@@ -30,6 +33,14 @@ class ALS(FactorModel):
 
     with µ the mean rating. `decision_function` is the estimated rating, `predict` the nearest level of the scale.
     Kumar (2018) compares with it in table 4.1; there it has no biases (``alpha_bias=None``).
+
+    With features F of users the penalty :math:`\alpha \|U\|_F^2` becomes
+
+    .. math:: \alpha \min_G \big(\|U - F G\|_F^2 + \|G\|_F^2\big),
+
+    a ridge regression of the factors on the features, likewise that of b, and with features of items those of V and c.
+    Each half step solves for G first, then for U exactly; J never rises. New users and items without ratings have the
+    factors and biases that the regression says.
 
     Parameters
     ----------
@@ -60,7 +71,7 @@ class ALS(FactorModel):
         See `FactorModel`.
     mean_ : float
         Mean rating µ.
-    alpha_, validation_, objective_, history_, certificate_, n_iter_
+    alpha_, validation_, objective_, history_, certificate_, n_iter_, links_
         See `FactorModel`.
 
     References
@@ -77,9 +88,16 @@ class ALS(FactorModel):
     >>> model = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
+
+    New items are known by their features alone.
+
+    >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+    >>> model = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y, item_features=genres)
+    >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
+    array([2., 3.])
     """
 
-    _learned = (*FactorModel._learned, "boundaries_", "mean_")
+    _learned = (*FactorModel._learned, "boundaries_", "mean_", "links_")
 
     mean_: float
 
@@ -140,7 +158,8 @@ class ALS(FactorModel):
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
         self.boundaries_ = half_way(self.scale_)
         self.mean_ = float(ratings.values.mean())
-        problem = self._problem(ratings, alpha, start["U"].shape[1])
+        drawn = linked_penalties(start, self._linked)
+        problem = self._problem(ratings, alpha, start["U"].shape[1], drawn)
         result = alternating_least_squares(
             problem,
             problem.pack(start),
@@ -151,20 +170,39 @@ class ALS(FactorModel):
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
         self.U_, self.V_ = arrays["U"], arrays["V"]
         self.user_bias_, self.item_bias_ = arrays["b"], arrays["c"]
-        return result, arrays
+        return result, {**start, **arrays}
 
-    def _problem(self, ratings: Ratings, alpha: float, d: int) -> LeastSquaresProblem:
+    @property
+    def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (("U",), ("V",)) if self.alpha_bias is None else (("U", "b"), ("V", "c"))
+
+    def _problem(self, ratings: Ratings, alpha: float, d: int, drawn: Drawn) -> LeastSquaresProblem:
         row_solver: Literal["exact", "cg"] = "exact" if self.solver == "exact" else "cg"
         targets = ratings.values - self.mean_
-        return LeastSquaresProblem(ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype)
+        return LeastSquaresProblem(ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype, drawn=drawn)
 
     def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""
         ratings = given.ratings
-        problem = self._problem(ratings, self.alpha_, self.V_.shape[1])
-        n = len(ratings.users)
-        x = problem.pack({"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_})
+        means = means_of(self.links_[0], Side.users(ratings), given.user_features, "user_features")
+        arrays = self._half_step(ratings, means, {"V": self.V_, "c": self.item_bias_})
+        self.U_, self.user_bias_ = arrays["U"], arrays["b"]
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Solve the new items' ridge regressions exactly, likewise."""
+        ratings = given.ratings
+        means = means_of(self.links_[1], Side.items(ratings), given.item_features, "item_features")
+        arrays = self._half_step(ratings, means, {"U": self.U_, "b": self.user_bias_})
+        self.V_, self.item_bias_ = arrays["V"], arrays["c"]
+
+    def _half_step(
+        self, ratings: Ratings, means: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
+        """Return all arrays, those which are not fixed at their optimum."""
+        (n, m), d = ratings.shape, self.V_.shape[1]
+        problem = self._problem(ratings, self.alpha_, d, around(means))
+        zero = {"U": np.zeros((n, d)), "V": np.zeros((m, d)), "b": np.zeros(n), "c": np.zeros(m)}
+        x = problem.pack(zero | {**fixed})
         problem.row_solver = "exact"
-        problem.update_rows(x)
-        arrays = problem.arrays(x)
-        self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
+        (problem.update_rows if "V" in fixed else problem.update_columns)(x)
+        return {name: np.array(array) for name, array in problem.arrays(x).items()}

@@ -14,10 +14,11 @@ from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import Validation, select_alpha
-from cofactor.model.state import plain
+from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
@@ -64,6 +65,8 @@ class FactorModel(RatingModel):
         Norm of the gradient at the solution.
     n_iter_ : int
         Number of iterations.
+    links_ : tuple of two FactorLink or None
+        What features say of users and of items, in models that take some.
     """
 
     _learned: ClassVar[tuple[str, ...]] = (
@@ -80,6 +83,7 @@ class FactorModel(RatingModel):
     boundaries_: NDArray[np.float64]
     alpha_: float
     validation_: Validation | None
+    links_: tuple[FactorLink | None, FactorLink | None] = (None, None)
 
     n_factors: int
     alpha: Any
@@ -116,6 +120,15 @@ class FactorModel(RatingModel):
         """Where one level ends and the next begins."""
         return UserBoundaries(self.thresholds_, self.common_thresholds_)
 
+    @property
+    def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the arrays of users, and of items, of which features say something: those with a penalty."""
+        return ((), ())
+
+    @property
+    def _knows_user_features(self) -> bool:
+        return self.links_[0] is not None
+
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return what candidates of alpha are multiples of."""
         return 1.0
@@ -149,14 +162,20 @@ class FactorModel(RatingModel):
     def _fit(self, given: FitInput) -> None:
         ratings, monitor = given.ratings, given.monitor
         generator = make_generator(self.random_state)
-        start = self.first_arrays(ratings, generator)
+        links, features = learned_links(given)
+        start = self.first_arrays(ratings, generator) | features
         self.validation_ = None
         alpha = self.alpha
         if alpha == "auto":
             self.validation_ = select_alpha(self, ratings, start, generator, monitor, self._alpha_unit(ratings))
             alpha = self.validation_.best
         self.alpha_ = float(alpha)
-        result, _ = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
+        result, arrays = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
+        users, items = (
+            None if link is None else FactorLink.of(link, features.get(argument), arrays, names)
+            for link, argument, names in zip(links, ARGUMENTS, self._linked, strict=True)
+        )
+        self.links_ = (users, items)
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self, name=given.name)
@@ -193,11 +212,24 @@ class FactorModel(RatingModel):
         }
 
     def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"validation_": plain(self.validation_)}
+        links = [None if link is None else link.to_state() for link in self.links_]
+        own = {"links_": links} if "links_" in self._learned else {}
+        return super()._saved() | own | {"validation_": plain(self.validation_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        found = saved["validation_"]
+        found, links = saved["validation_"], saved.get("links_", [None, None])
         super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
+        shapes = self._shapes_of_rows()
+        users, items = (
+            None if state is None else FactorLink.from_state(argument, state, {name: shapes[name] for name in names})
+            for argument, state, names in zip(ARGUMENTS, links, self._linked, strict=True)
+        )
+        self.links_ = (users, items)
+
+    def _shapes_of_rows(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of a row of each array."""
+        d = last_length(self.V_)
+        return {"U": (d,), "V": (d,), "b": (), "c": (), "own": (len(self.scale_) - 1,)}
 
     def _check_learned(self) -> None:
         super()._check_learned()

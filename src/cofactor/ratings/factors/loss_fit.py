@@ -12,14 +12,23 @@ from cofactor.checks import check_choice
 from cofactor.errors import Argument
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.penalties import L2, Penalty
+from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties, means_of
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Side
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
-__all__ = ["LossFactorization", "check_loss_params", "fold_in_by_loss", "mean_thresholds", "solve_by_loss"]
+__all__ = [
+    "LossFactorization",
+    "check_loss_params",
+    "fold_in_by_loss",
+    "fold_in_items_by_loss",
+    "mean_thresholds",
+    "solve_by_loss",
+]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -38,12 +47,17 @@ class LossFactorization(Protocol):
     thresholds_: NDArray[Any]
     common_thresholds_: NDArray[Any]
     alpha_: float
+    links_: tuple[FactorLink | None, FactorLink | None]
     alpha_bias: float | None
     margin: str
     solver: str
     max_iter: int
     tol: float
     dtype: str
+
+    @property
+    def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the arrays of users, and of items, of which features say something."""
 
     def _loss(self, n_levels: int) -> EntryLoss:
         """Return the loss."""
@@ -86,14 +100,16 @@ def solve_by_loss(
     if model.alpha_bias is not None:
         penalties["c"] = L2(model.alpha_bias)
     penalties |= model._user_penalties()
+    penalties = _with_features(penalties, linked_penalties(start, model._linked))
     result, arrays = _minimise(model, ratings, penalties, start, {}, tol, callback)
     model.U_, model.V_ = without_rounding(arrays["U"], arrays["V"])
     model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
     rated = ratings.user_counts > 0
     model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
     model.common_thresholds_ = model._common_thresholds(ratings).astype(model.dtype, copy=False)
-    model.thresholds_[~rated] = model.common_thresholds_
-    return result, arrays
+    if not isinstance(penalties.get("own"), RegressedL2):
+        model.thresholds_[~rated] = model.common_thresholds_
+    return result, {**start, **arrays}
 
 
 def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
@@ -102,7 +118,9 @@ def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
     n, d = len(ratings.users), model.V_.shape[1]
     penalties: dict[str, Penalty | None] = {"U": L2(model.alpha_)}
     penalties |= {k: L2(p.alpha) if p is not None else None for k, p in model._user_penalties().items()}
-    start = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
+    start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
+    means = means_of(model.links_[0], Side.users(ratings), given.user_features, "user_features")
+    penalties, start = _with_features(penalties, around(means)), {**start, **means}
     fixed = {"V": model.V_, "c": model.item_bias_}
     if "own" in penalties:
         fixed["common"] = model.common_thresholds_
@@ -112,7 +130,31 @@ def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
     if "own" in arrays:
         arrays["own"] = arrays["own"] + model.common_thresholds_
     model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
-    model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
+    if "own" not in means:
+        model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
+
+
+def fold_in_items_by_loss(model: LossFactorization, given: FitInput) -> None:
+    """Minimise the same objective over the arrays of new items; what belongs to users is fixed."""
+    ratings = given.ratings
+    m, d = len(ratings.items), model.U_.shape[1]
+    penalties: dict[str, Penalty | None] = {"V": L2(model.alpha_)}
+    if model.alpha_bias is not None:
+        penalties["c"] = L2(model.alpha_bias)
+    means = means_of(model.links_[1], Side.items(ratings), given.item_features, "item_features")
+    start: Arrays = {"V": np.zeros((m, d)), "c": np.zeros(m), **means}
+    fixed = {"U": model.U_, "b": model.user_bias_, "own": model.thresholds_}
+    result, arrays = _minimise(model, ratings, _with_features(penalties, around(means)), start, fixed, None, None)
+    warn_if_unfinished(result, model, name=given.name)
+    model.V_, model.item_bias_ = arrays["V"], arrays["c"]
+
+
+def _with_features(penalties: Mapping[str, Penalty | None], drawn: Drawn) -> dict[str, Penalty | None]:
+    """Return penalties, those of some arrays replaced by others of the same weight."""
+    return {
+        name: drawn[name](penalty.alpha) if name in drawn and penalty is not None else penalty
+        for name, penalty in penalties.items()
+    }
 
 
 def _minimise(

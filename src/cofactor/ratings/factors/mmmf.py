@@ -12,8 +12,15 @@ from cofactor.checks import check_choice, check_number
 from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThreshold
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.factors.loss_fit import (
+    check_loss_params,
+    fold_in_by_loss,
+    fold_in_items_by_loss,
+    mean_thresholds,
+    solve_by_loss,
+)
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
@@ -22,7 +29,7 @@ from cofactor.typing import RandomState
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
 
-class MMMF(FactorModel):
+class MMMF(DescribedModel, FactorModel):
     r"""Maximum margin matrix factorization: scores between thresholds of each user.
 
     .. math::
@@ -35,6 +42,13 @@ class MMMF(FactorModel):
     (corrections.md, C4), with item biases c and a penalty that draws users' thresholds to their mean. A level is one
     more than the number of thresholds below the score (C6). A user bias would be the same as a shift of all thresholds
     of a user.
+
+    With features F of users the penalty :math:`\frac{\alpha}{2} \|U\|_F^2` becomes
+
+    .. math:: \frac{\alpha}{2} \min_G \big(\|U - F G\|_F^2 + \|G\|_F^2\big),
+
+    a ridge regression of the factors on the features, likewise that of thresholds (around their mean), and with
+    features of items those of V and c. New users and items without ratings have what the regression says.
 
     **Kumar's settings** are ``alpha_bias=None, alpha_thresholds=0``. Then a threshold that no rating of a user
     determines is put at the end of its half line, and thresholds are sorted (corrections.md, C7). The defaults are the
@@ -71,7 +85,7 @@ class MMMF(FactorModel):
     ----------
     U_, V_, item_bias_, thresholds_, common_thresholds_
         See `FactorModel`.
-    alpha_, validation_, objective_, history_, certificate_, n_iter_
+    alpha_, validation_, objective_, history_, certificate_, n_iter_, links_
         See `FactorModel`.
 
     References
@@ -91,7 +105,7 @@ class MMMF(FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "links_")
 
     def __init__(
         self,
@@ -151,6 +165,15 @@ class MMMF(FactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
         fold_in_by_loss(self, given)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the new items' arrays; what belongs to users is fixed."""
+        fold_in_items_by_loss(self, given)
+
+    @property
+    def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        users = ("U", "own") if self.alpha_thresholds > 0 else ("U",)
+        return users, ("V",) if self.alpha_bias is None else ("V", "c")
 
     def _loss(self, n_levels: int) -> EntryLoss:
         return CONSTRUCTIONS[self.construction](MARGIN_LOSSES[self.margin]())

@@ -171,7 +171,8 @@ class SampledModel(RatingModel):
 
     def _target_of_features(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on besides parameters and ratings."""
-        return {}
+        tables = zip(("users", "items"), given.features, strict=True)
+        return {f"the features of {name}": None if table is None else table.checksum for name, table in tables}
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_number
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import fold_rows
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
@@ -26,7 +29,7 @@ from cofactor.typing import RandomState
 _FOLD_IN_SAMPLES = 50
 
 
-class BPMF(SampledModel):
+class BPMF(DescribedModel, SampledModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -41,6 +44,10 @@ class BPMF(SampledModel):
         \Lambda \sim W(I, d), \quad \mu \mid \Lambda \sim N(0, (2 \Lambda)^{-1})
 
     for users and items each (W: Wishart with mean d I). Nothing but d has to be chosen.
+
+    With features :math:`f_i` of users the prior mean is :math:`\mu_U + f_i G_U` with weights :math:`G_{Uk} \mid
+    \Lambda_U \sim N(0, (\omega_U \Lambda_U)^{-1})`, and :math:`\omega_U \sim \mathrm{Gamma}(1, 1)`, all drawn too;
+    likewise with features of items (Simm et al. 2015). Users and items without ratings are then known by them alone.
 
     The probability of a level is that of all y nearer to it than to its neighbours, a mixture over draws of Gaussians
     cut half way between levels. `predict` is the median level by default; ``decision="mean"`` rounds the expected
@@ -78,8 +85,10 @@ class BPMF(SampledModel):
     Attributes
     ----------
     samples_, chains_, n_iter_
-        See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of ``user_mean`` and
-        ``user_precision``, which fold-in needs.
+        See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of the priors' means, precisions
+        and weights, which fold-in needs.
+    links_ : tuple of two Link
+        What the features of users and of items are made of.
     mean_ : float
         Mean level ȳ.
     boundaries_ : ndarray of shape (R - 1,)
@@ -94,6 +103,8 @@ class BPMF(SampledModel):
     ----------
     R. Salakhutdinov and A. Mnih, "Bayesian probabilistic matrix factorization using Markov chain Monte Carlo",
     ICML 2008.
+    J. Simm et al., "Macau: scalable Bayesian multi-relational factorization with side information using MCMC",
+    arXiv:1509.04610, 2015.
 
     Examples
     --------
@@ -102,10 +113,18 @@ class BPMF(SampledModel):
     >>> model = BPMF(2, random_state=0).fit(X, y)
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
+
+    New items are known by their features alone.
+
+    >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+    >>> model = BPMF(2, random_state=0).fit(X, y, item_features=genres)
+    >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
+    array([1., 3.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_")
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "links_")
 
+    links_: tuple[Link, Link]
     mean_: float
     boundaries_: NDArray[np.float64]
 
@@ -159,13 +178,17 @@ class BPMF(SampledModel):
         ratings = given.ratings
         self.mean_ = float(ratings.levels.mean())
         self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
-        return Plan(partial(self._posterior, ratings))
+        (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
+        self.links_ = (users, items)
+        tables = zip(("user", "item"), given.features, strict=True)
+        described = tuple(side for side, table in tables if table is not None)
+        return Plan(partial(self._posterior, ratings, of_users, of_items), described)
 
     def _targets(self, ratings: Ratings) -> NDArray[np.float64]:
         return np.asarray(ratings.levels - self.mean_, dtype=np.float64)
 
-    def _posterior(self, ratings: Ratings) -> GaussianPosterior:
-        users, items = (NormalWishartPrior(name, self.n_factors) for name in ("user", "item"))
+    def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
+        users, items = self._prior("user", of_users), self._prior("item", of_items)
         precision = None if self.precision == "learn" else float(self.precision)
         return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
 
@@ -175,32 +198,71 @@ class BPMF(SampledModel):
         thresholds = np.broadcast_to(self.boundaries_, (len(U), U.shape[1], len(self.boundaries_)))
         return ProbitDraws(U, V, thresholds, np.sqrt(alpha[:, 0].astype(float)), False)
 
+    def _prior(self, name: str, features: Features) -> NormalWishartPrior:
+        return NormalWishartPrior(name, self.n_factors, features if isinstance(features, np.ndarray) else None)
+
+    @property
+    def _knows_user_features(self) -> bool:
+        return self.links_[0].standard is not None
+
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
-        ratings = given.ratings
-        data, targets = WithCold.of(ratings), self._targets(ratings)
-        prior = NormalWishartPrior("user", self.n_factors)
+        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
+        prior = self._prior("user", self.links_[0].features(Side.users(given.ratings), given.user_features))
+        self._draw_new("U", "V", prior, data.indptr, data.indices, targets)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Draw the new items' rows under each of some samples."""
+        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
+        prior = self._prior("item", self.links_[1].features(Side.items(given.ratings), given.item_features))
+        self._draw_new("V", "U", prior, data.col_indptr, data.col_indices, targets[data.to_csr])
+
+    def _draw_new(
+        self,
+        own: str,
+        other: str,
+        prior: NormalWishartPrior,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        targets: NDArray[Any],
+    ) -> None:
+        n = len(indptr) - 1
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-            return (
-                data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
-                prior.shift(sample),
-            )  # fmt: skip
+            state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
+            precision = sample[f"{prior.name}_precision"]
+            return indices, targets, sample["noise_precision"], sample[other], precision, prior.shifts(state, n)
 
-        shapes = {"U": (data.shape[0], self.n_factors)}
-        self._fold_in_rows(fold_rows, data.indptr, given_sample, shapes, n_samples=_FOLD_IN_SAMPLES)
+        part = -1 if own == "U" else -2
+        shapes = {own: (n, self.n_factors)}
+        self._fold_in_rows(fold_rows, indptr, given_sample, shapes, n_samples=_FOLD_IN_SAMPLES, part=part)
+
+    # ---------------------------------------------------------------- saving
+
+    def _saved(self) -> dict[str, Any]:
+        return super()._saved() | {"links_": [link.to_state() for link in self.links_]}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        states = zip(("user_features", "item_features"), saved["links_"], strict=True)
+        users, items = (Link.from_state(argument, state, 0) for argument, state in states)
+        self.links_ = (users, items)
 
     def _check_learned(self) -> None:
         super()._check_learned()
         check_number("mean_", self.mean_, low=-np.inf)
         self.mean_ = float(self.mean_)  # levels less a whole number would leave their range of 0 to 255
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
+        if any(link.tied for link in self.links_):
+            raise InvalidInputError("links of this model must be to features of the caller")
         self._check_states()
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         d = self.n_factors
-        return {"U": (d,), "V": (d,), "user_mean": (d,), "user_precision": (d, d), "noise_precision": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"U": (d,), "V": (d,), "noise_precision": (1,)}
+        for name, link in zip(("user", "item"), self.links_, strict=True):
+            shapes |= {f"{name}_mean": (d,), f"{name}_precision": (d, d), f"{name}_weights": (link.n_features, d)}
+        return shapes
 
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        d = self.n_factors
-        return {"errors": (len(self.users_) + 1,), "item_mean": (d,), "item_precision": (d, d)}
+        return {"errors": (len(self.users_) + 1,), "user_weight_precision": (1,), "item_weight_precision": (1,)}

@@ -1,16 +1,15 @@
-"""Ratings and features with one more user and one more item, both cold: only the prior says something about them."""
+"""Ratings with one more user and one more item, both cold: only the prior says something about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.ratings.data import Ratings
 
-__all__ = ["WithCold", "with_cold_row"]
+__all__ = ["WithCold"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,3 @@ class WithCold:
         """Return these ratings with a cold user and a cold item, without a copy of long arrays."""
         indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
         return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
-
-
-def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
-    """Return features with a row of zeros more, for a user or an item without ratings."""
-    return np.vstack([features, np.zeros(features.shape[1])])

@@ -18,10 +18,10 @@ from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
-from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

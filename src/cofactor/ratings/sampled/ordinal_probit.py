@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import zlib
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
@@ -18,14 +16,14 @@ from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import DescribedModel, table_of
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_items
+from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, drift, moments_of, times_of
-from cofactor.ratings.sampled.links import Features, Link, Side, link_sides, linked_prior
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.ratings.visits import Visits
@@ -34,7 +32,7 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
-class OrdinalProbit(SampledModel):
+class OrdinalProbit(DescribedModel, SampledModel):
     r"""Ordinal probit factorization, drawn from its posterior by a Gibbs sampler: the most accurate model here.
 
     .. math::
@@ -237,13 +235,8 @@ class OrdinalProbit(SampledModel):
         ----------
         X, y, time
             As in `RatingModel.fit`.
-        user_features, item_features : mapping, frame, or tuple (ids, array), optional
-            Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
-            whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
-            numbers), or ids with an array of a row for each. They join the features :math:`f_i, g_j`. Columns are
-            standardized over the users, or items, in training; constant ones are dropped, with a warning. Users and
-            items without a row get the column means; rows of others are ignored. For categories give a column of 0 and
-            1 each.
+        {side_features}
+            They join the features :math:`f_i, g_j`.
         shadow : tuple (X, y), Ratings, or data set, optional
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
@@ -257,10 +250,7 @@ class OrdinalProbit(SampledModel):
         -------
         self
         """
-        users, items = (
-            None if given is None else FeatureTable.read(given, name)
-            for given, name in ((user_features, "user_features"), (item_features, "item_features"))
-        )
+        users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         self._check_params()
         ratings = self._read(X, y, time)
         followers = None
@@ -272,52 +262,6 @@ class OrdinalProbit(SampledModel):
         return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
 
     drift = drift
-
-    def fold_in_items(
-        self,
-        X: Pairs | None = None,
-        y: RatingValues = None,
-        *,
-        time: ArrayLike | None = None,
-        item_features: SideFeatures | None = None,
-        known: str = "error",
-    ) -> Self:
-        """Return a model for items which were not in training, users held fixed.
-
-        Parameters
-        ----------
-        X, y : optional
-            Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
-            ``unknown="error"``.
-        time : array-like of shape (n,), optional
-            As in `fit`.
-        item_features : mapping, frame, or tuple (ids, array), optional
-            The same columns as in `fit`, of new items. Items without ratings are known by them alone, but for those of
-            training, whose rows count only if they are in X too. Items without a row get the column means of training.
-        known : {"error", "merge", "replace"}, default="error"
-            As in `fold_in`, of items in X, or without X of those in `item_features`.
-
-        Returns
-        -------
-        OrdinalProbit
-            With the same methods, knowing the same users and the new items only.
-
-        Examples
-        --------
-        >>> X = [(u, i) for u in range(8) for i in range(6)]
-        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
-        >>> genres = {i: [i % 2] for i in range(6)}
-        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
-        >>> model.fold_in_items(item_features={"new": [1]}).predict([(0, "new"), (1, "new")])
-        array([1., 4.])
-        """
-        check_is_fitted(self)
-        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
-        ratings = new_items(self, X, y, known, table, time)
-        new = copy.copy(self)
-        new.items_, new.ratings_ = ratings.items, ratings
-        new._fold_in_items(ratings, table)
-        return new
 
     def _plan(self, given: FitInput) -> Plan:
         (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, given.features)
@@ -354,9 +298,7 @@ class OrdinalProbit(SampledModel):
             self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
 
     def _target_of_features(self, given: FitInput) -> dict[str, Any]:
-        target: dict[str, Any] = {}
-        for name, table in zip(("users", "items"), given.features, strict=True):
-            target[f"the features of {name}"] = None if table is None else table.checksum
+        target = super()._target_of_features(given)
         if given.shadow is not None:
             target["the shadow users"] = checksum(given.shadow)
         if self.time and given.ratings.times is not None:
@@ -403,11 +345,12 @@ class OrdinalProbit(SampledModel):
         self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
-    def _fold_in_items(self, ratings: Ratings, table: FeatureTable | None) -> None:
+    def _fold_in_items(self, given: FitInput) -> None:
         """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
+        ratings = given.ratings
         data, p = WithCold.of(ratings), self.n_factors + 1
         side = Side.items(ratings).among(~self.is_shadow_)
-        prior = linked_prior("item", p, self._own_link(1, ratings).features(side, table))
+        prior = linked_prior("item", p, self._own_link(1, ratings).features(side, given.item_features))
         levels = data.levels[data.to_csr]
         drift, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
         if self.past_ is not None:

@@ -16,9 +16,9 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.priors import LinkedPrior, principal_axes
 from cofactor.problems.sparse_priors import SparseLinkedPrior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.features import FeatureTable, Standardization, unknown_features
+from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.sampled.cold import with_cold_row
+from cofactor.ratings.standardization import Standardization
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -121,9 +121,14 @@ class Link:
         features; 0 if it is not.
     projection : ndarray of shape (n_columns, K), float32, or None
         What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
+    usual : ndarray of shape (1 + C, K), float64, or None
+        What the mask says on the average of training, and what each feature of the table adds to it, by a ridge
+        regression. A new row without ratings counts so: who will rate is not known, while a row of zeros would be one
+        that nobody cared for.
     standard : Standardization or None
-        What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c.
-    axes : ndarray of shape (c, K) or None
+        What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c. Columns of categories
+        become a feature for each category.
+    axes : ndarray of shape (C, K) or None
         What they add to a row's features; None where they are features themselves, or say nothing.
     foreign : bool
         Whether the columns that have ratings now are others than in training: then only rows without ratings have
@@ -133,6 +138,7 @@ class Link:
     argument: str
     n_sparse: int = 0
     projection: NDArray[np.float32] | None = None
+    usual: NDArray[np.float64] | None = None
     standard: Standardization | None = None
     axes: NDArray[np.float64] | None = None
     foreign: bool = False
@@ -176,24 +182,26 @@ class Link:
             link = cls(argument, side.n_columns, standard=standard)
             return link, link.features(side, table)
         features, projection = mask or (None, None)
+        own = np.zeros((len(side.ids), 0)) if standard is None else standard.rows(table, side.ids) * standard.weight
+        usual = None if features is None else _expected(features, own)
         if standard is None or not standard.n_columns:
-            link = cls(argument, projection=projection, standard=standard)
+            link = cls(argument, projection=projection, usual=usual, standard=standard)
             return link, None if features is None else with_cold_row(features)
-        own = standard.rows(table, side.ids) * _weight(standard)
         joint = own if features is None else np.hstack([features, own])
         axes = principal_axes(joint)
         n_mask = joint.shape[1] - own.shape[1]
         with library_limit(1, "blas"):
             if projection is not None:
                 projection = (projection @ axes[:n_mask]).astype(np.float32)
-            return cls(argument, 0, projection, standard, axes[n_mask:]), with_cold_row(joint @ axes)
+            usual = None if usual is None else usual @ axes[:n_mask]
+            return cls(argument, 0, projection, usual, standard, axes[n_mask:]), with_cold_row(joint @ axes)
 
     def features(self, side: Side, table: FeatureTable | None) -> Features:
         """Return the features of other rows, and of one more that has neither ratings nor a row in the table."""
         n = len(side.ids)
         if table is not None and self.standard is None:
             raise unknown_features(self.argument)
-        own = None if self.standard is None else self.standard.rows(table, side.ids) * _weight(self.standard)
+        own = None if self.standard is None else self.standard.rows(table, side.ids) * self.standard.weight
         if self.n_sparse:
             values = np.repeat(1 / np.sqrt(np.maximum(np.diff(side.indptr), 1)), np.diff(side.indptr))
             indptr = np.append(side.indptr, side.indptr[-1])
@@ -204,6 +212,12 @@ class Link:
         found = np.zeros((n, self.n_features))
         if self.projection is not None:
             found = project_rows(side.indptr, side.indices, self.projection)
+        if self.usual is not None:
+            quiet = np.diff(side.indptr) == 0
+            found[quiet] = self.usual[0]
+            if own is not None:
+                for column, axis in zip(own[quiet].T, self.usual[1:], strict=True):
+                    found[quiet] += column[:, None] * axis
         if own is not None and self.axes is not None:
             for column, axis in zip(own.T, self.axes, strict=True):  # BLAS would round a row alone otherwise
                 found += column[:, None] * axis
@@ -215,6 +229,7 @@ class Link:
         return {
             "n_sparse": self.n_sparse,
             "projection": self.projection,
+            "usual": self.usual,
             "standard": standard,
             "axes": self.axes,
             "foreign": self.foreign,
@@ -225,15 +240,18 @@ class Link:
         """Rebuild it from what `to_state` returned; what does not fit together is refused."""
         standard = None if state["standard"] is None else Standardization.from_state(state["standard"])
         foreign = state.get("foreign", False) is True
-        link = cls(argument, member(state, "n_sparse", int), state["projection"], standard, state["axes"], foreign)
+        given = {name: state[name] for name in ("projection", "usual", "axes")}
+        link = cls(argument, member(state, "n_sparse", int), standard=standard, foreign=foreign, **given)
         if foreign and (standard is None or link.projection is not None or link.n_sparse < 0):
             raise InvalidInputError("a link to columns that are not there must have features of its own")
         if link.n_sparse not in (0, n_columns) and not foreign:
             raise InvalidInputError(f"the link has {link.n_sparse} columns of the mask, the model {n_columns}")
         if link.projection is not None:
             check_array("projection", link.projection, (n_columns, link.n_features), np.float32)
+        rows = 0 if standard is None else standard.n_columns
+        if link.usual is not None:
+            check_array("usual features", link.usual, (1 + rows, link.n_features), np.float64)
         if link.axes is not None:
-            rows = 0 if standard is None else standard.n_columns
             check_array("axes of features", link.axes, (rows, link.n_features), np.float64)
         return link
 
@@ -268,16 +286,24 @@ def link_sides(
     )
 
 
+def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
+    """Return features with a row of zeros more, for a user or an item without ratings."""
+    return np.vstack([features, np.zeros(features.shape[1])])
+
+
+def _expected(features: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean of the mask's features, and their regression on those of the table, whose means are 0."""
+    mean = features.mean(axis=0)
+    with library_limit(1, "blas"):
+        weights = np.linalg.solve(own.T @ own + np.eye(own.shape[1]), own.T @ (features - mean))
+    return np.vstack([mean, weights])
+
+
 def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
     """Return the prior of rows of length p with such features."""
     if isinstance(features, sparse.csr_array):
         return SparseLinkedPrior(name, p, features)
     return LinkedPrior(name, p, features)
-
-
-def _weight(standard: Standardization) -> float:
-    """Return the weight of each column of a table."""
-    return float(1 / np.sqrt(max(standard.n_columns, 1)))
 
 
 def _n_columns(table: NDArray[Any] | None) -> int:

@@ -1,0 +1,205 @@
+"""Models that learn what features say of users and items, and so know new ones by features alone."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.model.times import pairs_for
+from cofactor.ratings.base import RatingModel
+from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.folding import new_items
+from cofactor.ratings.ids import IdMap
+from cofactor.typing import Pairs, RatingValues, SideFeatures
+
+__all__ = ["Asked", "DescribedModel", "new_rows", "table_of", "with_new_items", "with_new_users"]
+
+
+def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
+    """Return the features that a caller gave, checked; None without."""
+    return None if given is None else FeatureTable.read(given, argument)
+
+
+class DescribedModel(RatingModel):
+    """A rating model that takes features of users and items, and folds in items as well as users."""
+
+    @abstractmethod
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Replace what belongs to items by what is given of new ones; users stay."""
+
+    def fit(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+    ) -> Self:
+        """Learn from ratings, and from what else is known of users and items.
+
+        Parameters
+        ----------
+        X, y, time
+            As in `RatingModel.fit`.
+        {side_features}
+
+        Returns
+        -------
+        self
+        """
+        users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
+        self._check_params()
+        return self._learn(FitInput(self._read(X, y, time), user_features=users, item_features=items))
+
+    def fold_in_items(
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        item_features: SideFeatures | None = None,
+        known: str = "error",
+    ) -> Self:
+        """Return a model for items which were not in training, users held fixed.
+
+        Parameters
+        ----------
+        X, y : optional
+            Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
+            ``unknown="error"``.
+        time : array-like of shape (n,), optional
+            As in `fit`.
+        item_features : mapping, frame, or tuple, optional
+            The same columns as in `fit`, of new items. Items without ratings are known by them alone (where priors know
+            who rated what, that is guessed from the features too), but for those of training, whose rows count only if
+            they are in X too. Items without a row get the column means of training.
+        known : {"error", "merge", "replace"}, default="error"
+            As in `fold_in`, of items in X, or without X of those in `item_features`.
+
+        Returns
+        -------
+        RatingModel
+            Of the same class, with the same methods, knowing the same users and the new items only.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import OrdinalProbit
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
+        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
+        >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
+        array([1., 4.])
+        """
+        check_is_fitted(self)
+        table = table_of(item_features, "item_features")
+        ratings = new_items(self, X, y, known, table, time)
+        new = copy.copy(self)
+        new.items_, new.ratings_ = ratings.items, ratings
+        new._fold_in_items(FitInput(ratings, item_features=table))
+        return new
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Pairs of user and item, and for each part of them the model that knows it.
+
+    Attributes
+    ----------
+    n_pairs : int
+    parts : list of tuple
+        Which pairs are in the part, these pairs, and the model.
+    """
+
+    n_pairs: int
+    parts: list[tuple[NDArray[np.bool_], NDArray[Any], Any]]
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: NDArray[Any],
+        users: FeatureTable | None,
+        items: FeatureTable | None,
+        times: NDArray[np.float64] | None = None,
+    ) -> Asked:
+        """Fold in those who are new, as far as features describe them.
+
+        Parameters
+        ----------
+        model : RatingModel
+            Fitted.
+        X : ndarray of shape (n, 2)
+            Pairs of user and item.
+        users, items : FeatureTable or None
+            Features of users and of items.
+        times : ndarray of shape (n,), optional
+            When they are asked for; models that know time need it.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+        >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+        >>> genres = table_of({i: ["drama" if i % 2 else "comedy"] for i in range(8)}, "item_features")
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, y, item_features=genres)
+        >>> Asked.of(model, np.array([(0, 5), (0, 7), (1, 7)]), None, genres).answers("predict")
+        array([1., 2., 3.])
+        """
+        new = np.zeros((len(X), 2), dtype=np.bool_)
+        for side, (table, known) in enumerate(((users, model.users_), (items, model.items_))):
+            if table is not None:
+                at = table.ids.index(X[:, side])
+                new[:, side] = (at >= 0) & new_rows(known, table)[at]
+        parts = []
+        for of_users, of_items in itertools.product((False, True), repeat=2):
+            rows = (new == [of_users, of_items]).all(axis=1)
+            if rows.any():
+                part = model
+                if of_users and users is not None:
+                    part = with_new_users(part, users)
+                if of_items and items is not None:
+                    part = with_new_items(part, items)
+                parts.append((rows, pairs_for(part, X[rows], None if times is None else times[rows]), part))
+        return cls(len(X), parts)
+
+    def answers(self, method: str) -> NDArray[Any]:
+        """Return what a method of the models says of all pairs."""
+        found = [getattr(model, method)(pairs) for _, pairs, model in self.parts]
+        whole = np.empty((self.n_pairs, *found[0].shape[1:]), dtype=found[0].dtype)
+        for (rows, _, _), values in zip(self.parts, found, strict=True):
+            whole[rows] = values
+        return whole
+
+    def n_unknown(self) -> int:
+        """Return how many pairs have a user or an item that their model does not know."""
+        return sum(
+            int(((model.users_.index(pairs[:, 0]) < 0) | (model.items_.index(pairs[:, 1]) < 0)).sum())
+            for _, pairs, model in self.parts
+        )
+
+
+def new_rows(known: IdMap, table: FeatureTable) -> NDArray[np.bool_]:
+    """Return whose features are not those of known users, or items, in the order of the table."""
+    return known.index(table.ids.ids) < 0
+
+
+def with_new_users(model: Any, table: FeatureTable) -> Any:
+    """Return a model of the users of a table whom it does not know yet; it knows them by features alone."""
+    return model.fold_in(user_features=table.among(new_rows(model.users_, table)))
+
+
+def with_new_items(model: Any, table: FeatureTable) -> Any:
+    """Return a model of the items of a table which it does not know yet; it knows them by features alone."""
+    if not isinstance(model, DescribedModel):
+        raise unknown_features(table.argument)
+    return model.fold_in_items(item_features=table.among(new_rows(model.items_, table)))
