@@ -43,7 +43,7 @@ class GaussianPosterior:
         a and b.
     """
 
-    kept = ("U", "V", "user_mean", "user_precision", "noise_precision")
+    kept = ("U", "V", "user_mean", "user_precision", "item_mean", "item_precision", "noise_precision")
 
     def __init__(
         self,

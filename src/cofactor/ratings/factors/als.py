@@ -160,11 +160,24 @@ class ALS(FactorModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""
-        ratings = given.ratings
-        problem = self._problem(ratings, self.alpha_, self.V_.shape[1])
-        n = len(ratings.users)
-        x = problem.pack({"U": np.zeros((n, self.V_.shape[1])), "V": self.V_, "b": np.zeros(n), "c": self.item_bias_})
-        problem.row_solver = "exact"
+        n, d = len(given.ratings.users), self.V_.shape[1]
+        problem, x = self._half_step(given.ratings, np.zeros((n, d)), self.V_, np.zeros(n), self.item_bias_)
         problem.update_rows(x)
         arrays = problem.arrays(x)
         self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Solve the items' ridge regressions exactly, likewise."""
+        m, d = len(given.ratings.items), self.U_.shape[1]
+        problem, x = self._half_step(given.ratings, self.U_, np.zeros((m, d)), self.user_bias_, np.zeros(m))
+        problem.update_columns(x)
+        arrays = problem.arrays(x)
+        self.V_, self.item_bias_ = np.array(arrays["V"]), np.array(arrays["c"])
+
+    def _half_step(
+        self, ratings: Ratings, U: NDArray[Any], V: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
+    ) -> tuple[LeastSquaresProblem, NDArray[Any]]:
+        """Return the problem of these ratings, to be solved exactly, and the vector of these arrays."""
+        problem = self._problem(ratings, self.alpha_, U.shape[1])
+        problem.row_solver = "exact"
+        return problem, problem.pack({"U": U, "V": V, "b": b, "c": c})

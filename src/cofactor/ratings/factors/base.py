@@ -20,6 +20,7 @@ from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.updating import SideName
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -70,6 +71,11 @@ class FactorModel(RatingModel):
         "U_", "V_", "user_bias_", "item_bias_",
         "alpha_", "validation_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
+
+    _rows: ClassVar[Mapping[str, SideName]] = {
+        "U_": "user", "user_bias_": "user", "thresholds_": "user", "planes_": "user",
+        "V_": "item", "item_bias_": "item",
+    }  # fmt: skip
 
     U_: NDArray[Any]
     V_: NDArray[Any]

@@ -18,6 +18,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.sampled.new_rows import NewRows, Sample
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -177,18 +178,23 @@ class BPMF(SampledModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
+        entries = given.ratings.indices, self._targets(given.ratings)
+        self._draw_rows(NewRows.of(given, "user"), entries, "U", "V")
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Draw the items' rows under each sample, likewise."""
         ratings = given.ratings
-        data, targets = WithCold.of(ratings), self._targets(ratings)
-        prior = NormalWishartPrior("user", self.n_factors)
+        entries = ratings.col_indices, self._targets(ratings)[ratings.to_csr]
+        self._draw_rows(NewRows.of(given, "item"), entries, "V", "U")
 
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-            return (
-                data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
-                prior.shift(sample),
-            )  # fmt: skip
+    def _draw_rows(self, rows: NewRows, entries: tuple[NDArray[Any], NDArray[Any]], own: str, other: str) -> None:
+        prior = NormalWishartPrior(rows.side, self.n_factors)
 
-        shapes = {"U": (data.shape[0], self.n_factors)}
-        self._fold_in_rows(fold_rows, data.indptr, given_sample, shapes, n_samples=_FOLD_IN_SAMPLES)
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
+            precision = sample[f"{rows.side}_precision"]
+            return *entries, sample["noise_precision"], sample[other], precision, prior.shift(sample)
+
+        rows.draw(self, fold_rows, given_sample, {own: (len(rows.before), self.n_factors)}, _FOLD_IN_SAMPLES)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -199,8 +205,8 @@ class BPMF(SampledModel):
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         d = self.n_factors
-        return {"U": (d,), "V": (d,), "user_mean": (d,), "user_precision": (d, d), "noise_precision": (1,)}
+        shapes: dict[str, tuple[int, ...]] = {"U": (d,), "V": (d,), "noise_precision": (1,)}
+        return shapes | {f"{s}_{k}": v for s in ("user", "item") for k, v in (("mean", (d,)), ("precision", (d, d)))}
 
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        d = self.n_factors
-        return {"errors": (len(self.users_) + 1,), "item_mean": (d,), "item_precision": (d, d)}
+        return {"errors": (len(self.users_) + 1,)}
