@@ -400,6 +400,7 @@ RATINGS: OptionTable = {
     "evaluate": (*_READ_RATINGS, TEST_USERS),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
     "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    "update": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
 }
 #: Options of labels.
 LABELS: OptionTable = {
@@ -408,4 +409,5 @@ LABELS: OptionTable = {
     "evaluate": (*_READ_LABELS, BY_LABEL),
     "predict": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD, FORM, SCORES, PROBA, TOP, COVERAGE),
     "explain": (DROP, ID, FORMAT, ZERO_BASED, *_AS_TOLD),
+    "update": _READ_LABELS,
 }
