@@ -24,6 +24,8 @@ def test_samples(model):
         "V": (20, 31, 3),
         "user_mean": (20, 3),
         "user_precision": (20, 3, 3),
+        "item_mean": (20, 3),
+        "item_precision": (20, 3, 3),
         "noise_precision": (20, 1),
     }
     assert np.all(model.samples_["noise_precision"] == 2)

@@ -99,5 +99,5 @@ def test_a_precision_that_is_set_is_not_diagnosed():
     learned = BPMF(2, precision="learn", **settings).fit(DATA.X, DATA.y)
     assert "noise_precision" not in fixed.diagnostics().quantities
     assert set(learned.diagnostics().quantities) == {
-        "log-likelihood", "interaction", "user_precision", "noise_precision",
+        "log-likelihood", "interaction", "user_precision", "item_precision", "noise_precision",
     }  # fmt: skip

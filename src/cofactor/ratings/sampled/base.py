@@ -73,7 +73,7 @@ class SampledModel(RatingModel):
         more than there are ids: the last is a draw for a cold user, or item.
     chains_ : list of Chain
         With the log-likelihood of every sweep, and which of them were kept; `fit` goes on from there with
-        ``warm_start=True``. Empty after `fold_in`.
+        ``warm_start=True``. Empty after `fold_in` and `update`.
     n_iter_ : int
         Number of sweeps done by each chain, burn-in included.
     seed_ : int
@@ -326,7 +326,7 @@ class SampledModel(RatingModel):
         ImportError
             If ArviZ, the extra ``cofactor[bayes]``, is not installed.
         ValueError
-            If the model has no chains: after `fold_in`, or saved with ``n_samples``.
+            If the model has no chains: after `fold_in` or `update`, or saved with ``n_samples``.
         """
         chains = self._chains_kept()
         quantities = {"log-likelihood": self._log_likelihoods(chains)}

@@ -58,7 +58,7 @@ class BPMF(SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 d (n + m + d) bytes for n users and m items.
+        A sample takes about 4 d (n + m + 2 d) bytes for n users and m items.
     {n_chains}
     {decision}
     {max_seconds}
@@ -79,8 +79,8 @@ class BPMF(SampledModel):
     Attributes
     ----------
     samples_, chains_, n_iter_
-        See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of ``user_mean`` and
-        ``user_precision``, which fold-in needs.
+        See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of means and
+        precisions of the priors, ``user_mean`` and so on, which fold-in and `update` need.
     mean_ : float
         Mean level ȳ.
     boundaries_ : ndarray of shape (R - 1,)

@@ -99,7 +99,7 @@ class GibbsMMMF(SampledModel):
     ----------
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with biases as last columns, if there are any),
-        ``thresholds``, and of the priors' parameters, which fold-in needs.
+        ``thresholds``, and of the priors' parameters, which fold-in and `update` need.
     user_projection_ : ndarray of shape (m, K) or None
         What a rating of an item adds to a user's features, with ``implicit``.
     item_projection_ : ndarray of shape (n, K) or None

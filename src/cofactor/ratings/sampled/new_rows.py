@@ -26,8 +26,9 @@ FOLD_IN_SAMPLES = 20
 #: Cycles of a new user's, or item's, own chain for each sample.
 _FOLD_IN_CYCLES = 20
 
-#: Cycles in an update of rows that go on from where they were.
-_UPDATE_CYCLES = 3
+#: Cycles in an update of rows that go on from where they were. RMSE of `OrdinalProbit` on the week after seven days of
+#: updates on MovieLens 100K with 1, 2 and 3 of them: .9789, .9791, .9780 (refitted .9806), in 4.0, 6.2 and 8.1 s.
+_UPDATE_CYCLES = 2
 
 #: Ratings of new users, or items, in one task of a thread.
 _ENTRIES = 512

@@ -107,7 +107,7 @@ class OrdinalProbit(SampledModel):
     ----------
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
-        priors' parameters, which fold-in needs.
+        priors' parameters, which fold-in and `update` need.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
