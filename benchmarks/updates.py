@@ -2,6 +2,7 @@
 
 import time
 from copy import copy
+from typing import Any
 
 import numpy as np
 from common import publish, table
@@ -13,7 +14,9 @@ from cofactor.text import without_zero
 DAY = 86_400
 AFTER = (1, 7, 30)
 #: Days whose ratings are predicted then.
-AHEAD = 7
+AHEAD = 14
+#: How many days before the end of the data the updates begin.
+BEFORE_END = (44, 104)
 MODELS = {
     "OrdinalProbit": OrdinalProbit(random_state=0),
     "ALS, alpha 10": ALS(alpha=10.0, random_state=0),
@@ -34,34 +37,46 @@ def refit_cost(found: np.ndarray, refitted: np.ndarray) -> str:
     return f"{np.sqrt(found.mean()) - rmse:+.4f} ± {differences.std() / np.sqrt(len(differences)):.4f}"
 
 
-def rows_of(name: str, X: np.ndarray, y: np.ndarray, times: np.ndarray) -> list[list[str]]:
-    """Fit, take in a day at a time, and measure on the week that follows after some of the days."""
-    began = times.max() - (max(AFTER) + AHEAD) * DAY
+def days_after(name: str, X: np.ndarray, y: np.ndarray, times: np.ndarray, began: float) -> dict[int, dict[str, Any]]:
+    """Fit to what was there, take in a day at a time, and after some of the days predict what follows."""
     old = times <= began
     stale = copy(MODELS[name]).fit(X[old], y[old])
-    model, seconds, rows = copy(stale), 0.0, []
+    model, seconds, found = copy(stale), 0.0, {}
     for day in range(1, max(AFTER) + 1):
         now = began + day * DAY
-        today = (times > now - DAY) & (times <= now)
+        today, known = (times > now - DAY) & (times <= now), times <= now
         if today.any():
             start = time.process_time()
             model.update(X[today], y[today])
             seconds += time.process_time() - start
         if day not in AFTER:
             continue
-        known = times <= now
         start = time.process_time()
         refitted = copy(MODELS[name]).fit(X[known], y[known])
         refit = time.process_time() - start
-        next_week = (times > now) & (times <= now + AHEAD * DAY) & np.isin(X[:, 0], X[known, 0])
-        errors = [squares(one, X[next_week], y[next_week]) for one in (stale, model, refitted)]
-        share = model.updates_.n_new / model.ratings_.n_ratings
+        later = (times > now) & (times <= now + AHEAD * DAY) & np.isin(X[:, 0], X[known, 0])
+        found[day] = {
+            "errors": np.array([squares(one, X[later], y[later]) for one in (stale, model, refitted)]),
+            "share": model.updates_.n_new / model.ratings_.n_ratings,
+            "seconds": seconds / day,
+            "refit": refit,
+        }
+    return found
+
+
+def rows_of(name: str, X: np.ndarray, y: np.ndarray, times: np.ndarray) -> list[list[object]]:
+    """Return the rows of a model, errors pooled over all beginnings."""
+    parts = [days_after(name, X, y, times, times.max() - before * DAY) for before in BEFORE_END]
+    rows = []
+    for day in AFTER:
+        errors = np.concatenate([part[day]["errors"] for part in parts], axis=1)
+        share, seconds, refit = (np.mean([part[day][key] for part in parts]) for key in ("share", "seconds", "refit"))
         rows.append(
             [
-                name, day, f"{100 * share:.1f} %", f"{next_week.sum():,}",
+                name, day, f"{100 * share:.1f} %", f"{errors.shape[1]:,}",
                 *(without_zero(float(np.sqrt(one.mean())), 4) for one in errors),
                 *(refit_cost(one, errors[2]) for one in errors[:2]),
-                f"{seconds / day:.2f}", f"{refit:.1f}",
+                f"{seconds:.2f}", f"{refit:.1f}",
             ]
         )  # fmt: skip
         print(rows[-1], flush=True)

@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 
 from cofactor.errors import InputWarning
-from cofactor.ratings import ALS, MMMF, PMMMF, IdMap, OrdinalProbit, RatingModel, RatingSVD, as_ratings
+from cofactor.ratings import ALS, MMMF, PMMMF, Ensemble, IdMap, OrdinalProbit, RatingModel, RatingSVD, as_ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import among
-from cofactor.ratings.updating import Joint
+from cofactor.ratings.updating import Joint, Updates
 
 from .reference import planted
 
@@ -109,7 +109,15 @@ def test_a_new_rating_takes_the_place_of_an_earlier_one() -> None:
 
 
 def test_a_new_user_of_a_new_item_alone() -> None:
-    for kind in (ALS(2, 2.0), MMMF(2, 2.0, tol=1e-3), PMMMF(2, 2.0, tol=1e-3), RatingSVD(2), OrdinalProbit(2, **FAST)):
+    several = Ensemble(OrdinalProbit(2, n_implicit=3, **FAST), 2)
+    for kind in (
+        several,
+        ALS(2, 2.0),
+        MMMF(2, 2.0, tol=1e-3),
+        PMMMF(2, 2.0, tol=1e-3),
+        RatingSVD(2),
+        OrdinalProbit(2, **FAST),
+    ):
         model = kind.set_params(random_state=0).fit(X, Y)
         model.update([("new", "film")], [5])
         assert np.isfinite(model.decision_function([("new", "film"), ("new", 3), (3, "film")])).all()
@@ -163,6 +171,12 @@ def test_a_fit_is_due_after_a_tenth() -> None:
     assert not model.fold_in([("new", 1)], [3]).refit_due_
     with pytest.raises(AttributeError):
         _ = ALS().refit_due_
+
+
+@pytest.mark.parametrize("state", [{"n_fitted": 0}, {"n_new": -1}, {"n_updates": 1.5}, {"n_new": "3"}])
+def test_numbers_that_no_update_leaves_are_refused(state: dict[str, object]) -> None:
+    with pytest.raises((ValueError, TypeError), match="must not be negative|expected int"):
+        Updates.from_state(Updates(9, 1, 2).to_state() | state)
 
 
 def test_times_are_kept_and_a_model_that_knows_them_needs_them() -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError
 from cofactor.model.commit import committed, learned_names
+from cofactor.model.size import refuse_too_large
 from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, unknown_features
@@ -217,6 +218,7 @@ def update(
     both, new = new_ratings(model, X, y, time)
     of_users, of_items = _features(model, "user", user_features), _features(model, "item", item_features)
     given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
+    refuse_too_large(model, model._fit_bytes(both), both.n_ratings)
     with committed(model, keep=learned_names(model)) as grown:
         _take(grown, both, new, given)
         grown.ratings_, grown.updates_ = both, known.after(new.n_ratings)

@@ -393,8 +393,7 @@ class OrdinalProbit(SampledModel):
 
     def _knows_features(self, side: SideName) -> bool:
         """Whether features of users, or of items, were given in training."""
-        link = self.links_[0 if side == "user" else 1]
-        return link is not None and link.standard is not None
+        return self._own_link(0 if side == "user" else 1).standard is not None
 
     def _own_link(self, side: int, ratings: Ratings | None = None) -> Link:
         """Return the link of users (0) or items (1), for rows with such ratings if any."""
