@@ -32,7 +32,9 @@ _Model = TypeVar("_Model", bound="RatingModel")
 
 SideName = Literal["user", "item"]
 
-#: Share of ratings that came since the last fit from which another fit is due.
+#: Share of ratings that came since the last fit from which another fit is due. On MovieLens 100K daily updates by a
+#: sixth of the ratings still cost nothing that could be measured: RMSE of `OrdinalProbit` .004 below that of a refit,
+#: with a standard error of .003, of `ALS` .000 ± .003.
 _DUE = 0.1
 
 
@@ -175,9 +177,11 @@ def update(
     Several updates are not the same as one with all their ratings, nor does their order say nothing: each learns from
     what the ones before it left. The same updates in the same order give the same model.
 
-    With time the model and the ratings drift apart from what a fit of all would give. `refit_due_` is True from where a
-    tenth of all ratings came after the fit; up to there updates cost at most a few thousandths of RMSE on MovieLens
-    100K (``benchmarks/updates.py``). Then `fit` to all: ``model.fit(model.ratings_)``.
+    What belongs to nobody is still that of the ratings of the fit, so one day a fit to all is due:
+    ``model.fit(model.ratings_)``. `refit_due_` is True from where a tenth of all ratings came after the fit. That is on
+    the safe side: on MovieLens 100K thirty daily updates, with a sixth of the ratings, lost nothing against a refit
+    that could be measured (``benchmarks/updates.py``). Of a model with samples a day's update took a fifth of the time
+    of a refit there, of the others a tenth.
 
     Parameters
     ----------
