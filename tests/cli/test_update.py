@@ -7,9 +7,10 @@ from copy import copy
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import cofactor
-from cofactor.datasets import RatingDataset, write_table
+from cofactor.datasets import RatingDataset, make_labels, write_table
 
 
 def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
@@ -61,3 +62,38 @@ def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, mod
     assert "saved without its ratings" in run("update", lean, written(tmp_path / "a.csv", data.X[:3], data.y[:3])).error
     assert model.read_bytes() == before
     assert run("update", model, twice, "--duplicates", "last").status == 0
+
+
+def test_a_label_model_goes_on_with_more_instances(run, tmp_path: Path) -> None:
+    data, _ = make_labels(90, 6, 4, n_groups=1, n_factors=2, random_state=0)
+    X, Y = np.asarray(data.X), data.Y.toarray()
+    columns = {f"f{j}": X[:, j] for j in range(6)} | {f"tag{k}": Y[:, k] for k in range(4)}
+    for name, rows in (("first.csv", slice(60)), ("second.csv", slice(60, None))):
+        write_table(tmp_path / name, {key: column[rows] for key, column in columns.items()})
+    path = tmp_path / "omf.cofactor"
+    arguments = ["--labels", "tag", "--model", "omf", "--alpha", 0.1, "--factors", 3, "--out", path]
+    assert run("fit", tmp_path / "first.csv", *arguments).status == 0
+    assert run("update", path, tmp_path / "second.csv").status == 0  # the model knows which columns are labels
+    assert cofactor.load(path).n_rows_seen_ == 90
+    run("fit", tmp_path / "first.csv", "--labels", "tag", "--model", "plst", "--alpha", 0.1, "--out", path)
+    assert "PLST learns from all instances at once" in run("update", path, tmp_path / "second.csv").error
+
+
+def test_features_of_new_users_are_found_by_their_ids(run, data: RatingDataset, csv: Path, tmp_path: Path) -> None:
+    users = np.arange(60)
+    write_table(tmp_path / "ages.csv", {"user": users, "age": users % 7, "group": users % 2})
+    path, short = tmp_path / "probit.cofactor", ["--param", "n_sweeps=16", "--param", "burn_in=8"]
+    features = ["--user-features", tmp_path / "ages.csv"]
+    assert run("fit", csv, "-m", "ordinal-probit", "--factors", 2, *short, *features, "--out", path).status == 0
+    before = cofactor.load(path)
+    new = written(tmp_path / "new.csv", np.array([[1000, 3], [7, 3]]), np.array([5.0, 1.0]))
+    assert "was fitted with features of users, and does not keep them" in run("update", path, new).error
+    write_table(tmp_path / "more.csv", {"user": [1000, 7], "age": [3, 0], "group": [1, 1]})
+    assert run("update", path, new, "--user-features", tmp_path / "more.csv").status == 0
+    table = {1000: [3, 1], 7: [0, 1]}
+    direct = before.update([[1000, 3], [7, 3]], [5.0, 1.0], user_features=_named(table))
+    assert np.array_equal(cofactor.load(path).predict_proba([[1000, 5]]), direct.predict_proba([[1000, 5]]))
+
+
+def _named(table: dict[int, list[int]]) -> pd.DataFrame:
+    return pd.DataFrame.from_dict(table, orient="index", columns=["age", "group"]).rename_axis("user")

@@ -192,7 +192,7 @@ class RatingTask(Task):
 
     def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""
-        features = {name: side_features(model, name, options or {}) for name in ("user_features", "item_features")}
+        features: dict[str, Any] = dict(features_of_training(model, loaded.ready, options or {}))
         with about(loaded.file):
             return copy.copy(model).update(loaded.ready, **features)
 

@@ -26,14 +26,14 @@ _SIDES = {"user_features": "users_", "item_features": "items_"}
 
 
 def features_of_training(model: Any, data: Ratings, options: Mapping[str, Any]) -> dict[str, FeatureTable]:
-    """Return the features that options ask a fit to use, by its arguments.
+    """Return the features that options ask a fit, or an update, to use, by its arguments.
 
     Parameters
     ----------
     model : RatingModel
-        To be fitted.
+        To be fitted, or updated.
     data : Ratings
-        To which.
+        To which, or with which.
     options : mapping from str to object
         user_features and item_features: files; encoding.
     """
