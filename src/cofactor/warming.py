@@ -186,6 +186,7 @@ def _run_ratings(model: RatingModel) -> None:
         fitted.recommend(X[:2, 0], 2)
         if hasattr(fitted, "predict_proba"):
             fitted.predict_proba(X)
+    model.update(X[:20], y[:20])
     model.complete()
 
 

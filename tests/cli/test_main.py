@@ -21,7 +21,7 @@ from cofactor.cli.errors import explain
 from cofactor.errors import InvalidInputError, MissingPackageError
 from cofactor.tasks.parsing import parse_levels
 
-COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "evaluate"]
+COMMANDS = ["demo", "doctor", "datasets", "fit", "predict", "recommend", "update", "evaluate"]
 
 
 def test_version(run) -> None:

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache
 
 import joblib
@@ -22,7 +23,7 @@ parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if ha
 SMALL_BLOCKS = {
     "ratings.blocks.BLOCK_BYTES": 16_000,
     "ratings.blocks._COLUMNS": 7,
-    "ratings.sampled.base._ENTRIES": 100,
+    "ratings.sampled.new_rows._ENTRIES": 100,
     "ratings.profiles.urp._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.attitude._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.gplvm._ENTRIES_PER_BLOCK": 100,
@@ -101,7 +102,8 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
         with thread_limit(threads):
             model = fresh(name, tol=0.05).fit(X, y)
             pairs, folded = all_pairs(model), model.fold_in(X[new], y[new], known="replace")
-            learned.append((bits(model), bits(folded)))
+            updated = copy(model).update(X[::3], y[::3])
+            learned.append((bits(model), bits(folded), bits(updated)))
             results.append(
                 [
                     model.predict(pairs), model.decision_function(pairs), model.margins(pairs), model.complete(),

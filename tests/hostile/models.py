@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,7 @@ def _of_ratings(model: RatingModel) -> list[Callable[[], Any]]:
         lambda: model.recommend(users[:3], 3),
         model.complete,
         lambda: model.fold_in(new, y).predict([("x", i) for i in items.tolist()[:9]]),
+        lambda: copy(model).update([("x", items.tolist()[0]), (users.tolist()[0], "new")], y[:2]).predict(pairs),
     ]
     if hasattr(model, "predict_proba"):
         questions.append(lambda: model.predict_proba(pairs))

@@ -139,11 +139,33 @@ def test_a_new_user_is_drawn_from_the_pseudo_posterior():
     for k in range(n):
         hinges.fold_hinge_rows(
             0, 1, fold(7, k), indptr, items, levels, v[:, None], False, np.ones(1), np.zeros((1, 1)), centre,
-            np.full(4, deviation**-2), C, WIDTH, 25, u[k], theta[k],
+            np.full(4, deviation**-2), C, WIDTH, np.zeros((1, 1)), centre[None], 25, u[k], theta[k],
         )  # fmt: skip
     expected = grid_moments(levels, v, centre, deviation)
     found = np.array([u.mean(), u.std(), *theta[:, 0].mean(axis=0)])
     assert np.abs(found - expected).max() < 0.06
+
+
+def test_a_new_item_is_drawn_from_the_pseudo_posterior():
+    """Given rows and thresholds of its users: compared with quadrature over its one weight."""
+    rng = np.random.default_rng(3)
+    levels, u, theta = np.array([1, 3, 4, 5], dtype=np.uint8), np.array([0.5, 1.0, -1.5, 1.0]), rng.normal(size=(4, 4))
+    theta, n = np.sort(theta, axis=1) * 2, 4000
+    drawn = np.empty((n, 1, 1))
+    for k in range(n):
+        hinges.fold_hinge_columns(
+            0, 1, fold(7, k), np.array([0, 4]), np.arange(4, dtype=np.int32), levels, u[:, None], theta, False,
+            np.ones(1), np.full((1, 1), 0.3), C, WIDTH, np.zeros((1, 1)), 25, drawn[k],
+        )  # fmt: skip
+    v = np.linspace(-6, 7, 2001)
+    sign = np.where(levels[:, None] <= np.arange(1, 5), 1.0, -1.0)
+    zeta = WIDTH - sign[:, :, None] * (theta[:, :, None] - u[:, None, None] * v)
+    density = np.exp(-0.5 * (v - 0.3) ** 2 - 2 * C * np.maximum(0, zeta).sum(axis=(0, 1)))
+    density /= density.sum()
+    mean = (v * density).sum()
+    deviation = np.sqrt(((v - mean) ** 2 * density).sum())
+    assert abs(drawn.mean() - mean) < 4 * deviation / np.sqrt(n)
+    assert abs(drawn.std() / deviation - 1) < 0.06
 
 
 def test_all_blocks_together_draw_from_the_pseudo_posterior():

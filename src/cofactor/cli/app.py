@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cofactor.cli import compare, datasets, demo, doctor, evaluate, explain, fit, predict, recommend, reproduce
+from cofactor.cli import compare, datasets, demo, doctor, evaluate, explain, fit, predict, recommend, reproduce, update
 from cofactor.cli.options import with_task_options
 
 app = typer.Typer(
@@ -63,6 +63,10 @@ EXAMPLES = {
         "cofactor recommend model.cofactor --all -n 20 --out recommendations.parquet",
         "cofactor recommend model.cofactor --ratings new-users.csv",
     ),
+    "update": (
+        "cofactor update model.cofactor today.csv",
+        "cofactor update model.cofactor today.csv --duplicates last --out updated.cofactor",
+    ),
     "evaluate": (
         "cofactor evaluate ml-100k --model mmmf --model hmf --protocol weak",
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
@@ -98,6 +102,7 @@ _add("fit", fit.fit, "Work")
 _add("predict", predict.predict, "Work")
 _add("explain", explain.explain, "Work")
 _add("recommend", recommend.recommend, "Work")
+_add("update", update.update, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
 _add("compare", compare.compare, "Research")
 _add("reproduce", reproduce.reproduce, "Research")

@@ -11,7 +11,7 @@ from typing import Any
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 
-__all__ = ["check_folder", "check_target", "load_model", "save_model"]
+__all__ = ["check_folder", "check_target", "load_model", "place_of", "save_model"]
 
 
 def load_model(file: str) -> Any:
@@ -56,6 +56,17 @@ def save_model(model: Any, file: str) -> None:
         model.save(path)
         sys.stdout.buffer.write(path.read_bytes())
         sys.stdout.buffer.flush()
+
+
+def place_of(file: str) -> str:
+    """Return where a model was saved, and how large its file is, as people read it.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    """
+    return "standard output" if file == "-" else f"{file} ({Path(file).stat().st_size / 1e3:,.0f} kB)"
 
 
 def check_target(file: str | None, *inputs: str | None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_target, save_model
+from cofactor.cli.files import check_target, place_of, save_model
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
 from cofactor.tasks.plain import Settings
 
@@ -51,9 +50,5 @@ def fit(
     if json and out != "-":
         print_json({**facts.values, "out": out})
     else:
-        show_facts(facts, {"model file": _place(out)}, stderr=out == "-")
+        show_facts(facts, {"model file": place_of(out)}, stderr=out == "-")
     show_notes((*built.notes, *facts.notes))
-
-
-def _place(out: str) -> str:
-    return "standard output" if out == "-" else f"{out} ({Path(out).stat().st_size / 1e3:,.0f} kB)"

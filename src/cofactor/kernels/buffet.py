@@ -155,12 +155,13 @@ def draw_features(  # type: ignore[no-untyped-def]
 
 @exact
 def fold_features(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, biased, d, logits, centre, precision, c, width, n_cycles,
-    out, thresholds,
+    lo, hi, key, indptr, indices, levels, other, biased, d, logits, centre, precision, c, width,
+    first_features, first_thresholds, n_cycles, out, thresholds,
 ):  # fmt: skip
     """Draw features and thresholds of new users under one sample of items and thresholds' prior.
 
-    `logits` are the prior log-odds of the d features, none of which is new. All have the same stream: what is drawn for
+    Each user's chain starts at those given. `logits` are the prior log-odds of the d features, none of which is new.
+    All have the same stream: what is drawn for
     a user does not depend on who else is there.
     """
     skip = np.zeros(d, dtype=np.bool_)
@@ -177,10 +178,8 @@ def fold_features(  # type: ignore[no-untyped-def]
                 F[a, k] = v[a]
         x, residual, weights, targets = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         room = np.empty((len(centre) + 2, n))
-        theta = centre.copy()
-        z = np.zeros(d)
-        for a in range(d):
-            z[a] = 1.0 if logits[a] > 0 else 0.0
+        theta = first_thresholds[i].copy()
+        z = first_features[i].copy()
         for k in range(n):
             x[k] = base[k]
         for a in range(d):

@@ -9,12 +9,13 @@ from cofactor.kernels.random import stream
 
 @exact
 def fold_ordinal_columns(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, thresholds, means, roots, precision, prior_mean, n_cycles, out
-):
+    lo, hi, key, indptr, indices, levels, other, thresholds, means, roots, precision, prior_mean, first_rows,
+    n_cycles, out,
+):  # fmt: skip
     """Draw rows of the new items lo..hi under one sample of all that belongs to users and to the prior.
 
-    A cycle draws z given the item's row, then the row given z; each item's chain starts at the prior's mean. All have
-    the same stream: what is drawn for an item does not depend on which others are there.
+    A cycle draws z given the item's row, then the row given z; each item's chain starts at the row given. All have the
+    same stream: what is drawn for an item does not depend on which others are there.
 
     z has the mean x + m and the precision α, of which `means` and `roots` have m and √α for each rating. Drawn is √α
     (z - m), which has unit variance.
@@ -40,8 +41,8 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
                 theta[first + 1 + r] = root[k] * (thresholds[users[k], r] - mean[k])
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
-        v = prior_mean[j].copy()
-        shift = precision * v
+        v = first_rows[j].copy()
+        shift = precision * prior_mean[j]
         x, z, weights = np.empty(n), np.empty(n), np.empty(n)
         for k in range(n):
             weights[k] = root[k] * root[k]

@@ -14,13 +14,15 @@ _TRIES = np.array([3, 2])
 @exact
 def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, moments, moment, counts, gaps, other, precision, prior_mean, gap_mean,
-    gap_precision, squares, times, spread, n_cycles, out, thresholds, multipliers, drift,
+    gap_precision, squares, times, spread, first_rows, first_gaps, first_moved, first_multipliers, n_cycles,
+    out, thresholds, multipliers, drift,
 ):  # fmt: skip
     """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
 
-    Each user's chain starts at the prior's mean; the reach of its proposals is adapted in the first half of the cycles.
-    All have the same stream: what is drawn for a user does not depend on who else is there. Unless `times` is empty,
-    multipliers and processes of their drift are drawn too, given `squares`, `times` and `spread` as in `kernels.drift`.
+    Each user's chain starts at the rows and log-gaps given; the reach of its proposals is adapted in the first half of
+    the cycles. All have the same stream: what is drawn for a user does not depend on who else is there. Unless `times`
+    is empty, multipliers and processes of their drift are drawn too, given `squares`, `times` and `spread` as in
+    `kernels.drift`, from the multipliers given and what each rating is moved by at first.
     """
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
@@ -34,9 +36,9 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         items = indices[here]
         n = len(items)
         state = stream(key, 0)
-        u = prior_mean[i].copy()
-        shift = precision * u
-        gaps_of_levels = gap_mean.copy()
+        u = first_rows[i].copy()
+        shift = precision * prior_mean[i]
+        gaps_of_levels = first_gaps[i].copy()
         x, z, moved = np.empty(n), np.empty(n), np.zeros(n)
         reach = 1.0
         drifts = len(times) > 0
@@ -44,6 +46,9 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         fade, processes, means = np.empty((last - first, K)), np.zeros((last - first, K)), np.empty(last - first)
         fades(0, last - first, gaps[first:last], times, fade)
         g, g_reach = 1.0, 1.0
+        if drifts:
+            moved[:] = first_moved[here]
+            g = first_multipliers[i]
         for cycle in range(n_cycles):
             for k in range(n):
                 x[k] = score(u, other[items[k]], True) + moved[k]

@@ -84,11 +84,11 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
 @exact
 def fold_hinge_rows(  # type: ignore[no-untyped-def]
     lo, hi, key, indptr, indices, levels, other, biased, row_precision, row_mean, centre, precision, c, width,
-    n_cycles, out, thresholds,
+    first_rows, first_thresholds, n_cycles, out, thresholds,
 ):  # fmt: skip
     """Draw rows and thresholds of new users under one sample of all that belongs to items and to the prior.
 
-    Each user's chain starts at the prior's mean, and has `n_cycles` cycles. All have the same stream: what is drawn for
+    Each user's chain starts at those given, and has `n_cycles` cycles. All have the same stream: what is drawn for
     a user does not depend on who else is there.
     """
     p = other.shape[1]
@@ -101,9 +101,9 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         items = indices[here]
         n = len(items)
         state = stream(key, 0)
-        u = row_mean[i].copy()
-        shift = row_precision * u
-        theta = centre.copy()
+        u = first_rows[i].copy()
+        shift = row_precision * row_mean[i]
+        theta = first_thresholds[i].copy()
         x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
         for _ in range(n_cycles):
             for k in range(n):
@@ -116,6 +116,52 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
             out[i, a] = u[a]
         for r in range(len(theta)):
             thresholds[i, r] = theta[r]
+
+
+@exact
+def fold_hinge_columns(  # type: ignore[no-untyped-def]
+    lo, hi, key, indptr, indices, levels, other, thresholds, biased, row_precision, row_mean, c, width,
+    first_rows, n_cycles, out,
+):  # fmt: skip
+    """Draw rows of items lo..hi under one sample of all that belongs to users and to the prior.
+
+    A cycle draws the scales λ given the item's row, then the row given these; each item's chain starts at the row
+    given. All have the same stream: what is drawn for an item does not depend on which others are there.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    P = np.zeros((p, p))
+    for a in range(p):
+        P[a, a] = row_precision[a]
+    for j in range(lo, hi):
+        here = slice(indptr[j], indptr[j + 1])
+        users, y = indices[here], levels[here]
+        n = len(users)
+        state = stream(key, 0)
+        v = first_rows[j].copy()
+        shift = row_precision * row_mean[j]
+        weights, targets, omega, room = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+        x = np.empty(n)
+        for _ in range(n_cycles):
+            for k in range(n):
+                x[k] = score(v, other[users[k]], biased)
+            weights[:] = 0
+            targets[:] = 0
+            for r in range(thresholds.shape[1]):
+                for k in range(n):
+                    sign = 1.0 if y[k] <= r + 1 else -1.0
+                    omega[k] = 1 / max(c * abs(width - sign * (thresholds[users[k], r] - x[k])), _KINK)
+                state = inverse_gaussians(state, omega, omega, room)
+                for k in range(n):
+                    sign = 1.0 if y[k] <= r + 1 else -1.0
+                    w = c * c * min(omega[k], _MOST)
+                    weights[k] += w
+                    targets[k] += w * (thresholds[users[k], r] - sign * width) - sign * c
+            for k in range(n):
+                targets[k] /= weights[k]
+            state = draw_row(state, targets, weights, other, users, P, shift, biased, gram, v)
+        for a in range(p):
+            out[j, a] = v[a]
 
 
 @exact

@@ -114,6 +114,35 @@ def fold_users(lo, hi, indptr, indices, levels, alpha, beta, tol, max_iter, gamm
 
 
 @kernel
+def fold_items(lo, hi, indptr, indices, levels, weights, prior, tol, max_iter, beta):  # type: ignore[no-untyped-def]
+    """For items lo..hi repeat β ← prior_r + Σ_{i: y_ij = r} ϕ_ij, scaled, until no entry moves by more than `tol`.
+
+    It goes on from what `beta` holds; `weights` is exp(log_e).
+    """
+    R, K = beta.shape[1], beta.shape[2]
+    following = np.empty((R, K))
+    for j in range(lo, hi):
+        for _ in range(max_iter):
+            for r in range(R):
+                for k in range(K):
+                    following[r, k] = prior[j, r]
+            for entry in range(indptr[j], indptr[j + 1]):
+                r = levels[entry] - 1
+                _add_shares(weights[indices[entry]], beta[j, r], following[r])
+            move = 0.0
+            for k in range(K):
+                total = 0.0
+                for r in range(R):
+                    total += following[r, k]
+                for r in range(R):
+                    new = following[r, k] / total
+                    move = max(move, abs(new - beta[j, r, k]))
+                    beta[j, r, k] = new
+            if move <= tol:
+                break
+
+
+@kernel
 def mixture(users, items, gamma, beta, unknown_user, unknown_item, out):  # type: ignore[no-untyped-def]
     """Write Σ_k γ_ik β_jrk / Σ_k γ_ik, (n, R), for pairs; an index of -1 stands for the γ, or the levels, given."""
     for p in range(len(users)):

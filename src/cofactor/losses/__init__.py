@@ -16,7 +16,7 @@ from cofactor.losses.binary import (
     SmoothHinge,
     ZeroOne,
 )
-from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal
+from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal, ToPlanes
 from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Proximal",
     "SmoothHinge",
     "Squared",
+    "ToPlanes",
     "Work",
     "ZeroOne",
 ]

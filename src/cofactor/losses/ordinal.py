@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cofactor.kernels import ordinal
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.losses.binary import MarginLoss, SmoothHinge
+
+#: Number of scores of which a fixed plane is the mean: with so many, none of them moves it.
+_FIXED = 1 << 62
 
 
 class _OnMargins(EntryLoss):
@@ -157,10 +161,46 @@ class Proximal(_OnMargins):
         means = np.empty((rows, self.n_levels), dtype=x.dtype)
         counts = np.empty(means.shape, dtype=np.int64)
         d_means = np.empty_like(means)
+        self._set_planes(lo, hi, local, levels, x, means, counts)
         z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
-        ordinal.level_means(0, rows, local, levels, x, means, counts)
         ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
         losses = work.losses[lo:hi]
         ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses)
+
+    def _set_planes(
+        self, lo: int, hi: int, indptr: Any, levels: Any, scores: Any, means: NDArray[Any], counts: NDArray[np.int64]
+    ) -> None:
+        """Write the planes of the rows lo..hi, and of how many scores each is the mean."""
+        ordinal.level_means(0, hi - lo, indptr, levels, scores, means, counts)
+
+
+class ToPlanes(Proximal):
+    """Proximal loss to planes that are given, and do not move with the scores.
+
+    Parameters
+    ----------
+    margin : MarginLoss
+        The margin loss h.
+    planes : ndarray of shape (n, R)
+        θ* of each row; NaN where a level has none, and then no entry.
+
+    Examples
+    --------
+    >>> none = np.empty((1, 0))
+    >>> work = Work(np.array([0, 2]), np.ones(2, np.uint8), np.arange(2.0), none, np.empty(2), none, np.empty(1))
+    >>> ToPlanes(SmoothHinge(), np.array([[1.0, np.nan]])).evaluate(0, 1, work)
+    >>> float(work.losses[0]), work.d_scores
+    (1.0, array([-2.,  0.]))
+    """
+
+    def __init__(self, margin: MarginLoss, planes: NDArray[Any]) -> None:
+        super().__init__(margin, planes.shape[1])
+        self.planes = planes
+
+    def _set_planes(
+        self, lo: int, hi: int, indptr: Any, levels: Any, scores: Any, means: NDArray[Any], counts: NDArray[np.int64]
+    ) -> None:
+        means[:] = self.planes[lo:hi]
+        counts[:] = np.where(np.isfinite(means), _FIXED, 0)

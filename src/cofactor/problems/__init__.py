@@ -11,6 +11,7 @@ from cofactor.problems.lowrank import LowRankProblem
 from cofactor.problems.nonnegative import NonnegativeProblem
 from cofactor.problems.nonnegative_table import NonnegativeTableProblem
 from cofactor.problems.observed import ObservedProblem
+from cofactor.problems.part import PartialProblem
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.problems.profiles import ProfileProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
@@ -30,6 +31,7 @@ __all__ = [
     "NonnegativeProblem",
     "NonnegativeTableProblem",
     "ObservedProblem",
+    "PartialProblem",
     "PatchedMatrix",
     "PenalizedProblem",
     "ProfileProblem",

@@ -38,7 +38,7 @@ class BuffetPosterior(HingePosterior):
         Whether σ is drawn.
     """
 
-    kept = ("U", "V", "thresholds", "shares", "threshold_mean", "threshold_precision")
+    kept = ("U", "V", "thresholds", "shares", "item_precision", "threshold_mean", "threshold_precision")
 
     def __init__(
         self,

@@ -105,7 +105,8 @@ class HingePosterior:
     """
 
     kept: tuple[str, ...] = (
-        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "threshold_mean", "threshold_precision",
+        "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision",
+        "item_weights", "threshold_mean", "threshold_precision",
     )  # fmt: skip
 
     def __init__(

@@ -42,7 +42,7 @@ class NonnegativeProblem(ObservedProblem):
     multiplicative : bool
         Whether rows are updated by multiplication; if not, by coordinate descent ("HALS", for the squared loss only).
     fixed : mapping from str to ndarray, optional
-        V, for fold-in.
+        V, or U, for fold-in.
     dtype : dtype, default=float32
         Of the vector of parameters.
     """
@@ -70,9 +70,7 @@ class NonnegativeProblem(ObservedProblem):
     def update(self, x: np.ndarray) -> None:
         """Renew U, then V, in place."""
         self.update_rows(x)
-        arrays, e = self.arrays(x), self.entries
-        pattern = (e.col_indptr, e.col_indices, self._targets_by_column)
-        self._renew(self._col_cuts, pattern, arrays["U"], arrays["V"], 0.0, _SWEEPS[self.multiplicative])
+        self.update_columns(x)
 
     def update_rows(self, x: np.ndarray, tol: float = 0.0, max_sweeps: int | None = None) -> int:
         """Renew U in place until a sweep moves no row by more than `tol`; return how many rows still moved."""
@@ -80,6 +78,14 @@ class NonnegativeProblem(ObservedProblem):
         pattern = (e.indptr, e.indices, self.targets)
         return self._renew(
             self._row_cuts, pattern, arrays["V"], arrays["U"], tol, max_sweeps or _SWEEPS[self.multiplicative]
+        )
+
+    def update_columns(self, x: np.ndarray, tol: float = 0.0, max_sweeps: int | None = None) -> int:
+        """Renew V likewise."""
+        arrays, e = self.arrays(x), self.entries
+        pattern = (e.col_indptr, e.col_indices, self._targets_by_column)
+        return self._renew(
+            self._col_cuts, pattern, arrays["U"], arrays["V"], tol, max_sweeps or _SWEEPS[self.multiplicative]
         )
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:

@@ -28,7 +28,7 @@ from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.model.times import seconds_of
-from cofactor.ratings.blocks import each_block, pairs_per_block
+from cofactor.ratings.completing import complete
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety
@@ -39,6 +39,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.saving import model_of_state, state_of_model
+from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import Visits
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RatingValues, SideFeatures
@@ -68,6 +69,10 @@ class RatingModel(BaseEstimator, ABC):
         The ratings the model was fitted on, for `recommend` and `complete`; None if it was saved without.
     coding_ : Coding or None
         What the levels stand for, if the model was fitted to a data set that says so: intervals of counts, or words.
+    updates_ : Updates or None
+        What `update` took in since the last fit; None for a model that comes from a fold-in.
+    refit_due_ : bool
+        Whether so much was taken in that a fit of all ratings is worth its time, see `update`.
     """
 
     #: Parameters in the constructor of every model.
@@ -83,12 +88,16 @@ class RatingModel(BaseEstimator, ABC):
     scale_: NDArray[np.float64]
     ratings_: Ratings | None
     coding_: Coding | None = None
+    updates_: Updates | None = None
 
     #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ()
 
     #: Those which may be None.
-    _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_")
+    _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_", "item_projection_")
+
+    #: Those which have a row for each user, or for each item, along their first axis.
+    _rows: ClassVar[Mapping[str, SideName]] = {}
 
     #: Rules by the names that the parameter ``decision`` has for them.
     DECISIONS: ClassVar[Mapping[str, Decision]] = PROBABILITY_DECISIONS
@@ -106,6 +115,19 @@ class RatingModel(BaseEstimator, ABC):
     @abstractmethod
     def _fold_in(self, given: FitInput) -> None:
         """Replace what belongs to users by what the given users' ratings say; items stay."""
+
+    @abstractmethod
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Replace what belongs to items by what the given items' ratings, by all users, say; users stay."""
+
+    def _join(self, part: Self, joint: Joint) -> None:
+        """Put the rows of a part, which knows some users or items, among one's own, or in their place."""
+        for name, side in self._rows.items():
+            if side == joint.side and name in self._learned:
+                setattr(self, name, joint.rows(getattr(self, name), getattr(part, name)))
+
+    def _settle(self, ratings: Ratings) -> None:
+        """Make good, at the end of an update, what follows from the rows and from all ratings."""
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
@@ -156,9 +178,8 @@ class RatingModel(BaseEstimator, ABC):
         """Whether predictions depend on time: then users may be `Visits`, and stand for themselves now otherwise."""
         return False
 
-    @property
-    def _knows_user_features(self) -> bool:
-        """Whether features of users were given in training."""
+    def _knows_features(self, side: SideName) -> bool:
+        """Whether features of users, or of items, were given in training."""
         return False
 
     @property
@@ -241,7 +262,7 @@ class RatingModel(BaseEstimator, ABC):
         show, name = bool(getattr(self, "verbose", 0)), type(self).__name__
         with committed(self) as fitted, Monitor(listener, show, name) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
-            fitted.ratings_, fitted.coding_ = ratings, ratings.coding
+            fitted.ratings_, fitted.coding_, fitted.updates_ = ratings, ratings.coding, Updates(ratings.n_ratings)
             fitted._fit(replace(given, monitor=monitor, before=self))
         return self
 
@@ -349,28 +370,7 @@ class RatingModel(BaseEstimator, ABC):
 
     recommend = recommend
 
-    def complete(self) -> NDArray[np.float32]:
-        """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
-
-        Returns
-        -------
-        ndarray of shape (n_users, n_items), float32
-            It takes 4 bytes for each user and item.
-        """
-        check_is_fitted(self)
-        ratings = self._require_ratings(("save it with ratings=True",))
-        n, m = len(self.users_), len(self.items_)
-        full = np.empty((n, m), dtype=np.float32)
-        cells = full.reshape(-1)
-
-        def block(lo: int, hi: int) -> None:
-            users, items = np.divmod(np.arange(lo, hi), m)
-            levels = self._decode(self._margins(users.astype(np.int32), items.astype(np.int32)))
-            cells[lo:hi] = self.scale_[levels - 1]
-
-        each_block(block, n * m, pairs_per_block(len(self.scale_)))
-        full[ratings.pairs()] = ratings.values
-        return full
+    complete = complete
 
     def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
         """Return the training ratings, or refuse to go on without them."""
@@ -422,9 +422,20 @@ class RatingModel(BaseEstimator, ABC):
     def _folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training."""
         new = copy.copy(self)
-        new.users_, new.ratings_ = given.ratings.users, given.ratings
-        new._fold_in(given)
+        new.users_, new.ratings_, new.updates_ = given.ratings.users, given.ratings, None
+        new._fold_in(replace(given, before=self))
         return new
+
+    def _items_folded_in(self, given: FitInput) -> Self:
+        """Return a copy that knows the given items instead of those of training."""
+        new = copy.copy(self)
+        new.items_, new.ratings_, new.updates_ = given.ratings.items, given.ratings, None
+        new._fold_in_items(replace(given, before=self))
+        return new
+
+    update = update
+
+    refit_due_ = property(refit_due)
 
     # ---------------------------------------------------------------- saving
 

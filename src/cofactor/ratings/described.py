@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,10 +28,6 @@ def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
 
 class DescribedModel(RatingModel):
     """A rating model that takes features of users and items, and folds in items as well as users."""
-
-    @abstractmethod
-    def _fold_in_items(self, given: FitInput) -> None:
-        """Replace what belongs to items by what is given of new ones; users stay."""
 
     def fit(
         self,
@@ -103,10 +97,7 @@ class DescribedModel(RatingModel):
         check_is_fitted(self)
         table = table_of(item_features, "item_features")
         ratings = new_items(self, X, y, known, table, time)
-        new = copy.copy(self)
-        new.items_, new.ratings_ = ratings.items, ratings
-        new._fold_in_items(FitInput(ratings, item_features=table))
-        return new
+        return self._items_folded_in(FitInput(ratings, item_features=table))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.saving import checked_parts
+from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -180,12 +181,17 @@ class Ensemble(RatingModel):
         return sum(member.n_iter_ for member in members)
 
     def _fold_in(self, given: FitInput) -> None:
-        members = []
-        for member in self.members_:
-            new = member._folded_in(given)
-            new.ratings_ = None
-            members.append(new)
-        self.members_ = members
+        self.members_ = [without_its_ratings(member._folded_in(given)) for member in self.members_]
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        self.members_ = [without_its_ratings(member._items_folded_in(given)) for member in self.members_]
+
+    def _join(self, part: Ensemble, joint: Joint) -> None:
+        self.members_ = joined_parts(self.members_, part.members_, joint)
+
+    def _settle(self, ratings: Ratings) -> None:
+        for member in self.members_:  # copies, since the items were joined
+            member._settle(ratings)
 
     @property
     def _decision(self) -> Decision:

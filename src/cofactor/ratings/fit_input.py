@@ -34,7 +34,11 @@ class FitInput:
     shadow : Ratings or None
         Ratings of users who are predicted for but not learned from.
     before : RatingModel or None
-        The model as it was before this fit; a warm start goes on from there.
+        The model as it was before this fit, or fold-in; a warm start goes on from there, and so does an update.
+    whole : Ratings or None
+        In an update all ratings of the model, those of other rows too.
+    update : int
+        Which update of the model renews the given rows, counted from 1; 0 in a fit, and in a fold-in.
     """
 
     ratings: Ratings
@@ -44,6 +48,8 @@ class FitInput:
     item_features: FeatureTable | None = None
     shadow: Ratings | None = None
     before: RatingModel | None = None
+    whole: Ratings | None = None
+    update: int = 0
 
     @property
     def features(self) -> tuple[FeatureTable | None, FeatureTable | None]:

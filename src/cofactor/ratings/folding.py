@@ -28,7 +28,7 @@ from cofactor.typing import SideFeatures
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["new_items", "new_users"]
+__all__ = ["new_items", "new_ratings", "new_users"]
 
 #: What may become of users, or items, that were in training.
 KNOWN = ("error", "merge", "replace")
@@ -60,7 +60,7 @@ def new_users(
     """
     check_is_fitted(model)
     table = None if user_features is None else FeatureTable.read(user_features, "user_features")
-    if table is not None and not model._knows_user_features:
+    if table is not None and not model._knows_features("user"):
         raise unknown_features("user_features")
     return FitInput(_of_users(model, X, y, known, table, time), user_features=table)
 
@@ -190,9 +190,48 @@ def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users"
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
     earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))
-    before = among(earlier, **{side: given})
-    if (before.times is None) != (new.times is None) and before.n_ratings and new.n_ratings:
-        lacking = "ratings of training" if before.times is None else "new ratings"
-        text = (merge, f" forgets all times, since the {lacking} have none; give times to both, or to none")
+    return _both(among(earlier, **{side: given}), new, merge)
+
+
+def _both(earlier: Ratings, new: Ratings, what: str | Argument) -> Ratings:
+    """Return earlier ratings and new ones, merged; warn where that, called `what`, forgets times."""
+    if (earlier.times is None) != (new.times is None) and earlier.n_ratings and new.n_ratings:
+        lacking = "ratings of training" if earlier.times is None else "new ratings"
+        text = (what, f" forgets all times, since the {lacking} have none; give times to both, or to none")
         warnings.warn(InputWarning(text), stacklevel=callers_level())
-    return merged(before, new)
+    return merged(earlier, new)
+
+
+def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
+    """Return all ratings of a model that takes in new ones, and the new ones.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted, with its ratings.
+    X, y
+        New ratings as in `RatingModel.update`.
+    time : array-like, optional
+        Their times.
+    """
+    earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True",))
+    ranges = all(ids == IdMap.of_range(len(ids)) for ids in (model.users_, model.items_))
+    if sparse.issparse(X) and not ranges:
+        raise InvalidInputError(
+            "rows and columns of a sparse matrix are users and items 0, 1, 2, ..., but those of the model have other "
+            f"ids, such as {some_of(model.users_.ids, 3)} and {some_of(model.items_.ids, 3)}",
+            argument="X",
+            advice="pass pairs of user id and item id",
+        )
+    with _advising():
+        new = as_ratings(X, y, scale=model.scale_, duplicates=model.duplicates, times=time)  # type: ignore[arg-type]
+    refuse_other_coding(new, model.coding_)
+    for ours, given, word in ((model.users_, new.users, "user"), (model.items_, new.items, "item")):
+        ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
+    if model._knows_time and new.times is None:
+        raise InvalidInputError(
+            f"this {type(model).__name__} was fitted with times, and the new ratings have none",
+            argument="time",
+            advice=("give the time of each rating with ", Argument("time")),
+        )
+    return _both(earlier, new, "the update"), new

@@ -223,6 +223,16 @@ class Link:
                 found += column[:, None] * axis
         return with_cold_row(found)
 
+    def with_columns(self, where: NDArray[Any], n_columns: int) -> Link:
+        """Return the link among more columns, `where` those stand that it knows; the others add nothing."""
+        if self.n_sparse:
+            return replace(self, n_sparse=n_columns)
+        if self.projection is None:
+            return self
+        wide = np.zeros((n_columns, self.projection.shape[1]), dtype=self.projection.dtype)
+        wide[where] = self.projection
+        return replace(self, projection=wide)
+
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
         standard = None if self.standard is None else self.standard.to_state()

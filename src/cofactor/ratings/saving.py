@@ -13,6 +13,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
+from cofactor.ratings.updating import Updates
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -32,6 +33,8 @@ def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArra
     }
     if model.coding_ is not None:
         header["coding"] = model.coding_.to_state()
+    if model.updates_ is not None:
+        header["updates"] = model.updates_.to_state()
     for name, ids in (("users", model.users_), ("items", model.items_)):
         columns, header["ids"][name] = ids.to_state()
         arrays |= {f"{name}.{key}": column for key, column in columns.items()}
@@ -67,6 +70,7 @@ def model_of_state(
         model.coding_ = Coding.of_state(header["coding"])
         if model.coding_.scale != tuple(model.scale_):
             raise InvalidInputError("the coding of the levels is not that of the scale")
+    model.updates_ = Updates.from_state(member(header, "updates", dict)) if "updates" in header else None
     if "ratings.indptr" in arrays:
         rows = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
         checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times"))

@@ -122,8 +122,10 @@ class Task(ABC):
         ----------
         model : estimator
             Fitted.
-        file, options
-            As in `read`; what the model knows of the columns need not be said again.
+        file : str
+            As in `read`.
+        options : mapping from str to object
+            As `values` returns them for "update"; what the model knows of the columns need not be said again.
         """
         return self.read(file, options)
 
@@ -291,7 +293,7 @@ class Task(ABC):
         """
         self._cannot("fold_in")
 
-    def update(self, model: Any, loaded: Loaded) -> Any:
+    def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a fitted model that has also learned from more data.
 
         Parameters
@@ -300,6 +302,8 @@ class Task(ABC):
             Fitted. It is not changed.
         loaded : Loaded
             What `read_for`, or `read`, returned.
+        options : mapping from str to object, optional
+            As `values` returns them for "update".
         """
         self._cannot("update")
 

@@ -213,7 +213,7 @@ class LabelTask(Task):
         table = explanation_table(found, data.feature_names, heading, rows.ids, numbered=numbered)
         return replace(table, notes=notes)
 
-    def update(self, model: Any, loaded: Loaded) -> Any:
+    def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has learned from more instances, by its `partial_fit`; see `Task.update`.
 
         Data that `read_for` read by the model's recipe are taken as they are; of others features and labels are matched

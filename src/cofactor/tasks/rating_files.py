@@ -24,11 +24,13 @@ from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
+from cofactor.tasks.plain import Loaded
 from cofactor.text import counted
 
 __all__ = [
     "checked_ratings",
     "read_candidates",
+    "read_more",
     "read_new_users",
     "read_rating_file",
     "read_rating_pairs",
@@ -283,6 +285,44 @@ def read_new_users(file: str, model: Any, options: Mapping[str, Any]) -> tuple[R
         return data, ()
     share = f"{len(unknown):,} of {len(X):,}, such as those of {bad}"
     return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
+
+
+def read_more(file: str, model: Any, options: Mapping[str, Any]) -> Loaded:
+    """Read new ratings for a model to take in; ids in the form which it knows, or would have given them.
+
+    Parameters
+    ----------
+    file : str
+        Path, or ``-``.
+    model : RatingModel
+        Fitted.
+    options : mapping from str to object
+        user, item, rating, time, drop_rating, sep, header, encoding and duplicates.
+    """
+    scale = model.scale_ if model.coding_ is None else model.coding_
+    wanted = {name: options[name] for name in ("rating", "drop_rating")}
+    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
+    if not data.n_ratings:
+        message = "holds no ratings, expected lines of user, item and rating"
+        raise InvalidInputError(message, place=Place(display_name(file)))
+    X = match_pairs(data.X, model.users_, model.items_)
+    for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
+        if known.ids.dtype.kind == "i":
+            X[:, side] = [_whole(one, word, file) for one in X[:, side].tolist()]
+    data = replace(data, X=X)
+    notes: tuple[Text, ...] = ()
+    if options["duplicates"] == "last":
+        data, notes = with_latest(data)
+    return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
+
+
+def _whole(one: Any, word: str, file: str) -> Any:
+    """Return a new id as the whole number that all ids of the model are."""
+    try:
+        return int(one)
+    except ValueError:
+        message = f"{word} {one!r} is not a whole number, as all {word}s that the model knows are: is it the column?"
+        raise InvalidInputError(message, place=Place(display_name(file))) from None
 
 
 def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tuple[Text, ...]]:

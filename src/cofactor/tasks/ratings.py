@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import numbers, shortest
+from cofactor.text import counted
 from cofactor.typing import Listener
 
 __all__ = ["RatingTask"]
@@ -46,7 +48,7 @@ class RatingTask(Task):
     Examples
     --------
     >>> task = RatingTask()
-    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("update")
+    >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("similar")
     (True, True, False)
     """
 
@@ -67,6 +69,10 @@ class RatingTask(Task):
         ready = rating_files.checked_ratings(data, file, duplicates)
         notes = (*notes, *rating_files.scale_notes(data, options))
         return Loaded(file, replace(data, features=features_of(ready, options)), ready, notes)
+
+    def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
+        """Read new ratings, on the model's scale; see `Task.read_for`."""
+        return rating_files.read_more(file, model, options)
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -185,6 +191,12 @@ class RatingTask(Task):
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         return Table("Recommendations", columns, notes=notes)
 
+    def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
+        """Return a copy of a model that has taken in new ratings; see `Task.update`."""
+        features: dict[str, Any] = dict(features_of(loaded.ready, options or {}))
+        with about(loaded.file):
+            return copy.copy(model).update(loaded.ready, **features)
+
     def describe(self, model: Any) -> Facts:
         """Return sizes, scale and effort of a fitted model."""
         values = {
@@ -195,6 +207,7 @@ class RatingTask(Task):
             **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
             **_effort(model),
             "alpha": chosen_alpha(model),
+            **_since_the_fit(model),
         }
         shown = {
             "users": f"{values['users']:,}",
@@ -202,8 +215,10 @@ class RatingTask(Task):
             "levels": numbers(values["levels"], "g"),
             **_meanings(values),
             **_effort_in_words(values),
+            **_updates_in_words(values),
         }
-        return Facts(values["model"], values, shown)
+        due = ("a tenth or more of the ratings came after the fit: fit a model to all of them",)
+        return Facts(values["model"], values, shown, due if values.get("refit_due") else ())
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:
         """Refuse a model without probabilities of levels; the message names the models that have them."""
@@ -342,6 +357,21 @@ def iterations(model: Any) -> list[int]:
     if parts:
         return [sum(iterations(part)) for part in parts]
     return [int(model.n_iter_)]
+
+
+def _since_the_fit(model: Any) -> dict[str, Any]:
+    """Return what was taken into a model after it was fitted, if anything."""
+    taken = model.updates_
+    if taken is None or not taken.n_updates:
+        return {}
+    return {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
+
+
+def _updates_in_words(values: Mapping[str, Any]) -> dict[str, str]:
+    if "updates" not in values:
+        return {}
+    news = f"{counted(values['new_ratings'], 'rating', form=',')} in {counted(values['updates'], 'update')}"
+    return {"since the fit": news}
 
 
 def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.updating import SideName
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -74,6 +75,11 @@ class FactorModel(RatingModel):
         "alpha_", "validation_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
+    _rows: ClassVar[Mapping[str, SideName]] = {
+        "U_": "user", "user_bias_": "user", "thresholds_": "user", "planes_": "user",
+        "V_": "item", "item_bias_": "item",
+    }  # fmt: skip
+
     U_: NDArray[Any]
     V_: NDArray[Any]
     user_bias_: NDArray[Any]
@@ -125,9 +131,8 @@ class FactorModel(RatingModel):
         """Names of the arrays of users, and of items, of which features say something: those with a penalty."""
         return ((), ())
 
-    @property
-    def _knows_user_features(self) -> bool:
-        return self.links_[0] is not None
+    def _knows_features(self, side: SideName) -> bool:
+        return self.links_[0 if side == "user" else 1] is not None
 
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return what candidates of alpha are multiples of."""

@@ -16,7 +16,7 @@ from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, solve_by_loss
+from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, fold_items_in_by_loss, solve_by_loss
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
@@ -148,6 +148,10 @@ class BinaryMMMF(FactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
         fold_in_by_loss(self, given)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' arrays; what belongs to users is fixed."""
+        fold_items_in_by_loss(self, given)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:

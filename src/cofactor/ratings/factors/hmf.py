@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.saving import checked_parts
+from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import RandomState
@@ -192,12 +193,18 @@ class HMF(RatingModel):
         return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in(self, given: FitInput) -> None:
-        stages = []
+        self.stages_ = [without_its_ratings(stage._folded_in(part)) for stage, part in self._parts(given)]
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        self.stages_ = [without_its_ratings(stage._items_folded_in(part)) for stage, part in self._parts(given)]
+
+    def _join(self, part: HMF, joint: Joint) -> None:
+        self.stages_ = joined_parts(self.stages_, part.stages_, joint)
+
+    def _parts(self, given: FitInput) -> Iterator[tuple[BinaryMMMF, FitInput]]:
+        """Yield each stage, and what it is given."""
         for q, stage in enumerate(self.stages_, 1):
-            new = stage._folded_in(FitInput(given.ratings.at_boundary(q), name=_called(q)))
-            new.ratings_ = None
-            stages.append(new)
-        self.stages_ = stages
+            yield stage, FitInput(given.ratings.at_boundary(q), name=_called(q))
 
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.column_stack([stage._margins(users, items) for stage in self.stages_])

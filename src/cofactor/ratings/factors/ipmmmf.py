@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import check_array, last_length
+from cofactor.problems.gaussian_rows import best_gaussian
 from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits
 from cofactor.ratings.data import Ratings
@@ -25,6 +26,7 @@ from cofactor.typing import RandomState
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
+_GAUSSIAN_ROUNDS = 20  #: in which mean and covariance of the items' Gaussian come to rest, given the items
 
 #: Deviation of items' factors at the start, in margins. The first users' step then gives users clear features; from
 #: small factors, or random features, the features of all users become the same (Λ = 0 is a stationary point).
@@ -261,6 +263,29 @@ class IPMMMF(FactorModel):
         problem.update_users(x, _FOLD_IN_PASSES)
         self._set_users(ratings, problem.arrays(x))
         self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Solve the items' support vector machines; users, and the Gaussian of all items, are fixed."""
+        ratings = given.ratings
+        m, d = len(ratings.items), self.U_.shape[1]
+        problem = self._problem(ratings, self.alpha_, d, self.tol)
+        mean, scatter = self._gaussian()
+        users = {"U": self.U_, "own": self.thresholds_, "gamma": self.sticks_}
+        items = {"V": np.zeros((m, d)), "c": np.zeros(m), "mean": mean, "scatter": scatter * (d + m)}
+        x = problem.pack(users | items)
+        problem.update_items(x, _FOLD_IN_PASSES)
+        arrays = problem.arrays(x)
+        self.V_ = arrays["V"].astype(self.dtype)
+        self.item_bias_ = np.array(arrays.get("c", np.zeros(m)), dtype=self.dtype)
+
+    def _gaussian(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return mean and covariance of the items' Gaussian, where it is learned, given the items."""
+        m, d = self.V_.shape
+        V = self.V_.astype(np.float64)
+        mean, scatter = np.zeros(d), (d + m) * np.eye(d)
+        for _ in range(_GAUSSIAN_ROUNDS):
+            mean, scatter = best_gaussian(V, scatter)
+        return mean, scatter / (d + m)
 
     @property
     def _factor_scores(self) -> FactorScores:

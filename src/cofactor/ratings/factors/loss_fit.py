@@ -25,7 +25,7 @@ __all__ = [
     "LossFactorization",
     "check_loss_params",
     "fold_in_by_loss",
-    "fold_in_items_by_loss",
+    "fold_items_in_by_loss",
     "mean_thresholds",
     "solve_by_loss",
 ]
@@ -134,17 +134,28 @@ def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
         model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
 
 
-def fold_in_items_by_loss(model: LossFactorization, given: FitInput) -> None:
-    """Minimise the same objective over the arrays of new items; what belongs to users is fixed."""
+def fold_items_in_by_loss(model: LossFactorization, given: FitInput, loss: EntryLoss | None = None) -> None:
+    """Minimise the same objective, or that of another loss, over V and c of the given items; users' arrays are fixed.
+
+    Parameters
+    ----------
+    model : LossFactorization
+    given : FitInput
+    loss : EntryLoss, optional
+        In place of the model's, where that would let users' arrays move.
+    """
     ratings = given.ratings
     m, d = len(ratings.items), model.U_.shape[1]
     penalties: dict[str, Penalty | None] = {"V": L2(model.alpha_)}
     if model.alpha_bias is not None:
         penalties["c"] = L2(model.alpha_bias)
     means = means_of(model.links_[1], Side.items(ratings), given.item_features, "item_features")
+    penalties = _with_features(penalties, around(means))
+    fixed = {"U": model.U_, "b": model.user_bias_}
+    if "own" in model._user_penalties():
+        fixed["own"] = model.thresholds_
     start: Arrays = {"V": np.zeros((m, d)), "c": np.zeros(m), **means}
-    fixed = {"U": model.U_, "b": model.user_bias_, "own": model.thresholds_}
-    result, arrays = _minimise(model, ratings, _with_features(penalties, around(means)), start, fixed, None, None)
+    result, arrays = _minimise(model, ratings, penalties, start, fixed, None, None, loss)
     warn_if_unfinished(result, model, name=given.name)
     model.V_, model.item_bias_ = arrays["V"], arrays["c"]
 
@@ -165,11 +176,12 @@ def _minimise(
     fixed: Arrays,
     tol: float | None,
     callback: Callback | None,
+    loss: EntryLoss | None = None,
 ) -> tuple[Result, dict[str, NDArray[Any]]]:
     problem = ObservedProblem(
         ratings,
         model._targets(ratings),
-        model._loss(ratings.n_levels),
+        loss or model._loss(ratings.n_levels),
         {name: start[name].shape for name in penalties},
         {name: penalty for name, penalty in penalties.items() if penalty is not None},
         fixed,

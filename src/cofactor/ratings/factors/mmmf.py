@@ -17,7 +17,7 @@ from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.loss_fit import (
     check_loss_params,
     fold_in_by_loss,
-    fold_in_items_by_loss,
+    fold_items_in_by_loss,
     mean_thresholds,
     solve_by_loss,
 )
@@ -167,8 +167,8 @@ class MMMF(DescribedModel, FactorModel):
         fold_in_by_loss(self, given)
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Minimise J over the new items' arrays; what belongs to users is fixed."""
-        fold_in_items_by_loss(self, given)
+        """Minimise J over the items' arrays; what belongs to users is fixed."""
+        fold_items_in_by_loss(self, given)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -267,14 +267,27 @@ class RatingNMF(FactorModel):
         n, d = len(ratings.users), self.V_.shape[1]
         problem = self._problem(ratings, self.alpha_, d, {"V": self.V_})
         x = problem.pack({"U": np.tile(self.common_user_, (n, 1))})
-        unfinished = problem.update_rows(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS)
+        self._warn_if_moving(problem.update_rows(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS), n, "user")
+        self.U_ = np.array(problem.arrays(x)["U"])
+        self.U_[ratings.user_counts == 0] = self.common_user_
+        self.user_bias_ = np.zeros(n, self.V_.dtype)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' factors, users held fixed, from the mean item on."""
+        ratings = given.ratings
+        m, d = len(ratings.items), self.U_.shape[1]
+        problem = self._problem(ratings, self.alpha_, d, {"U": self.U_})
+        x = problem.pack({"V": np.tile(self.common_item_, (m, 1))})
+        self._warn_if_moving(problem.update_columns(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS), m, "item")
+        self.V_ = np.array(problem.arrays(x)["V"])
+        self.V_[ratings.item_counts == 0] = self.common_item_
+        self.item_bias_ = np.zeros(m, self.U_.dtype)
+
+    def _warn_if_moving(self, unfinished: int, n: int, word: str) -> None:
         if unfinished:
             warnings.warn(
-                f"{counted(unfinished, 'user')} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
+                f"{counted(unfinished, word)} of {n:,} still moved after {_FOLD_IN_SWEEPS:,} updates: raise "
                 f"alpha={self.alpha_:g}",
                 ConvergenceWarning,
                 stacklevel=callers_level(),
             )
-        self.U_ = np.array(problem.arrays(x)["U"])
-        self.U_[ratings.user_counts == 0] = self.common_user_
-        self.user_bias_ = np.zeros(n, self.V_.dtype)

@@ -252,21 +252,31 @@ class PMF(FactorModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Find the new users' modes, items held fixed: ridge regressions, exactly, if the link is the identity."""
-        ratings = given.ratings
-        n, d = len(ratings.users), self.V_.shape[1]
-        start = {"U": np.zeros((n, d)), "V": self.V_}
+        n, d = len(given.ratings.users), self.V_.shape[1]
+        self.U_ = self._modes(given, {"U": np.zeros((n, d)), "V": self.V_}, "U")
+        self.user_bias_ = np.zeros(n, self.V_.dtype)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Find the items' modes, users held fixed, likewise."""
+        m, d = len(given.ratings.items), self.U_.shape[1]
+        self.V_ = self._modes(given, {"U": self.U_, "V": np.zeros((m, d))}, "V")
+        self.item_bias_ = np.zeros(m, self.U_.dtype)
+
+    def _modes(self, given: FitInput, start: Mapping[str, NDArray[Any]], free: str) -> NDArray[Any]:
+        """Minimise J over the one of U and V which is free, and return it."""
+        ratings, d = given.ratings, start["U"].shape[1]
         if self.link == "identity":
             linear = self._linear_problem(ratings, self.alpha_, d)
             x = linear.pack(start)
-            linear.update_rows(x)
-            self.U_ = np.array(linear.arrays(x)["U"])
-        else:
-            problem = self._linked_problem(ratings, self.alpha_, d, {"V": self.V_})
-            tol = min(self.tol, _FOLD_IN_TOL)
-            result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=tol)
-            warn_if_unfinished(result, self, name=given.name)
-            self.U_ = np.array(problem.arrays(result.x)["U"])
-        self.user_bias_ = np.zeros(n, self.V_.dtype)
+            update = linear.update_rows if free == "U" else linear.update_columns
+            update(x)
+            return np.array(linear.arrays(x)[free])
+        fixed = {name: array for name, array in start.items() if name != free}
+        problem = self._linked_problem(ratings, self.alpha_, d, fixed)
+        tol = min(self.tol, _FOLD_IN_TOL)
+        result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=tol)
+        warn_if_unfinished(result, self, name=given.name)
+        return np.array(problem.arrays(result.x)[free])
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         scores = super()._scores(users, items)

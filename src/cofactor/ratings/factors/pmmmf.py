@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.kernels import ordinal
-from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal
+from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal, ToPlanes
 from cofactor.model.state import check_array
 from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, mean_thresholds, solve_by_loss
+from cofactor.ratings.factors.loss_fit import (
+    check_loss_params,
+    fold_in_by_loss,
+    fold_items_in_by_loss,
+    mean_thresholds,
+    solve_by_loss,
+)
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
@@ -146,6 +153,13 @@ class PMMMF(FactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
         fold_in_by_loss(self, given)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' arrays; what belongs to users is fixed, their planes too."""
+        ratings, loss = given.ratings, ToPlanes(MARGIN_LOSSES[self.margin](), self.planes_)
+        # A rating of a level without a plane has no loss, until the user's own row is learned anew.
+        ratings = ratings.subset(np.isfinite(self.planes_[ratings.row_of_entry, ratings.levels - 1]))
+        fold_items_in_by_loss(self, replace(given, ratings=ratings), loss)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         return Proximal(MARGIN_LOSSES[self.margin](), n_levels)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.updating import SideName
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -110,6 +112,10 @@ class RatingSVD(RatingModel):
         "singular_values_", "item_means_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
+    _rows: ClassVar[Mapping[str, SideName]] = {
+        "U_": "user", "user_bias_": "user", "V_": "item", "item_bias_": "item", "item_means_": "item",
+    }  # fmt: skip
+
     U_: NDArray[Any]
     V_: NDArray[Any]
     user_bias_: NDArray[Any]
@@ -184,9 +190,8 @@ class RatingSVD(RatingModel):
         generator = make_generator(self.random_state)
         self.boundaries_ = half_way(self.scale_)
         self.origin_ = float(ratings.values.mean())
-        damping = self.damping if self.fill == "baseline" else 0.0
         by_item = (ratings.values - self.origin_)[ratings.to_csr]
-        self.item_means_ = _row_means(ratings.col_indptr, by_item, damping)
+        self.item_means_ = _row_means(ratings.col_indptr, by_item, self._item_damping)
         matrix = self._matrix(ratings, self._user_means(ratings))
         n, m = ratings.shape
         d = min(self.n_factors, n, m)
@@ -207,6 +212,25 @@ class RatingSVD(RatingModel):
     def _fold_in(self, given: FitInput) -> None:
         """Project the new users' filled rows on the items' factors."""
         self._project(given.ratings)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Project the items' filled columns on the users' factors, likewise: V = Aᵀ U / Σ."""
+        ratings = given.ratings
+        by_item = (ratings.values - self.origin_)[ratings.to_csr]
+        self.item_means_ = _row_means(ratings.col_indptr, by_item, self._item_damping)
+        matrix = self._matrix(ratings, self.user_bias_.astype(np.float64))
+        self.V_ = (matrix.transposed_times(self.U_.astype(np.float64)) * self._inverses()).astype(self.dtype)
+        self.item_bias_ = (self.item_means_ * (self.fill == "baseline")).astype(self.dtype)
+
+    @property
+    def _item_damping(self) -> float:
+        """What is added to the number of ratings of an item, by which their sum is divided."""
+        return self.damping if self.fill == "baseline" else 0.0
+
+    def _inverses(self) -> NDArray[np.float64]:
+        """Return 1 / Σ, with 0 for a direction without variance in training: it says nothing about anybody."""
+        held = self.singular_values_ > 1e-10 * max(float(self.singular_values_[0]), 1.0)
+        return np.asarray(np.where(held, 1 / np.where(held, self.singular_values_, 1), 0))
 
     def _user_means(self, ratings: Ratings) -> NDArray[np.float64]:
         """Return the users' offsets: mean ratings less µ, and less what items explain if there is a baseline."""
@@ -229,9 +253,7 @@ class RatingSVD(RatingModel):
         """Set offsets and factors of the users in `ratings`, and of those without: U = A V / Σ."""
         d = len(self.singular_values_)
         means = self._user_means(ratings)
-        # A direction without variance in training says nothing about any user.
-        held = self.singular_values_ > 1e-10 * max(float(self.singular_values_[0]), 1.0)
-        inverse = np.where(held, 1 / np.where(held, self.singular_values_, 1), 0)
+        inverse = self._inverses()
         V = self.V_.astype(np.float64)
         self.U_ = (self._matrix(ratings, means).times(V) * inverse).astype(self.dtype)
         self.user_bias_ = means.astype(self.dtype)

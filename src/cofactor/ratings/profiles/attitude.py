@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,12 @@ from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
+from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
+from cofactor.ratings.updating import SideName
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -25,6 +28,8 @@ from cofactor.typing import RandomState
 _START_SCALE = 0.1  #: standard deviation of b at the start
 _ENTRIES_PER_BLOCK = 2_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
+_ITEMS_TOL = 1e-8  #: share of the objective that the fold-in of items may still have to gain in an iteration
+_LEAST = 1e-12  #: how near to 0 or 1 the probability of a factor is taken to be
 
 
 class Attitude(RatingModel):
@@ -110,6 +115,8 @@ class Attitude(RatingModel):
         "expression_", "frequencies_", "factors_", "base_", "marginal_",
         "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
+
+    _rows: ClassVar[Mapping[str, SideName]] = {"expression_": "user", "factors_": "item", "base_": "item"}
 
     expression_: NDArray[np.float64]
     frequencies_: NDArray[np.float64]
@@ -204,6 +211,21 @@ class Attitude(RatingModel):
         parallel_for(users, len(cuts) - 1)
         self.expression_ = expit(logits)
         self.expression_[ratings.user_counts == 0] = self.frequencies_
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' b and b⁰; users and π are fixed."""
+        ratings = given.ratings
+        base = np.log(item_marginals(ratings, self.marginal_))
+        problem = AttitudeProblem(ratings, ratings.levels, base, len(self.frequencies_), self.alpha)
+        shapes = problem.layout.shapes
+        # Users who are certain have finite logits too; the term of π then is the same at all points.
+        logits = logit(np.clip(self.expression_, _LEAST, 1 - _LEAST))
+        x = problem.pack({"logits": logits, "shift": np.zeros(shapes["shift"]), "factors": np.zeros(shapes["factors"])})
+        part = PartialProblem(problem, x, {name: np.ones(shapes[name]) for name in ("shift", "factors")})
+        result = lbfgs(part, part.start, max_iter=self.max_iter, tol=_ITEMS_TOL)
+        warn_if_unfinished(result, self, name=given.name)
+        arrays = problem.layout.views(part.filled(result.x))
+        self.factors_, self.base_ = np.array(arrays["factors"]), base + arrays["shift"]
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))

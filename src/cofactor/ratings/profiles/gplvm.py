@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,7 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.selection.path import hold_out_one_per_user
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
+from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
@@ -23,6 +25,8 @@ from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, margins_of
 from cofactor.ratings.recommending import of_all_pairs
+from cofactor.ratings.updating import SideName
+from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 from cofactor.typing import RandomState
@@ -46,6 +50,7 @@ FREE = {
 }
 
 _ENTRIES_PER_BLOCK = 1 << 12
+_ITEM_STEPS = 20  #: most L-BFGS iterations for the positions of new items, and of those with new ratings
 _NO_SPREAD = 1e-6  #: share of the scale below which a standard deviation is rounding
 
 
@@ -160,6 +165,8 @@ class GPLVM(RatingModel):
         "boundaries_", "V_", "kernel_", "mean_", "item_bias_", "rated_indptr_", "rated_", "weights_",
         "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
+
+    _rows: ClassVar[Mapping[str, SideName]] = {"V_": "item", "item_bias_": "item"}
 
     boundaries_: NDArray[np.float64]
     V_: NDArray[Any]
@@ -293,10 +300,14 @@ class GPLVM(RatingModel):
     def _centre(self, ratings: Ratings) -> None:
         """Set the mean rating, and the shrunken means of the items around it."""
         self.mean_ = float(ratings.values.mean())
-        self.item_bias_ = np.zeros(len(ratings.items))
-        if self.alpha_bias is not None:
-            sums = np.bincount(ratings.indices, ratings.values - self.mean_, len(ratings.items))
-            self.item_bias_ = sums / (ratings.item_counts + self.alpha_bias)
+        self.item_bias_ = self._item_biases(ratings)
+
+    def _item_biases(self, ratings: Ratings) -> NDArray[np.float64]:
+        """Return the shrunken means of the items around the mean rating."""
+        if self.alpha_bias is None:
+            return np.zeros(len(ratings.items))
+        sums = np.bincount(ratings.indices, ratings.values - self.mean_, len(ratings.items))
+        return np.asarray(sums / (ratings.item_counts + self.alpha_bias))
 
     def _residuals(self, ratings: Ratings) -> NDArray[np.float64]:
         return ratings.values - self.mean_ - self.item_bias_[ratings.indices]
@@ -318,6 +329,38 @@ class GPLVM(RatingModel):
     def _fold_in(self, given: FitInput) -> None:
         """Take the new users' processes; there is nothing to learn."""
         self._set_weights(given.ratings)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' positions; those of other items are fixed, and users who rated none of them out.
+
+        The ratings of other items by the same users take part. Weights of users belong to all ratings: `_settle`.
+        """
+        ratings, before = given.ratings, cast(GPLVM, given.before)
+        whole = ratings if given.whole is None else given.whole
+        biases = self._item_biases(ratings)
+        users = np.flatnonzero(ratings.user_counts)
+        mine, known = (whole.items.index(ids) for ids in (ratings.items.ids, before.items_.ids))
+        V, bias = np.zeros((len(whole.items), self.V_.shape[1])), np.zeros(len(whole.items))
+        V[known], bias[known] = before.V_, before.item_bias_
+        bias[mine] = biases
+        free = np.zeros(V.shape, dtype=np.bool_)
+        free[mine] = True
+        indptr, items, levels = whole.rows(users)
+        targets = self.scale_[levels - 1] - self.mean_ - bias[items]
+        present = self.kernel_ > 0
+        problem = LatentProcesses(
+            indptr, items, targets, shape=V.shape, alpha=self.alpha, present=present.tolist(),
+            free=[False] * len(present), dtype=self.dtype,
+        )  # fmt: skip
+        x = problem.pack({"V": V, "kernel": np.log(np.where(present, self.kernel_, 1))})
+        part = PartialProblem(problem, x, {"V": free})
+        result = lbfgs(part, part.start, max_iter=_ITEM_STEPS, tol=self.tol)
+        self.V_ = problem.arrays(part.filled(result.x))[0][mine].copy()
+        self.item_bias_ = biases
+
+    def _settle(self, ratings: Ratings) -> None:
+        """Solve for the weights of all users, whose items may have moved."""
+        self._set_weights(ratings)
 
     # ---------------------------------------------------------------- predictions
 

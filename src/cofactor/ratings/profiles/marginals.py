@@ -15,8 +15,14 @@ def level_marginal(ratings: Ratings) -> NDArray[np.float64]:
     return (ratings.level_counts + 1.0) / (ratings.n_ratings + ratings.n_levels)
 
 
-def item_marginals(ratings: Ratings) -> NDArray[np.float64]:
+def item_marginals(ratings: Ratings, marginal: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Return the share of every level among each item's ratings, shape (m, R), five with the shares of all items added.
+
+    Parameters
+    ----------
+    ratings : Ratings
+    marginal : ndarray of shape (R,), optional
+        The shares of all items; by default those of these.
 
     Examples
     --------
@@ -29,4 +35,5 @@ def item_marginals(ratings: Ratings) -> NDArray[np.float64]:
     m, R = len(ratings.items), ratings.n_levels
     cells = ratings.indices.astype(np.int64) * R + ratings.levels - 1
     counts = np.bincount(cells, minlength=m * R).reshape(m, R)
-    return (counts + _WEIGHT * level_marginal(ratings)) / (ratings.item_counts + _WEIGHT)[:, None]
+    shares = level_marginal(ratings) if marginal is None else marginal
+    return (counts + _WEIGHT * shares) / (ratings.item_counts + _WEIGHT)[:, None]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import psi
 
 from cofactor.checks import check_number, make_generator
 from cofactor.kernels import mixtures
@@ -18,6 +20,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
+from cofactor.ratings.updating import SideName
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -116,6 +119,8 @@ class URP(RatingModel):
         "gamma_", "beta_", "concentration_", "marginal_", "objective_", "history_", "certificate_", "n_iter_",
     )  # fmt: skip
 
+    _rows: ClassVar[Mapping[str, SideName]] = {"gamma_": "user", "beta_": "item"}
+
     gamma_: NDArray[np.float64]
     beta_: NDArray[np.float64]
     concentration_: NDArray[np.float64]
@@ -195,6 +200,21 @@ class URP(RatingModel):
             len(cuts) - 1,
         )
         self.gamma_ = gamma
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Find the items' β, users held fixed; J is convex in it. An item begins alike for all attitudes."""
+        ratings = given.ratings
+        prior = self.alpha * item_marginals(ratings, self.marginal_)
+        gamma = self.gamma_
+        weights = np.exp(psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
+        beta = np.repeat((prior / prior.sum(axis=1, keepdims=True))[:, :, None], gamma.shape[1], axis=2)
+        cuts = cut_rows(ratings.col_indptr, _ENTRIES_PER_BLOCK)
+        entries = (ratings.col_indptr, ratings.col_indices, ratings.levels[ratings.to_csr])
+        parallel_for(
+            lambda k: mixtures.fold_items(cuts[k], cuts[k + 1], *entries, weights, prior, *_FOLD_IN, beta),
+            len(cuts) - 1,
+        )
+        self.beta_ = beta
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((len(users), len(self.scale_)))

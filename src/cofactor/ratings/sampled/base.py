@@ -6,7 +6,7 @@ import copy
 import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,8 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_jobs, check_number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.random import fold
-from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import check_array
@@ -37,22 +35,14 @@ from cofactor.ratings.sampled.chains import (
 )
 from cofactor.ratings.sampled.draws import Draws, spaced
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
+from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import Pairs, RandomState, RatingValues
 
-#: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-FOLD_IN_SAMPLES = 20
-
 #: Samples with which a recommendation looks at all items, evenly spaced among those kept.
 _RANKING_SAMPLES = 50
-
-#: Cycles of a new user's, or item's, own chain for each sample.
-FOLD_IN_CYCLES = 20
-
-#: Ratings of new users, or items, in one task of a thread.
-_ENTRIES = 512
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ class SampledModel(RatingModel):
         more than there are ids: the last is a draw for a cold user, or item.
     chains_ : list of Chain
         With the log-likelihood of every sweep, and which of them were kept; `fit` goes on from there with
-        ``warm_start=True``. Empty after `fold_in`.
+        ``warm_start=True``. Empty after `fold_in` and `update`.
     n_iter_ : int
         Number of sweeps done by each chain, burn-in included.
     seed_ : int
@@ -310,47 +300,14 @@ class SampledModel(RatingModel):
         where = spaced(len(self.samples_["U"]), n)
         return {name: array[where] for name, array in self.samples_.items()}
 
-    def _fold_in_rows(
-        self,
-        kernel: Callable[..., object],
-        indptr: NDArray[np.int64],
-        given: Callable[[dict[str, NDArray[np.float32]]], tuple[Any, ...]],
-        shapes: Mapping[str, tuple[int, ...]],
-        *,
-        n_samples: int = FOLD_IN_SAMPLES,
-        part: int = -1,
-    ) -> None:
-        """Draw what belongs to new users, or items, under each of some samples; the model has these samples then.
-
-        Parameters
-        ----------
-        kernel : callable
-            Called as ``kernel(lo, hi, key, indptr, *given(sample), *new)`` for blocks of rows, to fill `new`.
-        indptr : ndarray
-            Offsets of the new rows among their ratings.
-        given : callable
-            Returns what the kernel needs of one sample.
-        shapes : mapping of str to tuple of int
-            Quantities to draw, and the shape of each.
-        n_samples : int, default=20
-            Number of samples to go through, evenly spaced.
-        part : int, default=-1
-            What the key depends on besides seed and sample.
-        """
-        samples = self._spaced_samples(n_samples)
-        S = len(samples["U"])
-        new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
-        arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
-        cuts = cut_rows(indptr, _ENTRIES)
-        n_blocks = len(cuts) - 1
-
-        def block(task: int) -> None:
-            s, k = divmod(task, n_blocks)
-            out = (array[s] for array in new.values())
-            kernel(cuts[k], cuts[k + 1], fold(self.seed_, s, part), indptr, *arguments[s], *out)
-
-        parallel_for(block, S * n_blocks)
-        self.samples_, self.chains_ = samples | new, []
+    def _join(self, part: Self, joint: Joint) -> None:
+        """Join all samples, whose rows are along the second axis; chains end here."""
+        joined = {
+            name: joint.rows_of_samples(self.samples_[name], part.samples_[name])
+            for name, side in self._sides.items()
+            if side == joint.side
+        }
+        self.samples_, self.chains_, self._unfinished = self.samples_ | joined, [], None
 
     # ---------------------------------------------------------------- diagnostics
 
@@ -370,7 +327,7 @@ class SampledModel(RatingModel):
         ImportError
             If ArviZ, the extra ``cofactor[bayes]``, is not installed.
         ValueError
-            If the model has no chains: after `fold_in`, or saved with ``n_samples``.
+            If the model has no chains: after `fold_in` or `update`, or saved with ``n_samples``.
         """
         chains = self._chains_kept()
         quantities = {"log-likelihood": self._log_likelihoods(chains)}

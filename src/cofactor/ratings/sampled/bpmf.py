@@ -21,6 +21,8 @@ from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.updating import SideName
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -64,7 +66,7 @@ class BPMF(DescribedModel, SampledModel):
     {n_sweeps}
     {burn_in}
     {thin}
-        A sample takes about 4 d (n + m + d) bytes for n users and m items.
+        A sample takes about 4 d (n + m + 2 d) bytes for n users and m items.
     {n_chains}
     {decision}
     {max_seconds}
@@ -86,7 +88,7 @@ class BPMF(DescribedModel, SampledModel):
     ----------
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of the priors' means, precisions
-        and weights, which fold-in needs.
+        and weights, which fold-in and `update` need.
     links_ : tuple of two Link
         What the features of users and of items are made of.
     mean_ : float
@@ -201,41 +203,33 @@ class BPMF(DescribedModel, SampledModel):
     def _prior(self, name: str, features: Features) -> NormalWishartPrior:
         return NormalWishartPrior(name, self.n_factors, features if isinstance(features, np.ndarray) else None)
 
-    @property
-    def _knows_user_features(self) -> bool:
-        return self.links_[0].standard is not None
+    def _knows_features(self, side: SideName) -> bool:
+        return self.links_[0 if side == "user" else 1].standard is not None
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
-        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
-        prior = self._prior("user", self.links_[0].features(Side.users(given.ratings), given.user_features))
-        self._draw_new("U", "V", prior, data.indptr, data.indices, targets)
+        entries = given.ratings.indices, self._targets(given.ratings)
+        features = self.links_[0].features(Side.users(given.ratings), given.user_features)
+        self._draw_rows(NewRows.of(given, "user"), self._prior("user", features), entries, "U", "V")
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Draw the new items' rows under each of some samples."""
-        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
-        prior = self._prior("item", self.links_[1].features(Side.items(given.ratings), given.item_features))
-        self._draw_new("V", "U", prior, data.col_indptr, data.col_indices, targets[data.to_csr])
+        """Draw the items' rows under each sample, likewise."""
+        ratings = given.ratings
+        entries = ratings.col_indices, self._targets(ratings)[ratings.to_csr]
+        features = self.links_[1].features(Side.items(ratings), given.item_features)
+        self._draw_rows(NewRows.of(given, "item"), self._prior("item", features), entries, "V", "U")
 
-    def _draw_new(
-        self,
-        own: str,
-        other: str,
-        prior: NormalWishartPrior,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        targets: NDArray[Any],
+    def _draw_rows(
+        self, rows: NewRows, prior: NormalWishartPrior, entries: tuple[NDArray[Any], NDArray[Any]], own: str, other: str
     ) -> None:
-        n = len(indptr) - 1
+        n = len(rows.before)
 
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
             precision = sample[f"{prior.name}_precision"]
-            return indices, targets, sample["noise_precision"], sample[other], precision, prior.shifts(state, n)
+            return *entries, sample["noise_precision"], sample[other], precision, prior.shifts(state, n)
 
-        part = -1 if own == "U" else -2
-        shapes = {own: (n, self.n_factors)}
-        self._fold_in_rows(fold_rows, indptr, given_sample, shapes, n_samples=_FOLD_IN_SAMPLES, part=part)
+        rows.draw(self, fold_rows, given_sample, {own: (n, self.n_factors)}, _FOLD_IN_SAMPLES)
 
     # ---------------------------------------------------------------- saving
 

@@ -19,9 +19,9 @@ from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
-from cofactor.ratings.sampled.base import FOLD_IN_SAMPLES
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.sampled.new_rows import FOLD_IN_SAMPLES
 from cofactor.ratings.visits import Visits
 from cofactor.typing import Ids
 

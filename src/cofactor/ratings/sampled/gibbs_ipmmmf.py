@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_number
 from cofactor.kernels.buffet import fold_features
+from cofactor.kernels.hinges import fold_hinge_columns
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
+from cofactor.ratings.sampled.new_rows import NewRows, Sample
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -209,20 +211,47 @@ class GibbsIPMMMF(SampledModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""
-        ratings = given.ratings
-        data = WithCold.of(ratings)
+        ratings, rows = given.ratings, NewRows.of(given, "user")
+        data, n, d = WithCold.of(ratings), len(ratings.users) + 1, self.n_factors
 
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-            V, shares = _used(sample["V"], sample["shares"], self.n_factors)
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
+            V, shares = _used(sample["V"], sample["shares"], d)
+            U, _ = _used(sample["U"], sample["shares"], d)
+            logits, centre = np.log(shares / (1 - shares)), sample["threshold_mean"].astype(float)
+            likely = np.append(logits > 0, np.zeros(int(self.biases)))
             return (
-                data.indices, data.levels, V, self.biases, len(shares), np.log(shares / (1 - shares)),
-                sample["threshold_mean"].astype(float), sample["threshold_precision"].astype(float),
-                self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
+                data.indices, data.levels, V, self.biases, len(shares), logits,
+                centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
+                rows.begin(U, likely)[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre), rows.n_cycles,
             )  # fmt: skip
 
-        n = data.shape[0]
-        shapes = {"U": (n, self.n_factors + self.biases), "thresholds": (n, len(self.scale_) - 1)}
-        self._fold_in_rows(fold_features, data.indptr, given_sample, shapes)
+        rows.draw(
+            self, fold_features, given_sample, {"U": (n, d + self.biases), "thresholds": (n, len(self.scale_) - 1)}
+        )
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Run a short chain for each item under each sample, with features and thresholds of the users."""
+        ratings, rows = given.ratings, NewRows.of(given, "item")
+        data, m = WithCold.of(ratings), len(ratings.items) + 1
+        levels = data.levels[data.to_csr]
+
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
+            used = _in_use(sample["shares"], self.biases)
+            U, V = (np.compress(used, sample[name], axis=1).astype(float) for name in ("U", "V"))
+            none = np.zeros((m, U.shape[1]))
+            return (
+                np.flatnonzero(used), data.col_indices, levels, U, sample["thresholds"], self.biases,
+                sample["item_precision"][used].astype(float), none, self.hinge_weight / 2, float(self.width),
+                rows.begin(V, none), rows.n_cycles,
+            )  # fmt: skip
+
+        def of_features_in_use(lo: int, hi: int, key: Any, indptr: Any, used: Any, *arguments: Any) -> None:
+            *rest, out = arguments
+            own = np.empty((m, len(used)))
+            fold_hinge_columns(lo, hi, key, indptr, *rest, own)
+            out[lo:hi, used] = own[lo:hi]
+
+        rows.draw(self, of_features_in_use, given_sample, {"V": (m, self.n_factors + self.biases)})
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -231,17 +260,20 @@ class GibbsIPMMMF(SampledModel):
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
         return {
-            "U": p, "V": p, "thresholds": boundaries, "shares": (self.n_factors,),
+            "U": p, "V": p, "thresholds": boundaries, "shares": (self.n_factors,), "item_precision": p,
             "threshold_mean": boundaries, "threshold_precision": boundaries,
         }  # fmt: skip
 
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        p = (self.n_factors + self.biases,)
-        return {"value": (len(self.users_) + 1,), "item_precision": p, "counts": (self.n_factors,)}
+        return {"value": (len(self.users_) + 1,), "counts": (self.n_factors,)}
 
 
 def _used(V: NDArray[Any], shares: NDArray[Any], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return weights of the features in use, biases beside them, and how likely one more user is to have each."""
-    used = shares > 0
-    every = np.append(used, np.ones(V.shape[1] - d, dtype=bool))
-    return np.compress(every, V, axis=1).astype(float), shares[used].astype(float)
+    every = _in_use(shares, V.shape[1] - d)
+    return np.compress(every, V, axis=1).astype(float), shares[shares > 0].astype(float)
+
+
+def _in_use(shares: NDArray[Any], n_biases: int) -> NDArray[np.bool_]:
+    """Return which columns are features in use, or biases."""
+    return np.append(shares > 0, np.ones(int(n_biases), dtype=bool))

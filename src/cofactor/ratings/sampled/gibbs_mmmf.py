@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.hinges import fold_hinge_rows
-from cofactor.model.state import check_array
+from cofactor.kernels.hinges import fold_hinge_columns, fold_hinge_rows
+from cofactor.model.state import check_array, last_length
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
+from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -97,9 +99,11 @@ class GibbsMMMF(SampledModel):
     ----------
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with biases as last columns, if there are any),
-        ``thresholds``, and of the priors' parameters, which fold-in needs.
+        ``thresholds``, and of the priors' parameters, which fold-in and `update` need.
     user_projection_ : ndarray of shape (m, K) or None
         What a rating of an item adds to a user's features, with ``implicit``.
+    item_projection_ : ndarray of shape (n, K) or None
+        What a rating by a user adds to an item's features, likewise.
 
     References
     ----------
@@ -117,7 +121,7 @@ class GibbsMMMF(SampledModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_")
+    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_", "item_projection_")
 
     DECISIONS: ClassVar[Mapping[str, Decision]] = HINGE_DECISIONS
 
@@ -130,6 +134,7 @@ class GibbsMMMF(SampledModel):
     n_factors: int
 
     user_projection_: NDArray[np.float32] | None
+    item_projection_: NDArray[np.float32] | None
 
     def __init__(
         self,
@@ -198,9 +203,10 @@ class GibbsMMMF(SampledModel):
             )
 
     def _plan(self, given: FitInput) -> Plan:
-        (link, of_users), (_, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
-        self.user_projection_ = link.projection
-        return Plan(partial(self._posterior, given.ratings, of_users, of_items))
+        sides = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
+        (of_users, users), (of_items, items) = sides
+        self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
+        return Plan(partial(self._posterior, given.ratings, users, items))
 
     def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
         """Return the posterior of the ratings, with the features of users and of items."""
@@ -231,41 +237,68 @@ class GibbsMMMF(SampledModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""
-        ratings = given.ratings
-        data = WithCold.of(ratings)
-        link = Link("user_features", projection=self.user_projection_)
-        prior = self._row_prior("user", link.features(Side.users(ratings), None))
+        ratings, rows = given.ratings, NewRows.of(given, "user")
+        data, n = WithCold.of(ratings), len(ratings.users) + 1
+        prior = self._row_prior("user", self._features(0, Side.users(ratings)))
 
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
+            means, centre = prior.means(sample, n), sample["threshold_mean"].astype(float)
             return (
-                data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float),
-                prior.means(sample, data.shape[0]), sample["threshold_mean"].astype(float),
-                sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width), FOLD_IN_CYCLES,
+                data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float), means,
+                centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
+                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre), rows.n_cycles,
             )  # fmt: skip
 
-        n = data.shape[0]
         shapes = {"U": (n, prior.n_columns), "thresholds": (n, len(self.scale_) - 1)}
-        self._fold_in_rows(fold_hinge_rows, data.indptr, given_sample, shapes)
+        rows.draw(self, fold_hinge_rows, given_sample, shapes)
+
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Run a short chain for each item under each sample, with rows and thresholds of the users."""
+        ratings, rows = given.ratings, NewRows.of(given, "item")
+        data, m = WithCold.of(ratings), len(ratings.items) + 1
+        prior = self._row_prior("item", self._features(1, Side.items(ratings)))
+        levels = data.levels[data.to_csr]
+
+        def given_sample(sample: Sample) -> tuple[Any, ...]:
+            means = prior.means(sample, m)
+            return (
+                data.col_indices, levels, sample["U"], sample["thresholds"], self.biases,
+                sample["item_precision"].astype(float), means, self.hinge_weight / 2, float(self.width),
+                rows.begin(sample["V"], means), rows.n_cycles,
+            )  # fmt: skip
+
+        rows.draw(self, fold_hinge_columns, given_sample, {"V": (m, prior.n_columns)})
+
+    def _features(self, side: int, rows: Side) -> Features:
+        """Return the features of users (0), or items (1), with such ratings."""
+        projection = (self.user_projection_, self.item_projection_)[side]
+        return Link(("user_features", "item_features")[side], projection=projection).features(rows, None)
+
+    def _join(self, part: Self, joint: Joint) -> None:
+        super()._join(part, joint)
+        # To features which tell who rated what, new users and items add nothing: the weights do not know them.
+        if joint.side == "user" and self.item_projection_ is not None:
+            self.item_projection_ = joint.spread(self.item_projection_)
+        if joint.side == "item" and self.user_projection_ is not None:
+            self.user_projection_ = joint.spread(self.user_projection_)
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if self.user_projection_ is not None:
-            K = self.user_projection_.shape[1] if np.ndim(self.user_projection_) == 2 else 0
-            check_array("user_projection_", self.user_projection_, (len(self.items_), K), np.float32)
+        for name, n in (("user_projection_", len(self.items_)), ("item_projection_", len(self.users_))):
+            projection = getattr(self, name)
+            if projection is not None:
+                check_array(name, projection, (n, last_length(projection)), np.float32)
         self._check_states()
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
         p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
         K = 0 if self.user_projection_ is None else self.user_projection_.shape[1]
         return {
-            "U": p, "V": p, "thresholds": boundaries, "user_mean": p, "user_precision": p, "user_weights": (K, *p),
-            "threshold_mean": boundaries, "threshold_precision": boundaries,
+            "U": p, "V": p, "thresholds": boundaries, "threshold_mean": boundaries, "threshold_precision": boundaries,
+            "user_mean": p, "user_precision": p, "user_weights": (K, *p),
+            "item_mean": p, "item_precision": p, "item_weights": (K, *p),  # as many as for users
         }  # fmt: skip
 
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
         p = (self.n_factors + self.biases,)
-        K = 0 if self.user_projection_ is None else self.user_projection_.shape[1]  # as many for items
-        return {
-            "value": (len(self.users_) + 1,), "user_weight_precision": p,
-            "item_mean": p, "item_precision": p, "item_weights": (K, *p), "item_weight_precision": p,
-        }  # fmt: skip
+        return {"value": (len(self.users_) + 1,), "user_weight_precision": p, "item_weight_precision": p}

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K
-from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
@@ -20,13 +19,14 @@ from cofactor.ratings.described import DescribedModel, table_of
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
-from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
+from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.drifting import DriftDraws, FoldInDrift, Past, drift, moments_of, times_of
+from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
+from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
-from cofactor.ratings.visits import Visits
+from cofactor.ratings.updating import Joint, SideName
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
@@ -106,7 +106,7 @@ class OrdinalProbit(DescribedModel, SampledModel):
     ----------
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
-        priors' parameters, which fold-in needs.
+        priors' parameters, which fold-in and `update` need.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
@@ -323,53 +323,24 @@ class OrdinalProbit(DescribedModel, SampledModel):
         return DriftDraws(U, V, thresholds, roots, True, self.past_, *drifts)
 
     def _fold_in(self, given: FitInput) -> None:
-        """Run a short chain for each new user under each of some samples."""
-        ratings = given.ratings
-        data, p = WithCold.of(ratings), self.n_factors + 1
-        prior = linked_prior("user", p, self._own_link(0, ratings).features(Side.users(ratings), given.user_features))
-        n = data.shape[0]
-        shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(self.scale_) - 1)}
-        drift = FoldInDrift(None if self.past_ is None else moments_of(ratings))
-
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-            return (
-                data.indices, data.levels, *drift.times, sample["V"], sample["user_precision"].astype(float),
-                prior.means(sample, n), sample["gap_mean"].astype(float), sample["gap_precision"].astype(float),
-                *drift.prior(sample), FOLD_IN_CYCLES,
-            )  # fmt: skip
-
-        shapes |= drift.shapes
-        self._fold_in_rows(drift.kernel, data.indptr, given_sample, shapes, n_samples=drift.n_samples)
-        if self.past_ is not None:
-            self.past_ = Past.of(drift.moments, self.past_.now)
-        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
+        draw_users(self, given)
+        self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Run a short chain for each new item under each of some samples, with the thresholds of the users."""
-        ratings = given.ratings
-        data, p = WithCold.of(ratings), self.n_factors + 1
-        side = Side.items(ratings).among(~self.is_shadow_)
-        prior = linked_prior("item", p, self._own_link(1, ratings).features(side, given.item_features))
-        levels = data.levels[data.to_csr]
-        drift, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
-        if self.past_ is not None:
-            drift = self.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
-
-        def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-            return (
-                data.col_indices, levels, sample["U"], sample["thresholds"],
-                *(unmoved if drift is None else drift.under(sample)), sample["item_precision"].astype(float),
-                prior.means(sample, data.shape[1]), FOLD_IN_CYCLES,
-            )  # fmt: skip
-
-        self._fold_in_rows(fold_ordinal_columns, data.col_indptr, given_sample, {"V": (data.shape[1], p)}, part=-2)
+        draw_items(self, given)
         self._forget_link(0)
 
-    @property
-    def _knows_user_features(self) -> bool:
-        """Whether features of users were given in training."""
-        return self._own_link(0).standard is not None
+    def _join(self, part: Self, joint: Joint) -> None:
+        super()._join(part, joint)
+        join_past(self, part, joint)
+        join_links(self, joint)
+        if joint.side == "user":
+            self.is_shadow_ = np.zeros(len(joint.ids), dtype=bool)
+
+    def _knows_features(self, side: SideName) -> bool:
+        """Whether features of users, or of items, were given in training."""
+        return self._own_link(0 if side == "user" else 1).standard is not None
 
     def _own_link(self, side: int, ratings: Ratings | None = None) -> Link:
         """Return the link of users (0) or items (1), for rows with such ratings if any."""

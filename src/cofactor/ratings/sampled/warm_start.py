@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["NO_CHAINS", "Unfinished", "checksum", "first_chains", "target_of"]
 
 NO_CHAINS = (
-    "this model has samples, but not the chains they come from: fold_in, and save with n_samples, leave chains out"
+    "this model has samples, but not the chains they come from: fold_in, update, and save with n_samples, leave chains "
+    "out"
 )
 
 #: Parameters that the posterior does not depend on.

@@ -1,0 +1,72 @@
+"""``cofactor update``: take the content of a file into a model, without training it again."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.files import check_target, load_model, place_of, save_model
+from cofactor.cli.interrupts import loading
+from cofactor.cli.output import fit_progress, limited_threads, print_json, show_facts, show_notes
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import task_of
+
+
+def update(
+    context: typer.Context,
+    model: options.ModelFile,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="New ratings: CSV, TSV, '::' or Parquet; or new instances with labels; - for standard input.",
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the model goes, by default where it came from; - for standard output.",
+        ),
+    ] = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    **own: Any,
+) -> None:
+    """Take new ratings into a model, and with them new users and items, as after another day.
+
+    Users and items with new ratings are learned anew, all others stay as they are; of a pair that was rated before the
+    new rating counts. It says when so much has come in that a fit of all ratings is due. The file of the model is
+    written whole or not at all. A model of ratings must have been saved with them, as cofactor fit does.
+
+    A label model that learns in parts, as omf, goes on with the instances of the file.
+    """
+    features = [own.get(name) for name in ("user_features", "item_features", "xml")]
+    target = out or model
+    check_target(target, file, *features)
+    if [model, file, *features].count("-") > 1:
+        two = "MODEL and FILE" if model == file else "two files"
+        raise InvalidInputError(f"{two} cannot both be standard input: give one of them as a file")
+    fitted = load_model(model)
+    with loading():
+        task = task_of(fitted)
+    _, given = options.choose_task(context, "update", model, task.name, None, own)
+    values = task.values("update", given)
+    loaded = task.read_for(fitted, file, values)
+    began = time.perf_counter()
+    with fit_progress(f"updating {type(fitted).__name__}", quiet=json), limited_threads(threads):
+        updated = task.update(fitted, loaded, values)
+    seconds = time.perf_counter() - began
+    save_model(updated, target)
+    facts = task.describe(updated)
+    if json and target != "-":
+        print_json({**facts.values, "seconds": round(seconds, 3), "out": target})
+    else:
+        more = {"seconds": f"{seconds:.2f}", "model file": place_of(target)}
+        show_facts(facts, more, stderr=target == "-")
+    show_notes((*loaded.notes, *facts.notes))

@@ -1,0 +1,125 @@
+"""Draws of users, or items, under each of some samples of all else: for those of a fold-in, and of an update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.random import fold
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.updating import SideName
+
+if TYPE_CHECKING:
+    from cofactor.ratings.sampled.base import SampledModel
+
+__all__ = ["FOLD_IN_SAMPLES", "NewRows", "Sample"]
+
+#: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
+FOLD_IN_SAMPLES = 20
+
+#: Cycles of a new user's, or item's, own chain for each sample.
+_FOLD_IN_CYCLES = 20
+
+#: Cycles in an update of rows that go on from where they were. RMSE of `OrdinalProbit` on the week after seven days of
+#: updates on MovieLens 100K with 1, 2 and 3 of them: .9789, .9791, .9780 (refitted .9806), in 4.0, 6.2 and 8.1 s.
+_UPDATE_CYCLES = 2
+
+#: Ratings of new users, or items, in one task of a thread.
+_ENTRIES = 512
+
+#: What keys of draws are made of besides seed and sample.
+_PARTS = {"user": -1, "item": -2}
+
+Sample = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """The users, or items, to draw, and where their chains begin.
+
+    Attributes
+    ----------
+    side : {"user", "item"}
+    indptr : ndarray
+        Offsets of the rows among their ratings; the last row is a cold one.
+    before : ndarray of shape (n_rows,), int32
+        Where each stands in the samples of the model, or -1 for those who begin at the prior; in a fold-in all do.
+    update : int
+        Which update of the model it is, or 0 for a fold-in.
+    """
+
+    side: SideName
+    indptr: NDArray[np.int64]
+    before: NDArray[np.int32]
+    update: int
+
+    @classmethod
+    def of(cls, given: FitInput, side: SideName) -> Self:
+        """Return those of the ratings given."""
+        ratings, model = given.ratings, cast("SampledModel", given.before)
+        indptr = ratings.indptr if side == "user" else ratings.col_indptr
+        before = np.full(len(indptr), -1, dtype=np.int32)
+        if given.update:
+            known = model.users_ if side == "user" else model.items_
+            before[:-1] = known.index((ratings.users if side == "user" else ratings.items).ids)
+        return cls(side, np.append(indptr, indptr[-1]), before, given.update)
+
+    @property
+    def n_cycles(self) -> int:
+        """Cycles of each chain: few where all go on from where they were."""
+        return _UPDATE_CYCLES if (self.before[:-1] >= 0).all() else _FOLD_IN_CYCLES
+
+    def begin(self, rows: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
+        """Return where the rows begin: at those of the sample, or at the prior, one for all or for each."""
+        known = self.before >= 0
+        out = np.array(np.broadcast_to(prior, (len(self.before), *rows.shape[1:])), dtype=np.float64)
+        out[known] = rows[self.before[known]]
+        return out
+
+    def draw(
+        self,
+        model: SampledModel,
+        kernel: Callable[..., object],
+        given: Callable[[Sample], tuple[Any, ...]],
+        shapes: Mapping[str, tuple[int, ...]],
+        n_samples: int = FOLD_IN_SAMPLES,
+    ) -> None:
+        """Draw what belongs to the rows under each of some samples, in an update of all; the model has these then.
+
+        Parameters
+        ----------
+        model : SampledModel
+        kernel : callable
+            Called as ``kernel(lo, hi, key, indptr, *given(sample), *new)`` for blocks of rows, to fill `new`.
+        given : callable
+            Returns what the kernel needs of one sample.
+        shapes : mapping of str to tuple of int
+            Quantities to draw, and the shape of each.
+        n_samples : int, default=20
+            Number of samples that a fold-in goes through, evenly spaced.
+        """
+        every = len(model.samples_["U"])
+        where = spaced(every, every if self.update else n_samples)
+        samples = {name: array[where] for name, array in model.samples_.items()}
+        S = len(where)
+        new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
+        arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
+        # Who is drawn for a second time in an update, or in a later one, gets other numbers.
+        of_update = (self.update, int(self.n_cycles == _UPDATE_CYCLES)) if self.update else ()
+        keys = [fold(model.seed_, s, _PARTS[self.side], *of_update) for s in range(S)]
+        cuts = cut_rows(self.indptr, _ENTRIES)
+        n_blocks = len(cuts) - 1
+
+        def block(task: int) -> None:
+            s, k = divmod(task, n_blocks)
+            out = (array[s] for array in new.values())
+            kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *arguments[s], *out)
+
+        parallel_for(block, S * n_blocks)
+        model.samples_, model.chains_ = samples | new, []

@@ -1,0 +1,119 @@
+"""Users and items of an `OrdinalProbit`, drawn under each of some samples of all else, and joined to those it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.kernels.gibbs_items import fold_ordinal_columns
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Side, linked_prior
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
+from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.updating import Joint
+from cofactor.ratings.visits import Visits
+
+if TYPE_CHECKING:
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+
+__all__ = ["draw_items", "draw_users", "join_links", "join_past", "log_gaps"]
+
+#: Least distance of two thresholds: samples are in single precision, where they may coincide.
+_LEAST_GAP = 1e-6
+
+
+def draw_users(model: OrdinalProbit, given: FitInput) -> None:
+    """Run a short chain for each user under each of some samples of items and priors."""
+    ratings, rows, p = given.ratings, NewRows.of(given, "user"), model.n_factors + 1
+    data, n = WithCold.of(ratings), len(ratings.users) + 1
+    features = model._own_link(0, ratings).features(Side.users(ratings), given.user_features)
+    prior = linked_prior("user", p, features)
+    shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
+    drift = FoldInDrift(None if model.past_ is None else moments_of(ratings))
+    visits = None
+    if rows.update and model.past_ is not None:
+        visits = model.past_.places(Visits(rows.before[ratings.row_of_entry], times_of(ratings)))
+
+    def given_sample(sample: Sample) -> tuple[Any, ...]:
+        means, gaps = prior.means(sample, n), sample["gap_mean"].astype(float)
+        multipliers = rows.begin(sample["drift_multiplier"], np.ones(())) if visits is not None else np.ones(n)
+        return (
+            data.indices, data.levels, *drift.times, sample["V"], sample["user_precision"].astype(float), means,
+            gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
+            rows.begin(sample["U"], means), rows.begin(log_gaps(sample["thresholds"]), gaps),
+            np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
+        )  # fmt: skip
+
+    rows.draw(model, drift.kernel, given_sample, shapes | drift.shapes, drift.n_samples)
+    if model.past_ is not None:
+        model.past_ = Past.of(drift.moments, model.past_.now)
+
+
+def draw_items(model: OrdinalProbit, given: FitInput) -> None:
+    """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
+    ratings, rows, p = given.ratings, NewRows.of(given, "item"), model.n_factors + 1
+    data, m = WithCold.of(ratings), len(ratings.items) + 1
+    side = Side.items(ratings).among(~model.is_shadow_)
+    prior = linked_prior("item", p, model._own_link(1, ratings).features(side, given.item_features))
+    levels = data.levels[data.to_csr]
+    places, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
+    if model.past_ is not None:
+        places = model.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+
+    def given_sample(sample: Sample) -> tuple[Any, ...]:
+        means = prior.means(sample, m)
+        return (
+            data.col_indices, levels, sample["U"], sample["thresholds"],
+            *(unmoved if places is None else places.under(sample)), sample["item_precision"].astype(float), means,
+            rows.begin(sample["V"], means), rows.n_cycles,
+        )  # fmt: skip
+
+    rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)})
+
+
+def log_gaps(thresholds: NDArray[Any]) -> NDArray[np.float64]:
+    r"""Return a with :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`.
+
+    Examples
+    --------
+    >>> log_gaps(np.array([[-1.0, 0.0, 1.0]]))
+    array([[-1.,  0.,  0.]])
+    """
+    gaps = np.log(np.maximum(np.diff(thresholds.astype(float), axis=1), _LEAST_GAP))
+    return np.hstack([thresholds[:, :1].astype(float), gaps])
+
+
+def join_past(model: OrdinalProbit, part: OrdinalProbit, joint: Joint) -> None:
+    """Join the moments when users rated, and their drift there."""
+    past, other = model.past_, part.past_
+    if past is None or other is None or joint.side != "user":
+        return
+    ours, theirs = ((one.indptr[:-1], one.seconds) for one in (past, other))
+    indptr, seconds = joint.ragged(ours, theirs)
+    drift, of_part = (each.samples_["drift"] for each in (model, part))
+    _, model.samples_["drift"] = joint.ragged((ours[0], drift), (theirs[0], of_part), axis=1)
+    model.past_ = Past(np.append(indptr, indptr[-1]), seconds, max(past.now, other.now))
+
+
+def join_links(model: OrdinalProbit, joint: Joint) -> None:
+    """Make room for new items in the features of users, or for new users in those of items, to which they add nothing.
+
+    Nothing was learned of what it says that somebody rated them. Shadow users count as all others from now on.
+    """
+    k, name = (1, "item_weights") if joint.side == "user" else (0, "user_weights")
+    learned_from = ~model.is_shadow_ if joint.side == "user" else np.ones(len(joint.old), dtype=np.bool_)
+    link = model.links_[k]
+    if link is None or not link.tied:
+        return
+    where = joint.old[learned_from]
+    if link.n_sparse:
+        weights = model.samples_[name]
+        mask, own = weights[:, : link.n_sparse], weights[:, link.n_sparse :]
+        wide = np.zeros((len(weights), len(joint.ids), weights.shape[2]), dtype=weights.dtype)
+        wide[:, where] = mask
+        model.samples_[name] = np.concatenate([wide, own], axis=1)
+    grown = link.with_columns(where, len(joint.ids))
+    model.links_ = (model.links_[0], grown) if k else (grown, model.links_[1])
