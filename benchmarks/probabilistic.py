@@ -18,6 +18,7 @@ from cofactor.evaluation import StrongGeneralization, WeakGeneralization
 from cofactor.kernels.threads import thread_limit
 from cofactor.metrics import probability_report, rating_report
 from cofactor.ratings import OrdinalProbit, as_ratings
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled import base as sampled
 from cofactor.samplers import Chain, run
 from cofactor.text import without_zero
@@ -115,10 +116,7 @@ def seconds_per_sweep(ratings, d: int) -> list[float]:
     Each takes a few sweeps at a time: at the first one, the second core's caches are cold and its thread sleeps. All of
     it is burn-in: whenever a run begins, samples kept before are copied, which no sweep of a long run does.
     """
-    model = OrdinalProbit(d)
-    model._tables, model._given_shadow = (None, None), None
-    model._prepare(ratings)
-    posterior, chain = model._posterior(ratings), Chain(0, 0)
+    posterior, chain = OrdinalProbit(d)._plan(FitInput(ratings)).posterior(), Chain(0, 0)
     run(posterior, chain, 3, burn_in=_NO_END)
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(9):
