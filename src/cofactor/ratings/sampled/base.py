@@ -309,6 +309,10 @@ class SampledModel(RatingModel):
         where = spaced(len(self.samples_["U"]), n)
         return {name: array[where] for name, array in self.samples_.items()}
 
+    def _frames(self, n: int) -> dict[str, NDArray[np.float32]]:
+        """Return what n of the samples, evenly spaced, must have besides to be those of a fold-in."""
+        return {}
+
     def _fold_in_rows(
         self,
         kernel: Callable[..., object],
@@ -336,7 +340,7 @@ class SampledModel(RatingModel):
         part : int, default=-1
             What the key depends on besides seed and sample.
         """
-        samples = self._spaced_samples(n_samples)
+        samples = self._spaced_samples(n_samples) | self._frames(n_samples)
         S = len(samples["U"])
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
@@ -460,7 +464,8 @@ class SampledModel(RatingModel):
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
-        for name, shape in self._sample_shapes().items():
+        frame = {"frame": 2 * (getattr(self, "n_factors", 0) + 2,)} if "frame" in self.samples_ else {}
+        for name, shape in (self._sample_shapes() | frame).items():
             whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 

@@ -15,6 +15,7 @@ from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.priors import NormalWishartPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
@@ -26,7 +27,7 @@ from cofactor.typing import RandomState
 _FOLD_IN_SAMPLES = 50
 
 
-class BPMF(SampledModel):
+class BPMF(MeanFactors, SampledModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -80,6 +81,8 @@ class BPMF(SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of ``user_mean`` and
         ``user_precision``, which fold-in needs.
+    U_, V_, user_bias_, item_bias_ : ndarray
+        Posterior means, and what they are good for: see `MeanFactors`.
     mean_ : float
         Mean level ȳ.
     boundaries_ : ndarray of shape (R - 1,)

@@ -21,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_items
+from cofactor.ratings.sampled.alignment import MeanScores
 from cofactor.ratings.sampled.base import FOLD_IN_CYCLES, Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
@@ -34,7 +35,7 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
-class OrdinalProbit(SampledModel):
+class OrdinalProbit(MeanScores, SampledModel):
     r"""Ordinal probit factorization, drawn from its posterior by a Gibbs sampler: the most accurate model here.
 
     .. math::
@@ -109,6 +110,8 @@ class OrdinalProbit(SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in needs.
+    U_, V_, user_bias_, item_bias_, thresholds_ : ndarray
+        Posterior means, and what they are good for: see `MeanFactors`. Drift is not part of them.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
@@ -323,8 +326,8 @@ class OrdinalProbit(SampledModel):
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
         self.past_ = None if moments is None else Past.of(moments)
-        data = given.ratings, (of_users, of_items), moments
-        posterior = partial(self._posterior, *data, given.shadow, given.user_features)
+        features = of_users, of_items
+        posterior = partial(self._posterior, given.ratings, features, moments, given.shadow, given.user_features)
         tables = zip(("user", "item"), given.features, strict=True)
         return Plan(posterior, tuple(side for side, table in tables if table is not None))
 
@@ -385,8 +388,8 @@ class OrdinalProbit(SampledModel):
         data, p = WithCold.of(ratings), self.n_factors + 1
         prior = linked_prior("user", p, self._own_link(0, ratings).features(Side.users(ratings), given.user_features))
         n = data.shape[0]
-        shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(self.scale_) - 1)}
         drift = FoldInDrift(None if self.past_ is None else moments_of(ratings))
+        shapes = {"U": (n, p), "thresholds": (n, len(self.scale_) - 1)} | drift.shapes
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             return (
@@ -395,7 +398,6 @@ class OrdinalProbit(SampledModel):
                 *drift.prior(sample), FOLD_IN_CYCLES,
             )  # fmt: skip
 
-        shapes |= drift.shapes
         self._fold_in_rows(drift.kernel, data.indptr, given_sample, shapes, n_samples=drift.n_samples)
         if self.past_ is not None:
             self.past_ = Past.of(drift.moments, self.past_.now)
