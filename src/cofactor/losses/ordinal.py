@@ -66,6 +66,7 @@ class _Thresholded(_OnMargins):
         slope = np.empty_like(z)
         type(self)._expand(lo, hi, w.indptr, w.targets, w.scores, w.thresholds, z)
         type(self.margin).in_place(z, slope)
+        w.weigh(lo, hi, z, slope)
         type(self)._reduce(lo, hi, w.indptr, w.targets, z, slope, w.d_scores, w.d_thresholds, w.losses)
 
 
@@ -141,6 +142,8 @@ class Proximal(_OnMargins):
     >>> float(work.losses[0]), work.d_scores
     (0.5, array([-1.,  1.]))
     """
+
+    weighable = False  # the planes are means
 
     def __init__(self, margin: MarginLoss | None = None, n_levels: int = 5) -> None:
         super().__init__(margin)

@@ -19,6 +19,7 @@ from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -109,6 +110,8 @@ class BPMF(MeanFactors, SampledModel):
 
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_")
 
+    _takes_weights: ClassVar[bool] = True
+
     mean_: float
     boundaries_: NDArray[np.float64]
 
@@ -160,7 +163,7 @@ class BPMF(MeanFactors, SampledModel):
 
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings
-        self.mean_ = float(ratings.levels.mean())
+        self.mean_ = weighted_mean(ratings, ratings.levels)
         self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
         return Plan(partial(self._posterior, ratings))
 
@@ -170,7 +173,9 @@ class BPMF(MeanFactors, SampledModel):
     def _posterior(self, ratings: Ratings) -> GaussianPosterior:
         users, items = (NormalWishartPrior(name, self.n_factors) for name in ("user", "item"))
         precision = None if self.precision == "learn" else float(self.precision)
-        return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
+        return GaussianPosterior(
+            WithCold.of(ratings), self._targets(ratings), users, items, precision, weights=ratings.weights
+        )
 
     @property
     def _draws(self) -> ProbitDraws:
@@ -182,12 +187,12 @@ class BPMF(MeanFactors, SampledModel):
         """Draw the new users' rows under each of some samples."""
         ratings = given.ratings
         data, targets = WithCold.of(ratings), self._targets(ratings)
-        prior = NormalWishartPrior("user", self.n_factors)
+        prior, weights = NormalWishartPrior("user", self.n_factors), ratings.weights
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
+            noise = sample["noise_precision"] if weights is None else sample["noise_precision"] * weights
             return (
-                data.indices, targets, sample["noise_precision"], sample["V"], sample["user_precision"],
-                prior.shift(sample),
+                data.indices, targets, noise, sample["V"], sample["user_precision"], prior.shift(sample),
             )  # fmt: skip
 
         shapes = {"U": (data.shape[0], self.n_factors)}

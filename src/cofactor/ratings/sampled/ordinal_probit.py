@@ -227,18 +227,21 @@ class OrdinalProbit(MeanScores, SampledModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
         shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
-        An interrupt from the keyboard, and a warm start, do what `SampledModel.fit` says.
+        An interrupt from the keyboard, and a warm start, do what `SampledModel` says.
 
         Parameters
         ----------
         X, y, time
             As in `RatingModel.fit`.
+        sample_weight : None
+            Refused: a power of the likelihood of a level is no likelihood of a latent normal, unless it is a whole one.
         user_features, item_features : mapping, frame, or tuple (ids, array), optional
             Numbers known of users, and of items: a mapping from ids to sequences of numbers, a pandas or polars frame
             whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of whole
@@ -264,7 +267,7 @@ class OrdinalProbit(MeanScores, SampledModel):
             for given, name in ((user_features, "user_features"), (item_features, "item_features"))
         )
         self._check_params()
-        ratings = self._read(X, y, time)
+        ratings = self._read(X, y, time, sample_weight)
         followers = None
         if shadow is not None:
             if self.time:
@@ -467,10 +470,7 @@ class OrdinalProbit(MeanScores, SampledModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self._check_links()
         self._check_states()
-
-    def _check_links(self) -> None:
         for name, link in zip(("user", "item"), self.links_, strict=True):
             K = self.samples_[f"{name}_weights"].shape[1]
             if link is not None and link.n_features != K:
