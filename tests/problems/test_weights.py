@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cofactor.errors import InvalidInputError
 from cofactor.losses import AllThreshold, ImmediateThreshold, LogisticSquared, Proximal, SmoothHinge, Squared
 from cofactor.problems import ObservedProblem
 from cofactor.problems.bpmf import GaussianPosterior
@@ -42,12 +41,12 @@ def targets(target: str) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "loss",
-    [SmoothHinge(), Squared(), LogisticSquared(-2, 2), AllThreshold(), ImmediateThreshold()],
+    [SmoothHinge(), Squared(), LogisticSquared(-2, 2), AllThreshold(), ImmediateThreshold(), Proximal(n_levels=R)],
     ids=lambda loss: type(loss).__name__,
 )
 def test_value_and_gradient(loss):
     shapes: dict[str, tuple[int, ...]] = {"U": (N, D), "V": (M, D), "b": (N,), "c": (M,)}
-    if loss.target == "ordinal":
+    if loss.target == "ordinal" and not isinstance(loss, Proximal):
         shapes["own"] = (N, R - 1)
     y = targets(loss.target)
     weighted = ObservedProblem(ONCE, y, loss, shapes, {}, dtype=np.float64, weights=WEIGHTS)
@@ -57,11 +56,6 @@ def test_value_and_gradient(loss):
     assert weighted.value_gradient(x, found) == pytest.approx(plain.value_gradient(x, expected))
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(weighted.inverse_curvatures(x), plain.inverse_curvatures(x))
-
-
-def test_a_loss_of_means_refuses_weights():
-    with pytest.raises(InvalidInputError, match="Proximal takes no weights"):
-        ObservedProblem(ONCE, targets("ordinal"), Proximal(n_levels=R), {"U": (N, D), "V": (M, D)}, {}, weights=WEIGHTS)
 
 
 @pytest.mark.parametrize("by_count", [False, True])

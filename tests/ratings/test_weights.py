@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, cross_validate
 
 import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import ALS, BPMF, HMF, MMMF, MODELS, PMF, BinaryMMMF, Ensemble, OrdinalProbit, RatingModel
+from cofactor.ratings import ALS, BPMF, HMF, MMMF, MODELS, PMF, PMMMF, BinaryMMMF, Ensemble, OrdinalProbit, RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.merging import among, merged
 from cofactor.ratings.weighting import weighed
@@ -21,6 +21,7 @@ WEIGHED = {
     "MMMF": MMMF(2, 0.5, random_state=0),
     "BinaryMMMF": BinaryMMMF(2, 0.5, random_state=0),
     "HMF": HMF(2, 0.5, random_state=0),
+    "PMMMF": PMMMF(2, 0.5, random_state=0),
     "BPMF": BPMF(2, n_sweeps=8, burn_in=2, random_state=0),
     "Ensemble": Ensemble(MMMF(2, 0.5), 2, random_state=0),
 }
@@ -100,7 +101,7 @@ def test_others_refuse_weights_and_name_those_that_take_them(kind):
         assert kind._takes_weights
         return
     with pytest.raises(
-        InvalidInputError, match=r"no weights of ratings.*ALS, BPMF, BinaryMMMF, HMF, MMMF, PMF"
+        InvalidInputError, match=r"no weights of ratings.*ALS, BPMF, BinaryMMMF, HMF, MMMF, PMF, PMMMF"
     ) as error:
         model.fit(X, 1 + X.sum(axis=1) % 4, sample_weight=1 + W)
     assert error.value.argument == "sample_weight"

@@ -58,8 +58,6 @@ class EntryLoss(ABC):
         Whether the derivative is continuous.
     convex : bool
         Whether the loss is convex in scores and thresholds together.
-    weighable : bool
-        Whether entries may have weights.
     curvature_bound : float or None
         A bound of the second derivative by one score, None where there is none.
     target : {"sign", "ordinal", "real", "nonneg"}
@@ -68,7 +66,6 @@ class EntryLoss(ABC):
 
     smooth: ClassVar[bool]
     convex: ClassVar[bool]
-    weighable: ClassVar[bool] = True
     target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]]
     curvature_bound: float | None
 

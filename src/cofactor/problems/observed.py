@@ -99,8 +99,6 @@ class ObservedProblem(PenalizedProblem):
         super().__init__(shapes, penalties, loss.smooth, dtype)
         self.entries, self.loss = entries, loss
         self.weights = None if weights is None else weights.astype(self.dtype)
-        if weights is not None and not loss.weighable:
-            raise InvalidInputError(f"{type(loss).__name__} takes no weights of entries")
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         n, m = entries.shape
