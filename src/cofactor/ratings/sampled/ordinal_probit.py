@@ -329,9 +329,8 @@ class OrdinalProbit(MeanScores, SampledModel):
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
         self.past_ = None if moments is None else Past.of(moments)
-        features = of_users, of_items
+        features, tables = (of_users, of_items), zip(("user", "item"), given.features, strict=True)
         posterior = partial(self._posterior, given.ratings, features, moments, given.shadow, given.user_features)
-        tables = zip(("user", "item"), given.features, strict=True)
         return Plan(posterior, tuple(side for side, table in tables if table is not None))
 
     def _posterior(
