@@ -66,6 +66,7 @@ class _Thresholded(_OnMargins):
         slope = np.empty_like(z)
         type(self)._expand(lo, hi, w.indptr, w.targets, w.scores, w.thresholds, z)
         type(self.margin).in_place(z, slope)
+        w.weigh(lo, hi, z, slope)
         type(self)._reduce(lo, hi, w.indptr, w.targets, z, slope, w.d_scores, w.d_thresholds, w.losses)
 
 
@@ -155,12 +156,14 @@ class Proximal(_OnMargins):
         rows, local = hi - lo, work.indptr[lo : hi + 1] - first
         levels, x, slopes = work.targets[first:last], work.scores[first:last], work.d_scores[first:last]
         means = np.empty((rows, self.n_levels), dtype=x.dtype)
-        counts = np.empty(means.shape, dtype=np.int64)
+        counts = np.empty(means.shape)
+        weights = np.ones(1, dtype=x.dtype) if work.weights is None else work.weights[first:last]
         d_means = np.empty_like(means)
         z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
-        ordinal.level_means(0, rows, local, levels, x, means, counts)
+        ordinal.level_means(0, rows, local, levels, weights, x, means, counts)
         ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
+        work.weigh(lo, hi, z, slope)
         losses = work.losses[lo:hi]
-        ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses)
+        ordinal.reduce_proximal(0, rows, local, levels, weights, x, means, counts, z, slope, slopes, d_means, losses)

@@ -18,9 +18,11 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -29,7 +31,7 @@ from cofactor.typing import RandomState
 _FOLD_IN_SAMPLES = 50
 
 
-class BPMF(DescribedModel, SampledModel):
+class BPMF(MeanFactors, DescribedModel, SampledModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -87,6 +89,8 @@ class BPMF(DescribedModel, SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of the priors' means, precisions
         and weights, which fold-in needs.
+    U_, V_, user_bias_, item_bias_ : ndarray
+        Posterior means, and what they are good for: see `MeanFactors`.
     links_ : tuple of two Link
         What the features of users and of items are made of.
     mean_ : float
@@ -123,6 +127,8 @@ class BPMF(DescribedModel, SampledModel):
     """
 
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "links_")
+
+    _takes_weights: ClassVar[bool] = True
 
     links_: tuple[Link, Link]
     mean_: float
@@ -176,7 +182,7 @@ class BPMF(DescribedModel, SampledModel):
 
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings
-        self.mean_ = float(ratings.levels.mean())
+        self.mean_ = weighted_mean(ratings, ratings.levels)
         self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
         (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
         self.links_ = (users, items)
@@ -190,7 +196,9 @@ class BPMF(DescribedModel, SampledModel):
     def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
         users, items = self._prior("user", of_users), self._prior("item", of_items)
         precision = None if self.precision == "learn" else float(self.precision)
-        return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
+        return GaussianPosterior(
+            WithCold.of(ratings), self._targets(ratings), users, items, precision, weights=ratings.weights
+        )
 
     @property
     def _draws(self) -> ProbitDraws:
@@ -207,15 +215,18 @@ class BPMF(DescribedModel, SampledModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
-        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
-        prior = self._prior("user", self.links_[0].features(Side.users(given.ratings), given.user_features))
-        self._draw_new("U", "V", prior, data.indptr, data.indices, targets)
+        ratings = given.ratings
+        data, targets = WithCold.of(ratings), self._targets(ratings)
+        prior = self._prior("user", self.links_[0].features(Side.users(ratings), given.user_features))
+        self._draw_new("U", "V", prior, data.indptr, data.indices, targets, ratings.weights)
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Draw the new items' rows under each of some samples."""
-        data, targets = WithCold.of(given.ratings), self._targets(given.ratings)
-        prior = self._prior("item", self.links_[1].features(Side.items(given.ratings), given.item_features))
-        self._draw_new("V", "U", prior, data.col_indptr, data.col_indices, targets[data.to_csr])
+        ratings = given.ratings
+        data, targets = WithCold.of(ratings), self._targets(ratings)
+        prior = self._prior("item", self.links_[1].features(Side.items(ratings), given.item_features))
+        weights = None if ratings.weights is None else ratings.weights[data.to_csr]
+        self._draw_new("V", "U", prior, data.col_indptr, data.col_indices, targets[data.to_csr], weights)
 
     def _draw_new(
         self,
@@ -225,13 +236,14 @@ class BPMF(DescribedModel, SampledModel):
         indptr: NDArray[Any],
         indices: NDArray[Any],
         targets: NDArray[Any],
+        weights: NDArray[Any] | None,
     ) -> None:
         n = len(indptr) - 1
 
         def given_sample(sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
-            precision = sample[f"{prior.name}_precision"]
-            return indices, targets, sample["noise_precision"], sample[other], precision, prior.shifts(state, n)
+            noise = sample["noise_precision"] if weights is None else sample["noise_precision"] * weights
+            return indices, targets, noise, sample[other], sample[f"{prior.name}_precision"], prior.shifts(state, n)
 
         part = -1 if own == "U" else -2
         shapes = {own: (n, self.n_factors)}
