@@ -63,7 +63,7 @@ def test_value_and_gradient(loss):
 def test_rows_and_columns_of_least_squares(row_solver, by_count):
     y = targets("real")
     settings = (D, 0.7, 0.3, row_solver, np.float64, by_count)
-    weighted = LeastSquaresProblem(ONCE, y, *settings, WEIGHTS)
+    weighted = LeastSquaresProblem(ONCE, y, *settings, weights=WEIGHTS)
     plain = LeastSquaresProblem(OFTEN, np.repeat(y, WEIGHTS), *settings)
     x = np.random.default_rng(2).normal(size=weighted.size)
     again, gradient = x.copy(), np.empty_like(x)
