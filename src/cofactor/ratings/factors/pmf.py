@@ -236,7 +236,7 @@ class PMF(FactorModel):
     def _linear_problem(self, ratings: Ratings, alpha: float, d: int) -> LeastSquaresProblem:
         targets = ratings.values - self.mean_
         return LeastSquaresProblem(
-            ratings, targets, d, alpha, None, "exact", self.dtype, self.weighted, ratings.weights
+            ratings, targets, d, alpha, None, "exact", self.dtype, self.weighted, weights=ratings.weights
         )
 
     def _linked_problem(
