@@ -253,7 +253,7 @@ def test_squared_errors_means_of_priors_and_sums_of_features():
     rng = np.random.default_rng(4)
     e = random_pattern(rng, 12, 9)
     U, V, t, out = rng.normal(size=(12, 3)), rng.normal(size=(9, 3)), rng.normal(size=len(e.indices)), np.empty(12)
-    gibbs.squared_errors(0, 12, e.indptr, e.indices, t, U, V, out)
+    gibbs.squared_errors(0, 12, e.indptr, e.indices, t, np.ones(1), U, V, out)
     errors = (t - np.einsum("kf,kf->k", U[e.rows], V[e.indices])) ** 2
     np.testing.assert_allclose(out, np.bincount(e.rows, errors, 12), rtol=1e-12)
     features, weights, mean = rng.normal(size=(2, 12)), rng.normal(size=(2, 3)), rng.normal(size=3)

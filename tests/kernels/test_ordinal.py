@@ -51,8 +51,8 @@ def test_margins_to_immediate_thresholds(dtype: type) -> None:
 
 @dtypes
 def test_level_means(dtype: type) -> None:
-    x, means, counts = scores(dtype), np.empty((3, 4), dtype), np.empty((3, 4), np.int64)
-    ordinal.level_means(0, 3, INDPTR, LEVELS, x, means, counts)
+    x, means, counts = scores(dtype), np.empty((3, 4), dtype), np.empty((3, 4))
+    ordinal.level_means(0, 3, INDPTR, LEVELS, np.ones(1, dtype), x, means, counts)
     assert np.array_equal(counts, [[1, 0, 1, 0], [0, 0, 0, 0], [0, 2, 0, 1]])
     nan = np.nan
     expected = np.array([[0.5, nan, -1, nan], [nan] * 4, [nan, 1.125, nan, -0.75]], dtype)

@@ -12,13 +12,15 @@ from .reference import cuttings, random_pattern
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "m", "d"), [(9, 7, 3), (1, 5, 1), (20, 15, 12)])
-def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type, weighted: bool) -> None:
     rng = np.random.default_rng([n, m, d])
     p = random_pattern(rng, n, m, 0.6)
     features, offsets = rng.normal(size=(m, d)).astype(dtype), rng.normal(size=m).astype(dtype)
     targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d).astype(dtype)
     shares = rng.uniform(0.5, 2, n).astype(dtype)
-    given = (p.indptr, p.indices, targets, offsets, features, ridge, shares)
+    roots = rng.uniform(0.5, 2, len(p.indices) if weighted else 1).astype(dtype)
+    given = (p.indptr, p.indices, targets, roots, offsets, features, ridge, shares)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d), np.nan, dtype)
@@ -28,8 +30,9 @@ def test_exact_and_conjugate_gradients(n: int, m: int, d: int, dtype: type) -> N
     expected = np.zeros((n, d))
     for i in range(n):
         own = slice(p.indptr[i], p.indptr[i + 1])
-        F = features[p.indices[own]].astype(float)
-        t = targets[own].astype(float) - offsets[p.indices[own]]
+        root = roots[own, None].astype(float) if weighted else roots.astype(float)
+        F = root * features[p.indices[own]].astype(float)
+        t = root.ravel() * (targets[own].astype(float) - offsets[p.indices[own]])
         expected[i] = np.linalg.solve(F.T @ F + shares[i] * np.diag(ridge), F.T @ t)
     tolerance = 1e-4 if dtype is np.float32 else 1e-11
     np.testing.assert_allclose(results[0], expected, atol=tolerance)
@@ -53,7 +56,7 @@ def test_conjugate_gradient_steps_never_raise_a_row_s_objective() -> None:
 
     before = objectives()
     for _ in range(6):
-        rows.ridge_cg(0, 12, p.indptr, p.indices, targets, offsets, features, ridge, shares, 1, out)
+        rows.ridge_cg(0, 12, p.indptr, p.indices, targets, np.ones(1), offsets, features, ridge, shares, 1, out)
         after = objectives()
         assert np.all(after <= before + 1e-12)
         before = after

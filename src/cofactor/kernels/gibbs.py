@@ -113,7 +113,8 @@ def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, 
     gram = np.empty((p + 1, p + 1))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
-        draw_row(stream(key, 0), targets[here], weights, other, indices[here], precision, shift[i], False, gram, out[i])
+        w = weights[here] if len(weights) > 1 else weights
+        draw_row(stream(key, 0), targets[here], w, other, indices[here], precision, shift[i], False, gram, out[i])
 
 
 @exact
@@ -334,12 +335,13 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
 
 
 @kernel
-def squared_errors(lo, hi, indptr, indices, targets, own, other, out):  # type: ignore[no-untyped-def]
-    """Write Σ_k (t_k - u_i·v_j)² over the entries of each of the rows lo..hi."""
+def squared_errors(lo, hi, indptr, indices, targets, weights, own, other, out):  # type: ignore[no-untyped-def]
+    """Write Σ_k w_k (t_k - u_i·v_j)² over the entries of each of the rows lo..hi; w may be a single number for all."""
     for i in range(lo, hi):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            total += (targets[k] - score(own[i], other[indices[k]], False)) ** 2
+            w = weights[k] if len(weights) > 1 else weights[0]
+            total += w * (targets[k] - score(own[i], other[indices[k]], False)) ** 2
         out[i] = total
 
 

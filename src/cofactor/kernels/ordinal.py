@@ -86,8 +86,11 @@ def reduce_immediate(lo, hi, indptr, levels, z, slope, d_scores, d_thresholds, l
 
 
 @kernel
-def level_means(lo, hi, indptr, levels, scores, means, counts):  # type: ignore[no-untyped-def]
-    """Write θ*_{i,r} = mean of the scores of user i's entries of level r, and their number; NaN where there is none."""
+def level_means(lo, hi, indptr, levels, weights, scores, means, counts):  # type: ignore[no-untyped-def]
+    """Write θ*_{i,r} = mean of the scores of user i's entries of level r, and their number; NaN where there is none.
+
+    With weights the mean is a weighted one, and the number their sum; `weights` may be a single number for all.
+    """
     n_levels = means.shape[1]
     for i in range(lo, hi):
         for r in range(n_levels):
@@ -95,8 +98,9 @@ def level_means(lo, hi, indptr, levels, scores, means, counts):  # type: ignore[
             counts[i, r] = 0
         for k in range(indptr[i], indptr[i + 1]):
             r = int(levels[k]) - 1
-            means[i, r] += scores[k]
-            counts[i, r] += 1
+            w = weights[k] if len(weights) > 1 else weights[0]
+            means[i, r] += w * scores[k]
+            counts[i, r] += w
         for r in range(n_levels):
             means[i, r] = means[i, r] / counts[i, r] if counts[i, r] > 0 else means.dtype.type(float("nan"))
 
@@ -126,13 +130,14 @@ def expand_proximal(lo, hi, indptr, levels, scores, means, counts, z):  # type: 
 
 
 @kernel
-def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_scores, d_means, losses):  # type: ignore[no-untyped-def]
+def reduce_proximal(lo, hi, indptr, levels, weights, scores, means, counts, z, slope, d_scores, d_means, losses):  # type: ignore[no-untyped-def]
     """Sum the loss and its derivative by the score, the path through θ* included.
 
     Equations (4.2), (4.4) and (4.5) of Kumar's thesis.
 
     d_means collects ∂J/∂θ*_r. The squares add nothing to it, since the θ* are their means; so an entry of level r
-    gets 2 (x - θ*_r) + Σ T h' directly, and ∂J/∂θ*_r / n_r through the mean.
+    gets 2 (x - θ*_r) + Σ T h' directly, and ∂J/∂θ*_r / n_r through the mean. `z` and `slope` come with the entries'
+    weights; the squares, and the share of an entry in its mean, get theirs here.
     """
     n_levels = means.shape[1]
     p = 0
@@ -142,9 +147,10 @@ def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_s
             d_means[i, r] = 0
         for k in range(indptr[i], indptr[i + 1]):
             y = int(levels[k])
+            w = weights[k] if len(weights) > 1 else weights[0]
             gap = scores[k] - means[i, y - 1]
-            total += gap * gap
-            d = 2 * gap
+            total += w * gap * gap
+            d = 2 * w * gap
             for r in range(1, n_levels + 1):
                 if r != y:
                     d_means[i, r - 1] -= slope[p + r - 1] if r < y else -slope[p + r - 1]
@@ -158,5 +164,6 @@ def reduce_proximal(lo, hi, indptr, levels, scores, means, counts, z, slope, d_s
             if counts[i, r] > 0:
                 d_means[i, r] /= counts[i, r]
         for k in range(indptr[i], indptr[i + 1]):
-            d_scores[k] += d_means[i, int(levels[k]) - 1]
+            w = weights[k] if len(weights) > 1 else weights[0]
+            d_scores[k] += w * d_means[i, int(levels[k]) - 1]
         losses[i] = total

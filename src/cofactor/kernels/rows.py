@@ -1,7 +1,7 @@
 """Ridge regressions, one for each row of a sparse matrix: exact, or a few conjugate gradient steps.
 
-Row i minimises Σ_k (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries and
-c_i being the `shares` of the row.
+Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries,
+r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
+def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
 
     In double precision, since a row may have fewer entries than features and then only `ridge` keeps FᵀF regular.
@@ -54,10 +54,12 @@ def ridge_exact(lo, hi, indptr, indices, targets, offsets, features, ridge, shar
         F = np.empty((n, d))
         for k in range(n):
             j = indices[start + k]
-            t = targets[start + k] - offsets[j]
+            root = roots[start + k] if len(roots) > 1 else roots[0]
+            t = root * (targets[start + k] - offsets[j])
             for f in range(d):
-                F[k, f] = features[j, f]
-                x[f] += t * features[j, f]
+                own = root * features[j, f]
+                F[k, f] = own
+                x[f] += t * own
         gram[:] = 0
         for f in range(d):
             gram[f, f] = shares[i] * ridge[f]
@@ -91,7 +93,7 @@ def _add_transposed(F, q, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, shares, n_steps, out):  # type: ignore[no-untyped-def]
+def ridge_cg(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, n_steps, out):  # type: ignore[no-untyped-def]
     """Improve the minimisers of rows lo..hi by conjugate gradient steps from what `out` holds."""
     d = features.shape[1]
     for i in range(lo, hi):
@@ -105,11 +107,13 @@ def ridge_cg(lo, hi, indptr, indices, targets, offsets, features, ridge, shares,
         q = np.empty(n, dtype=features.dtype)
         for k in range(n):
             j = indices[start + k]
+            root = roots[start + k] if len(roots) > 1 else roots[0]
             for f in range(d):
-                F[k, f] = features[j, f]
+                F[k, f] = root * features[j, f]
         _times(F, w, q)
         for k in range(n):
-            q[k] = targets[start + k] - offsets[indices[start + k]] - q[k]
+            root = roots[start + k] if len(roots) > 1 else roots[0]
+            q[k] = root * (targets[start + k] - offsets[indices[start + k]]) - q[k]
         own = shares[i] * ridge
         r = -own * w
         _add_transposed(F, q, r)

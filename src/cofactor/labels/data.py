@@ -9,11 +9,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.labels.features import LARGEST, SMALLEST, canonical, first_entry, first_without_number, is_sparse
+from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
 from cofactor.masks import refuse_masked
 from cofactor.text import few
 from cofactor.typing import Labels
@@ -21,7 +21,6 @@ from cofactor.typing import Labels
 __all__ = [
     "LabelForm",
     "as_labels",
-    "as_weights",
     "check_coding",
     "dense",
     "in_trained_order",
@@ -332,59 +331,6 @@ def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, train
     if labels.shape[1] != len(wanted):
         raise InvalidInputError(f"y has {labels.shape[1]} labels, but the model knows {len(wanted)}", argument="y")
     return labels
-
-
-def as_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
-    """Return checked weights of n instances; None if there are none, or if all are 1.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n,), or None
-    n : int
-        Number of instances.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64, or None
-
-    Raises
-    ------
-    InvalidInputError
-        If there are not n weights, if one is negative or not finite, if all are 0, or if the
-        largest is so large or small that sums of squares are lost in rounding.
-
-    Examples
-    --------
-    >>> as_weights([2, 0, 1], 3), as_weights([1, 1, 1], 3)
-    (array([2., 0., 1.]), None)
-    """
-    if sample_weight is None:
-        return None
-    refuse_masked(sample_weight, "sample_weight")
-    try:
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"sample_weight must be numbers ({error})", argument="sample_weight") from error
-    if weights.shape != (n,):
-        raise InvalidInputError(
-            f"sample_weight has shape {weights.shape}, expected ({n},): a weight for each instance",
-            argument="sample_weight",
-        )
-    bad = np.flatnonzero(~(weights >= 0) | ~np.isfinite(weights))
-    if len(bad):
-        raise InvalidInputError(
-            f"sample_weight holds {weights[bad[0]]:g} (instance {bad[0]}): weights must be finite and not negative",
-            argument="sample_weight",
-        )
-    if not weights.any():
-        raise InvalidInputError("the weights in sample_weight are all zero", argument="sample_weight")
-    if not SMALLEST <= weights.max() <= LARGEST:
-        raise InvalidInputError(
-            f"the largest weight in sample_weight is {weights.max():g}, expected one from {SMALLEST:g} to {LARGEST:g}",
-            argument="sample_weight",
-            advice="multiply all weights by a number",
-        )
-    return None if (weights == 1).all() else weights
 
 
 def relative_weights(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:

@@ -13,7 +13,6 @@ from sklearn import config_context
 
 from cofactor.checks import resolve_size
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.data import as_weights
 from cofactor.labels.features import CheckedFeatures, scaled_rows
 from cofactor.labels.filling import known_shares
 from cofactor.labels.known import KnownLabels
@@ -22,6 +21,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
+from cofactor.model.weights import as_weights
 from cofactor.text import counted
 
 __all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]

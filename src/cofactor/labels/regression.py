@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.data import as_weights, relative_weights
+from cofactor.labels.data import relative_weights
 from cofactor.labels.features import (
     CheckedFeatures,
     as_dense,
@@ -36,6 +36,7 @@ from cofactor.labels.features import (
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
+from cofactor.model.weights import as_weights
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.labels.calibration import Calibrated, learn_calibrated
-from cofactor.labels.data import as_labels, as_weights, in_trained_order
+from cofactor.labels.data import as_labels, in_trained_order
 from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
 from cofactor.labels.known import as_known_labels, known_in_order
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
+from cofactor.model.weights import as_weights
 from cofactor.typing import Features, Labels
 
 if TYPE_CHECKING:

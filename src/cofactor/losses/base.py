@@ -27,6 +27,8 @@ class Work:
         Derivative by each threshold. The loss writes it.
     losses : ndarray of shape (n,)
         Sum of the losses of each row, float64. The loss writes it.
+    weights : ndarray of shape (n_entries,) or None
+        What the loss of each entry is multiplied by. The loss reads it, through `weigh`.
     """
 
     indptr: np.ndarray
@@ -36,6 +38,15 @@ class Work:
     d_scores: np.ndarray
     d_thresholds: np.ndarray
     losses: np.ndarray
+    weights: np.ndarray | None = None
+
+    def weigh(self, lo: int, hi: int, *arrays: np.ndarray) -> None:
+        """Multiply by the weights, in place, what the entries of rows lo..hi-1 have; each has as many numbers."""
+        if self.weights is None:
+            return
+        own = self.weights[self.indptr[lo] : self.indptr[hi]]
+        for array in arrays:
+            array *= np.repeat(own, len(array) // max(len(own), 1))
 
 
 class EntryLoss(ABC):

@@ -46,6 +46,7 @@ class MarginLoss(EntryLoss):
         slope = work.d_scores[entries]
         type(self).in_place(z, slope)
         slope *= work.targets[entries]
+        work.weigh(lo, hi, z, slope)
         row_losses(lo, hi, work.indptr, z, work.losses)
 
 

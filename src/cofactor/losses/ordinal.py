@@ -70,6 +70,7 @@ class _Thresholded(_OnMargins):
         slope = np.empty_like(z)
         type(self)._expand(lo, hi, w.indptr, w.targets, w.scores, w.thresholds, z)
         type(self.margin).in_place(z, slope)
+        w.weigh(lo, hi, z, slope)
         type(self)._reduce(lo, hi, w.indptr, w.targets, z, slope, w.d_scores, w.d_thresholds, w.losses)
 
 
@@ -159,21 +160,23 @@ class Proximal(_OnMargins):
         rows, local = hi - lo, work.indptr[lo : hi + 1] - first
         levels, x, slopes = work.targets[first:last], work.scores[first:last], work.d_scores[first:last]
         means = np.empty((rows, self.n_levels), dtype=x.dtype)
-        counts = np.empty(means.shape, dtype=np.int64)
+        counts = np.empty(means.shape)
+        weights = np.ones(1, dtype=x.dtype) if work.weights is None else work.weights[first:last]
         d_means = np.empty_like(means)
-        self._set_planes(lo, hi, local, levels, x, means, counts)
+        self._set_planes(lo, hi, local, levels, weights, x, means, counts)
         z = np.empty((last - first) * self.n_levels, dtype=x.dtype)
         slope = np.empty_like(z)
         ordinal.expand_proximal(0, rows, local, levels, x, means, counts, z)
         type(self.margin).in_place(z, slope)
+        work.weigh(lo, hi, z, slope)
         losses = work.losses[lo:hi]
-        ordinal.reduce_proximal(0, rows, local, levels, x, means, counts, z, slope, slopes, d_means, losses)
+        ordinal.reduce_proximal(0, rows, local, levels, weights, x, means, counts, z, slope, slopes, d_means, losses)
 
     def _set_planes(
-        self, lo: int, hi: int, indptr: Any, levels: Any, scores: Any, means: NDArray[Any], counts: NDArray[np.int64]
+        self, lo: int, hi: int, indptr: Any, levels: Any, weights: Any, scores: Any, means: Any, counts: Any
     ) -> None:
         """Write the planes of the rows lo..hi, and of how many scores each is the mean."""
-        ordinal.level_means(0, hi - lo, indptr, levels, scores, means, counts)
+        ordinal.level_means(0, hi - lo, indptr, levels, weights, scores, means, counts)
 
 
 class ToPlanes(Proximal):
@@ -200,7 +203,7 @@ class ToPlanes(Proximal):
         self.planes = planes
 
     def _set_planes(
-        self, lo: int, hi: int, indptr: Any, levels: Any, scores: Any, means: NDArray[Any], counts: NDArray[np.int64]
+        self, lo: int, hi: int, indptr: Any, levels: Any, weights: Any, scores: Any, means: Any, counts: Any
     ) -> None:
         means[:] = self.planes[lo:hi]
         counts[:] = np.where(np.isfinite(means), _FIXED, 0)

@@ -32,8 +32,10 @@ class _Pointwise(EntryLoss):
     def evaluate(self, lo: int, hi: int, work: Work) -> None:
         entries = slice(work.indptr[lo], work.indptr[hi])
         y, x = work.targets[entries], work.scores[entries]
-        work.d_scores[entries] = self.derivative(y, x)
-        row_losses(lo, hi, work.indptr, self.value(y, x), work.losses)
+        losses, slopes = self.value(y, x), self.derivative(y, x)
+        work.weigh(lo, hi, losses, slopes)
+        work.d_scores[entries] = slopes
+        row_losses(lo, hi, work.indptr, losses, work.losses)
 
 
 class Squared(_Pointwise):

@@ -128,6 +128,13 @@ PARAMETERS: Mapping[str, str] = {
             When each rating was given: numbers of seconds since 1970, or dates and times, which are UTC if they have no
             zone. By default those of X, if it has a third column, or in a frame one called timestamp, time or date.
             Models without time keep them, and learn nothing from them.""",
+    "rating_weight": """\
+        sample_weight : array-like of shape (n,), optional
+            How often each rating counts, a number of at least 0: of weight 2 as if it were there twice, of weight 0 as
+            if it were not there, but that its user and item, and its level, are known. By default all weigh 1. The
+            weight of a penalty stands beside them as it is, and where it is chosen by validation, held-out ratings
+            count once. Models whose objective is no sum over ratings refuse weights, and an error says which take
+            them.""",
     "time_of_pairs": """\
         time : array-like of shape (n,), number, or date, optional
             When each pair is to be predicted for, or one time for all, for models that know time, which need it; by

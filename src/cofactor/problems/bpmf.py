@@ -18,6 +18,8 @@ from cofactor.solvers import alternating_least_squares
 #: Rounds of alternating least squares at the start.
 _ALS_ROUNDS = 5
 
+_ONE = np.ones(1)
+
 
 class GaussianPosterior:
     r"""Factorization of observed entries with Gaussian noise, and rows under a normal-Wishart prior each.
@@ -42,6 +44,8 @@ class GaussianPosterior:
         α; None to draw it.
     shape, rate : float, default=1.0
         a and b.
+    weights : ndarray of shape (n_entries,), above 0, or None
+        Powers of the entries' likelihoods, in row order: what their precisions are multiplied by.
     """
 
     kept = (
@@ -59,9 +63,12 @@ class GaussianPosterior:
         *,
         shape: float = 1.0,
         rate: float = 1.0,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.entries, self.targets, self.users, self.items = entries, targets, users, items
         self.precision, self.shape, self.rate = precision, shape, rate
+        self.weights = weights
+        self.mass = float(len(targets) if weights is None else weights.sum())
         self.user_rows, self.item_rows = Rows.of_users(entries), Rows.of_items(entries)
         self.steps: Mapping[str, Step] = {
             "user prior": lambda state, key: self.users.draw(state, state["U"], key),
@@ -88,7 +95,9 @@ class GaussianPosterior:
         # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
         # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
         d = self.users.n_columns
-        problem = LeastSquaresProblem(self.entries, self.targets, d, float(d), None, "exact", np.float64)
+        problem = LeastSquaresProblem(
+            self.entries, self.targets, d, float(d), None, "exact", np.float64, weights=self.weights
+        )
         first = problem.pack({name: state[name] for name in ("U", "V")})
         found = problem.arrays(alternating_least_squares(problem, first, max_iter=_ALS_ROUNDS, tol=0).x)
         state["U"][:], state["V"][:] = found["U"], found["V"]
@@ -96,7 +105,7 @@ class GaussianPosterior:
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the targets."""
         alpha = float(state["noise_precision"][0])
-        return 0.5 * float(len(self.targets) * np.log(alpha / (2 * np.pi)) - alpha * state["errors"].sum())
+        return 0.5 * float(self.mass * np.log(alpha / (2 * np.pi)) - alpha * state["errors"].sum())
 
     def tune(self, state: State, sweep: int) -> None:
         """Do nothing: there is nothing to tune."""
@@ -113,14 +122,16 @@ class GaussianPosterior:
         self, rows: Rows, prior: NormalWishartPrior, own: Array, other: Array, state: State, key: Key
     ) -> None:
         shift, precision = prior.shifts(state, rows.n), state[f"{prior.name}_precision"]
-        rows.draw(key, self.targets, state["noise_precision"], other, precision, shift, False, own)
+        noise = state["noise_precision"] if self.weights is None else state["noise_precision"] * self.weights
+        rows.draw(key, self.targets, noise, other, precision, shift, False, own)
 
     def draw_noise(self, state: State, key: Key) -> None:
         """Sum the squared errors of each row, and draw α if it is not given."""
         e, U, V = self.entries, state["U"], state["V"]
+        weights = _ONE if self.weights is None else self.weights
         self.user_rows.each(
-            lambda lo, hi: squared_errors(lo, hi, e.indptr, e.indices, self.targets, U, V, state["errors"])
+            lambda lo, hi: squared_errors(lo, hi, e.indptr, e.indices, self.targets, weights, U, V, state["errors"])
         )
         if self.precision is None:
             rate = self.rate + 0.5 * state["errors"].sum()
-            state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * len(self.targets), 1 / rate)
+            state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * self.mass, 1 / rate)

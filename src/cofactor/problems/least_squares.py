@@ -9,7 +9,7 @@ from cofactor.kernels import observed, rows
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
-from cofactor.problems.observed import Entries, ObservedProblem
+from cofactor.problems.observed import Entries, ObservedProblem, masses
 
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
 
@@ -43,9 +43,11 @@ class LeastSquaresProblem(ObservedProblem):
     dtype : dtype, default=float32
         Of the vector of parameters.
     by_count : bool, default=False
-        Whether penalties of rows and columns are multiplied by their numbers of entries.
+        Whether penalties of rows and columns are multiplied by their numbers of entries, or sums of weights.
     drawn : mapping from str to callable, optional
         For arrays with another penalty, what makes it of its weight: an `L2` with `centres`. Not with `by_count`.
+    weights : ndarray of shape (n_entries,), above 0, or None
+        What the squared error of each entry is multiplied by, in row order.
     """
 
     def __init__(
@@ -59,38 +61,41 @@ class LeastSquaresProblem(ObservedProblem):
         dtype: np.typing.DTypeLike = np.float32,
         by_count: bool = False,
         drawn: Mapping[str, Callable[[float], L2]] | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
         n, m = entries.shape
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
         if alpha_bias is not None:
             shapes |= {"b": (n,), "c": (m,)}
-        weights = {"U": alpha, "V": alpha, "b": alpha_bias, "c": alpha_bias}
-        n_row, n_column = np.diff(entries.indptr), np.diff(entries.col_indptr)
+        alphas = {"U": alpha, "V": alpha, "b": alpha_bias, "c": alpha_bias}
+        n_row, n_column = masses(entries, weights)
         shares = {"U": n_row, "b": n_row, "V": n_column, "c": n_column}
         # The penalties carry a factor ½ of their own.
-        doubled = {name: 2 * float(weights[name] or 0) for name in shapes}
+        doubled = {name: 2 * float(alphas[name] or 0) for name in shapes}
         penalties: dict[str, Penalty] = {
             name: RowL2(weight, shares[name]) if by_count else (drawn or {}).get(name, L2)(weight)
             for name, weight in doubled.items()
         }
-        super().__init__(entries, targets, Squared(), shapes, penalties, dtype=dtype)
+        super().__init__(entries, targets, Squared(), shapes, penalties, None, dtype, weights)
         self.row_solver = row_solver
         self._ridge = np.full(n_factors + (alpha_bias is not None), alpha, dtype=self.dtype)
         if alpha_bias is not None:
             self._ridge[-1] = alpha_bias
         self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
         self._targets_by_column = self.targets[entries.to_csr]
+        self._roots = np.ones(1, self.dtype) if weights is None else np.sqrt(weights).astype(self.dtype)
+        self._roots_by_column = self._roots if weights is None else self._roots[entries.to_csr]
 
     def update_rows(self, x: np.ndarray) -> None:
         """Minimise J over U and b, in place."""
         e = self.entries
-        self._update(x, ("U", "b"), ("V", "c"), e.indptr, e.indices, self.targets, self._row_cuts)
+        self._update(x, ("U", "b"), ("V", "c"), e.indptr, e.indices, self.targets, self._roots, self._row_cuts)
 
     def update_columns(self, x: np.ndarray) -> None:
         """Minimise J over V and c, in place."""
         e = self.entries
-        targets = self._targets_by_column
-        self._update(x, ("V", "c"), ("U", "b"), e.col_indptr, e.col_indices, targets, self._col_cuts)
+        targets, roots = self._targets_by_column, self._roots_by_column
+        self._update(x, ("V", "c"), ("U", "b"), e.col_indptr, e.col_indices, targets, roots, self._col_cuts)
 
     def _update(
         self,
@@ -100,6 +105,7 @@ class LeastSquaresProblem(ObservedProblem):
         indptr: np.ndarray,
         indices: np.ndarray,
         targets: np.ndarray,
+        roots: np.ndarray,
         cuts: np.ndarray,
     ) -> None:
         arrays, free = self.arrays(x), self.layout.views(x)
@@ -111,7 +117,7 @@ class LeastSquaresProblem(ObservedProblem):
         centres = self._centres(own, free, out.shape)
         if centres is not None:
             out, targets = out - centres, targets - self._scores_of(centres, features, indptr, indices, cuts)
-        start = (indptr, indices, targets, arrays[other[1]], features, self._ridge, self._shares[own[0]])
+        start = (indptr, indices, targets, roots, arrays[other[1]], features, self._ridge, self._shares[own[0]])
 
         def block(k: int) -> None:
             if self.row_solver == "exact":

@@ -7,7 +7,7 @@ import numpy as np
 from cofactor.kernels.entrywise import entry_steps
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.penalties import RowL2
-from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes
+from cofactor.problems.observed import Entries, ObservedProblem, factor_shapes, masses
 
 _GROWTH = 1.05  # of step lengths from pass to pass
 
@@ -19,7 +19,7 @@ class LinkedProblem(ObservedProblem):
         + \alpha \Big(\sum_i n_i \|U_i\|^2 + \sum_j m_j \|V_j\|^2\Big)
 
     with g the identity or the map of `LogisticSquared`, and n_i, m_j the numbers of entries of row i and column j, or
-    1 without `by_count`.
+    sums of their weights; 1 without `by_count`.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ class LinkedProblem(ObservedProblem):
         V, for fold-in.
     dtype : dtype, default=float32
         Of the vector of parameters.
+    weights : ndarray of shape (n_entries,), above 0, or None
+        What the loss of each entry is multiplied by, in row order; steps for single entries take none.
 
     Attributes
     ----------
@@ -56,12 +58,13 @@ class LinkedProblem(ObservedProblem):
         by_count: bool,
         fixed: Mapping[str, np.ndarray] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
+        weights: np.ndarray | None = None,
     ) -> None:
         shapes = factor_shapes(entries, n_factors, fixed)
-        self._counts = {"U": np.diff(entries.indptr), "V": np.diff(entries.col_indptr)}
+        self._counts = dict(zip("UV", masses(entries, weights), strict=True))
         shares = {name: counts if by_count else np.ones(len(counts)) for name, counts in self._counts.items()}
         penalties = {name: RowL2(2 * alpha, shares[name]) for name in shapes}
-        super().__init__(entries, targets, loss, shapes, penalties, fixed, dtype)
+        super().__init__(entries, targets, loss, shapes, penalties, fixed, dtype, weights)
         self.n_rows = len(entries.indices)
         self._link = (loss.low, loss.high - loss.low, loss.offset) if isinstance(loss, LogisticSquared) else (0.0,) * 3
         # The penalty of a row is divided among its entries.

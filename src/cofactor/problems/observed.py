@@ -74,6 +74,8 @@ class ObservedProblem(PenalizedProblem):
         Arrays held fixed (for fold-in: V, c, common).
     dtype : dtype, default=float32
         Of the vector of parameters.
+    weights : ndarray of shape (n_entries,), above 0, or None
+        What the loss of each entry is multiplied by, in row order.
 
     Attributes
     ----------
@@ -92,9 +94,11 @@ class ObservedProblem(PenalizedProblem):
         penalties: Mapping[str, Penalty],
         fixed: Mapping[str, np.ndarray] | None = None,
         dtype: np.typing.DTypeLike = np.float32,
+        weights: np.ndarray | None = None,
     ) -> None:
         super().__init__(shapes, penalties, loss.smooth, dtype)
         self.entries, self.loss = entries, loss
+        self.weights = None if weights is None else weights.astype(self.dtype)
         # Targets as real numbers live in the precision of the scores; levels stay bytes.
         self.targets = targets if loss.target == "ordinal" else np.asarray(targets, dtype=self.dtype)
         n, m = entries.shape
@@ -118,6 +122,7 @@ class ObservedProblem(PenalizedProblem):
             d_scores=np.empty(n_entries, self.dtype),
             d_thresholds=np.empty((n, n_thresholds), self.dtype),
             losses=np.empty(n),
+            weights=self.weights,
         )
 
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -148,11 +153,11 @@ class ObservedProblem(PenalizedProblem):
         matrix's column to that in a factor; penalties add their weights.
         """
         arrays = self.arrays(x)
-        n_row, n_column = np.diff(self.entries.indptr), np.diff(self.entries.col_indptr)
+        n_row, n_column = masses(self.entries, self.weights)
         ratings = {
             "U": n_row[:, None] * _mean_squares(n_column, arrays["V"]),
             "V": n_column[:, None] * _mean_squares(n_row, arrays["U"]),
-            "b": n_row, "c": n_column, "own": n_row[:, None], "common": np.array([len(self.entries.indices)]),
+            "b": n_row, "c": n_column, "own": n_row[:, None], "common": np.array([n_row.sum()]),
         }  # fmt: skip
         scale = np.empty(self.size, self.dtype)
         for name, view in self.layout.views(scale).items():
@@ -202,6 +207,16 @@ class ObservedProblem(PenalizedProblem):
             self._accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
+
+
+def masses(entries: Entries, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the weights in each row and in each column; without weights, the numbers of entries."""
+    if weights is None:
+        return np.diff(entries.indptr), np.diff(entries.col_indptr)
+    rows, columns = (np.empty(n) for n in entries.shape)
+    observed.row_sums(0, len(rows), entries.indptr, weights, rows)
+    observed.row_sums(0, len(columns), entries.col_indptr, weights[entries.to_csr], columns)
+    return rows, columns
 
 
 def factor_shapes(

@@ -41,6 +41,7 @@ from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, 
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import Visits
+from cofactor.ratings.weighting import no_weights, read_again, weighed
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RatingValues, SideFeatures
 
@@ -98,6 +99,9 @@ class RatingModel(BaseEstimator, ABC):
 
     #: Those which have a row for each user, or for each item, along their first axis.
     _rows: ClassVar[Mapping[str, SideName]] = {}
+
+    #: Whether ratings may have weights in a fit.
+    _takes_weights: ClassVar[bool] = False
 
     #: Rules by the names that the parameter ``decision`` has for them.
     DECISIONS: ClassVar[Mapping[str, Decision]] = PROBABILITY_DECISIONS
@@ -218,7 +222,14 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- learning
 
-    def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from ratings.
 
         Parameters
@@ -230,6 +241,7 @@ class RatingModel(BaseEstimator, ABC):
         y : array-like of shape (n,), optional
             The ratings, where X does not hold them.
         {time}
+        {rating_weight}
 
         Returns
         -------
@@ -238,15 +250,25 @@ class RatingModel(BaseEstimator, ABC):
         Raises
         ------
         InvalidInputError
-            A ValueError, if parameters, ids or ratings are not valid; the message says what was found and what to do.
+            A ValueError, if parameters or data are not valid; the message says what was found and what to do.
         """
         self._check_params()
-        return self._learn(FitInput(self._read(X, y, time)))
+        return self._learn(FitInput(self._read(X, y, time, sample_weight)))
 
-    def _read(self, X: Any, y: Any, time: Any = None) -> Ratings:
+    def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
         duplicates: Any = self.duplicates
-        return check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
+        X = X if sample_weight is None else read_again(X)
+        ratings = check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
+        ratings = weighed(ratings, X, y, sample_weight)
+        if ratings.weights is not None:
+            self._check_takes_weights()
+        return ratings
+
+    def _check_takes_weights(self) -> None:
+        """Refuse weights of ratings where the objective has no place for them."""
+        if not self._takes_weights:
+            raise no_weights(type(self).__name__, RatingModel)
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
@@ -375,9 +397,7 @@ class RatingModel(BaseEstimator, ABC):
     def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
         """Return the training ratings, or refuse to go on without them."""
         if self.ratings_ is None:
-            raise InvalidInputError(
-                (f"this {type(self).__name__} was saved without its ratings: ", *advice),
-            )
+            raise InvalidInputError((f"this {type(self).__name__} was saved without its ratings: ", *advice))
         return self.ratings_
 
     def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
@@ -449,11 +469,8 @@ class RatingModel(BaseEstimator, ABC):
             Whether to keep the training ratings, which `recommend(exclude_seen=True)` and `complete` need.
         """
         check_is_fitted(self)
-        if ratings or self.ratings_ is None:
-            persistence.save(path, self)
-            return
         lean = copy.copy(self)
-        lean.ratings_ = None
+        lean.ratings_ = self.ratings_ if ratings else None
         persistence.save(path, lean)
 
     def _saved(self) -> dict[str, Any]:

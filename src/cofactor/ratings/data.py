@@ -68,6 +68,8 @@ class Ratings:
     times : ndarray of shape (n_ratings,), float64, or None
         When each entry was rated, in seconds since 1970, in the order of the entries by user; None where it is not
         known.
+    weights : ndarray of shape (n_ratings,), float64, above 0, or None
+        How often each entry counts, likewise; None where all count once.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Ratings:
     to_csr: NDArray[np.int32] | NDArray[np.int64]
     coding: Coding | None = None
     times: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
 
     @classmethod
     def from_pairs(
@@ -422,7 +425,9 @@ class Ratings:
         rows = self.row_of_entry[mask]
         indptr = offsets(rows, len(self.users))
         kept = self.indices[mask], self.levels[mask], None if self.times is None else self.times[mask]
-        return replace(self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept), coding=self.coding)
+        weights = None if self.weights is None else self.weights[mask]
+        some = self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+        return replace(some, coding=self.coding, weights=weights)
 
 
 def as_ratings(

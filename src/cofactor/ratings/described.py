@@ -35,6 +35,7 @@ class DescribedModel(RatingModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
@@ -44,6 +45,7 @@ class DescribedModel(RatingModel):
         ----------
         X, y, time
             As in `RatingModel.fit`.
+        {rating_weight}
         {side_features}
 
         Returns
@@ -52,7 +54,8 @@ class DescribedModel(RatingModel):
         """
         users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         self._check_params()
-        return self._learn(FitInput(self._read(X, y, time), user_features=users, item_features=items))
+        ratings = self._read(X, y, time, sample_weight)
+        return self._learn(FitInput(ratings, user_features=users, item_features=items))
 
     def fold_in_items(
         self,

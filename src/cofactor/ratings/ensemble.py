@@ -138,6 +138,9 @@ class Ensemble(RatingModel):
         """Return an unfitted member."""
         return MMMF(n_factors=8) if self.estimator is None else clone(self.estimator)
 
+    def _check_takes_weights(self) -> None:
+        self._kind()._check_takes_weights()
+
     def _fit_bytes(self, ratings: Ratings) -> int:
         return self.n_members * max(self._kind()._fit_bytes(ratings), 1)
 

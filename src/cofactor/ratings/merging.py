@@ -20,7 +20,7 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     ----------
     earlier, later : Ratings
         On the same scale. The ratings in `later` count as later whatever their times are. The result has times where
-        both have.
+        both have; ratings without weights weigh 1 where the others have some.
 
     Examples
     --------
@@ -41,7 +41,11 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     known = [part.times for part in parts if part.times is not None]
     times = np.concatenate(known)[kept] if timed and known else None
     both = Ratings.from_entries(users, items, rows[kept], columns[kept], values[kept], earlier.scale, times=times)
-    return replace(both, coding=later.coding or earlier.coding)
+    weights = None
+    if any(part.weights is not None for part in parts):
+        every = np.concatenate([np.ones(part.n_ratings) if part.weights is None else part.weights for part in parts])
+        weights = every[kept][np.argsort(pairs[kept])]
+    return replace(both, coding=later.coding or earlier.coding, weights=weights)
 
 
 def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
@@ -66,7 +70,9 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     some = rows[keep], columns[keep], ratings.values[keep]
     times = None if ratings.times is None else ratings.times[keep]
     found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times)
-    return replace(found, coding=ratings.coding)
+    order = np.lexsort((columns[keep], rows[keep]))
+    weights = None if ratings.weights is None else ratings.weights[keep][order]
+    return replace(found, coding=ratings.coding, weights=weights)
 
 
 def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:

@@ -14,6 +14,7 @@ from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
 from cofactor.ratings.updating import Updates
+from cofactor.ratings.weighting import check_saved
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -40,8 +41,9 @@ def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArra
         arrays |= {f"{name}.{key}": column for key, column in columns.items()}
     if model.ratings_ is not None:
         arrays |= {f"ratings.{name}": getattr(model.ratings_, name) for name in ("indptr", "indices", "levels")}
-        if model.ratings_.times is not None:
-            arrays["ratings.times"] = model.ratings_.times
+        for name in ("times", "weights"):
+            if getattr(model.ratings_, name) is not None:
+                arrays[f"ratings.{name}"] = getattr(model.ratings_, name)
     return header, arrays
 
 
@@ -74,7 +76,8 @@ def model_of_state(
     if "ratings.indptr" in arrays:
         rows = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
         checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times"))
-        model.ratings_ = replace(checked, coding=model.coding_)
+        weights = check_saved(arrays.get("ratings.weights"), checked)
+        model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
     return model
 
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.labels.data import as_weights
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.model.weights import as_weights
 from cofactor.typing import Labels
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, mea
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Side
+from cofactor.ratings.weighting import weighted_mean
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -101,6 +102,8 @@ class ALS(DescribedModel, FactorModel):
 
     mean_: float
 
+    _takes_weights: ClassVar[bool] = True
+
     def __init__(
         self,
         n_factors: int = 10,
@@ -157,7 +160,7 @@ class ALS(DescribedModel, FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = float(ratings.values.mean())
+        self.mean_ = weighted_mean(ratings, ratings.values)
         drawn = linked_penalties(start, self._linked)
         problem = self._problem(ratings, alpha, start["U"].shape[1], drawn)
         result = alternating_least_squares(
@@ -179,7 +182,9 @@ class ALS(DescribedModel, FactorModel):
     def _problem(self, ratings: Ratings, alpha: float, d: int, drawn: Drawn) -> LeastSquaresProblem:
         row_solver: Literal["exact", "cg"] = "exact" if self.solver == "exact" else "cg"
         targets = ratings.values - self.mean_
-        return LeastSquaresProblem(ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype, drawn=drawn)
+        return LeastSquaresProblem(
+            ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype, drawn=drawn, weights=ratings.weights
+        )
 
     def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,6 +87,8 @@ class BinaryMMMF(FactorModel):
     """
 
     _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+
+    _takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,

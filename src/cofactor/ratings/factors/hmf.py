@@ -101,6 +101,8 @@ class HMF(RatingModel):
     stages_: list[BinaryMMMF]
     alphas_: list[float]
 
+    _takes_weights: ClassVar[bool] = True
+
     def __init__(
         self,
         n_factors: int = 100,

@@ -186,6 +186,7 @@ def _minimise(
         {name: penalty for name, penalty in penalties.items() if penalty is not None},
         fixed,
         model.dtype,
+        ratings.weights,
     )
     result = SOLVERS[model.solver](
         problem,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,6 +106,8 @@ class MMMF(DescribedModel, FactorModel):
     """
 
     _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "links_")
+
+    _takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,

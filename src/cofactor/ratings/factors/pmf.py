@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
 from cofactor.checks import check_choice, check_flag, check_number
-from cofactor.errors import Argument
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
@@ -19,6 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.weighting import weighted_mean
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
@@ -117,6 +118,8 @@ class PMF(FactorModel):
     #: There are no biases.
     alpha_bias: float | None = None
 
+    _takes_weights: ClassVar[bool] = True
+
     def __init__(
         self,
         n_factors: int = 10,
@@ -167,6 +170,14 @@ class PMF(FactorModel):
                 argument="solver",
             )
 
+    def _check_takes_weights(self) -> None:
+        if self.solver == "sgd":
+            raise InvalidInputError(
+                (Argument("solver", "sgd"), " steps once for each rating, and takes no weights"),
+                argument="sample_weight",
+                advice=("take ", Argument("solver", "als"), " or 'lbfgs'"),
+            )
+
     def _alpha_unit(self, ratings: Ratings) -> float:
         """Return one over the mean number of ratings of a row or column, where the penalty counts them."""
         return sum(ratings.shape) / (2 * ratings.n_ratings) if self.weighted else 1.0
@@ -200,7 +211,7 @@ class PMF(FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = float(ratings.values.mean())
+        self.mean_ = weighted_mean(ratings, ratings.values)
         d = start["U"].shape[1]
         settings: dict[str, Any] = {
             "max_iter": self.max_iter, "tol": self.tol if tol is None else max(tol, self.tol), "callback": callback,
@@ -224,7 +235,9 @@ class PMF(FactorModel):
 
     def _linear_problem(self, ratings: Ratings, alpha: float, d: int) -> LeastSquaresProblem:
         targets = ratings.values - self.mean_
-        return LeastSquaresProblem(ratings, targets, d, alpha, None, "exact", self.dtype, self.weighted)
+        return LeastSquaresProblem(
+            ratings, targets, d, alpha, None, "exact", self.dtype, self.weighted, weights=ratings.weights
+        )
 
     def _linked_problem(
         self, ratings: Ratings, alpha: float, d: int, fixed: Mapping[str, NDArray[Any]] | None = None
@@ -233,7 +246,7 @@ class PMF(FactorModel):
             targets, loss = ratings.values - self.mean_, Squared()
         else:
             targets, loss = self._mapped(ratings.values), self._logistic_loss()  # type: ignore[assignment]
-        return LinkedProblem(ratings, targets, d, alpha, loss, self.weighted, fixed, self.dtype)
+        return LinkedProblem(ratings, targets, d, alpha, loss, self.weighted, fixed, self.dtype, ratings.weights)
 
     def _mapped(self, values: Any) -> Any:
         """Return ratings mapped to 0..R-1, so that alpha means the same on all scales."""

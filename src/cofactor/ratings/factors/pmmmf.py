@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +101,8 @@ class PMMMF(FactorModel):
 
     planes_: NDArray[Any]
 
+    _takes_weights: ClassVar[bool] = True
+
     def __init__(
         self,
         n_factors: int = 100,
@@ -173,8 +175,9 @@ class PMMMF(FactorModel):
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n, R = len(ratings.users), ratings.n_levels
         scores = self._scores(*ratings.pairs())
-        planes, counts = np.empty((n, R), dtype=scores.dtype), np.empty((n, R), dtype=np.int64)
-        ordinal.level_means(0, n, ratings.indptr, ratings.levels, scores, planes, counts)
+        planes, counts = np.empty((n, R), dtype=scores.dtype), np.empty((n, R))
+        weights = (np.ones(1) if ratings.weights is None else ratings.weights).astype(scores.dtype)
+        ordinal.level_means(0, n, ratings.indptr, ratings.levels, weights, scores, planes, counts)
         self.planes_ = planes
         return boundaries(planes, counts)
 
@@ -196,7 +199,7 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     planes : ndarray of shape (n, R)
         Planes; any value where `counts` is 0.
     counts : ndarray of shape (n, R)
-        Number of ratings of each level.
+        Number of ratings of each level, or sum of their weights.
 
     Returns
     -------
@@ -226,7 +229,7 @@ def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     def at(table: NDArray[Any], level: NDArray[Any]) -> NDArray[Any]:
         return np.take_along_axis(table, level, axis=1)
 
-    n_low, n_high = at(counts, low), np.maximum(at(counts, high), 1)
+    n_low, n_high = at(counts, low), np.where(between, at(counts, high), 1)
     inside = at(theta, low) + n_low / (n_low + n_high) * (at(theta, high) - at(theta, low))
     cumulative = np.cumsum(counts, axis=1)
     past_median = 2 * cumulative[:, :-1] > cumulative[:, -1:]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +39,7 @@ from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import Pairs, RandomState, RatingValues
+from cofactor.typing import RandomState
 
 #: Samples with which a recommendation looks at all items, evenly spaced among those kept.
 _RANKING_SAMPLES = 50
@@ -83,6 +83,12 @@ class SampledModel(RatingModel):
 
     Notes
     -----
+    An interrupt from the keyboard ends a fit: with the samples kept so far, and a warning that says how many. If there
+    are none yet, it is raised, and the model stays as it was. In both cases the next `fit` with ``warm_start=True``
+    goes on from there, as it does after too short a time `max_seconds`. A warm start does `n_sweeps` more sweeps;
+    chains that ended earlier than others first catch up with them. Earlier samples that `burn_in` and `thin`, as they
+    are now, would not keep are dropped. `random_state` has no effect any more.
+
     `recommend` looks at all items with 50 of the samples, evenly spaced; twice as many as it was asked for, and ten
     more, are then scored by all samples and ranked by that. So its scores are those of `decision_function`, to the bit,
     but an item is missed that is among the best by all samples and not by these 50. What that costs was measured by
@@ -193,28 +199,6 @@ class SampledModel(RatingModel):
 
     # ---------------------------------------------------------------- learning
 
-    def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
-        """Learn from ratings.
-
-        An interrupt from the keyboard ends the fit: with the samples kept so far, and a warning that says how many. If
-        there are none yet, it is raised, and the model stays as it was. In both cases the next ``fit`` with
-        ``warm_start=True`` goes on from there, as it does after too short a time `max_seconds`.
-
-        A warm start does `n_sweeps` more sweeps; chains that ended earlier than others first catch up with them.
-        Earlier samples that `burn_in` and `thin`, as they are now, would not keep are dropped. `random_state` has no
-        effect any more.
-
-        Parameters
-        ----------
-        X, y, time
-            As in `RatingModel.fit`.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, time=time)
-
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""
         try:
@@ -299,6 +283,10 @@ class SampledModel(RatingModel):
         """Return n of the samples, or all if there are not so many, evenly spaced."""
         where = spaced(len(self.samples_["U"]), n)
         return {name: array[where] for name, array in self.samples_.items()}
+
+    def _frames(self, n: int) -> dict[str, NDArray[np.float32]]:
+        """Return what n of the samples, evenly spaced, must have besides to be those of a fold-in."""
+        return {}
 
     def _join(self, part: Self, joint: Joint) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
@@ -418,7 +406,8 @@ class SampledModel(RatingModel):
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
-        for name, shape in self._sample_shapes().items():
+        frame = {"frame": 2 * (getattr(self, "n_factors", 0) + 2,)} if "frame" in self.samples_ else {}
+        for name, shape in (self._sample_shapes() | frame).items():
             whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 

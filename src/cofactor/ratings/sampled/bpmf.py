@@ -18,11 +18,13 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.new_rows import NewRows, Sample
 from cofactor.ratings.updating import SideName
+from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -31,7 +33,7 @@ from cofactor.typing import RandomState
 _FOLD_IN_SAMPLES = 50
 
 
-class BPMF(DescribedModel, SampledModel):
+class BPMF(MeanFactors, DescribedModel, SampledModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -89,6 +91,8 @@ class BPMF(DescribedModel, SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U``, ``V``, ``noise_precision`` (α), and of the priors' means, precisions
         and weights, which fold-in and `update` need.
+    U_, V_, user_bias_, item_bias_ : ndarray
+        Posterior means, and what they are good for: see `MeanFactors`.
     links_ : tuple of two Link
         What the features of users and of items are made of.
     mean_ : float
@@ -125,6 +129,8 @@ class BPMF(DescribedModel, SampledModel):
     """
 
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "links_")
+
+    _takes_weights: ClassVar[bool] = True
 
     links_: tuple[Link, Link]
     mean_: float
@@ -178,7 +184,7 @@ class BPMF(DescribedModel, SampledModel):
 
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings
-        self.mean_ = float(ratings.levels.mean())
+        self.mean_ = weighted_mean(ratings, ratings.levels)
         self.boundaries_ = np.asarray(np.arange(1.5, ratings.n_levels) - self.mean_, dtype=np.float64)
         (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
         self.links_ = (users, items)
@@ -192,7 +198,9 @@ class BPMF(DescribedModel, SampledModel):
     def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
         users, items = self._prior("user", of_users), self._prior("item", of_items)
         precision = None if self.precision == "learn" else float(self.precision)
-        return GaussianPosterior(WithCold.of(ratings), self._targets(ratings), users, items, precision)
+        return GaussianPosterior(
+            WithCold.of(ratings), self._targets(ratings), users, items, precision, weights=ratings.weights
+        )
 
     @property
     def _draws(self) -> ProbitDraws:
@@ -208,26 +216,33 @@ class BPMF(DescribedModel, SampledModel):
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""
-        entries = given.ratings.indices, self._targets(given.ratings)
-        features = self.links_[0].features(Side.users(given.ratings), given.user_features)
-        self._draw_rows(NewRows.of(given, "user"), self._prior("user", features), entries, "U", "V")
+        ratings = given.ratings
+        entries = ratings.indices, self._targets(ratings)
+        features = self.links_[0].features(Side.users(ratings), given.user_features)
+        self._draw_rows(NewRows.of(given, "user"), self._prior("user", features), entries, ratings.weights)
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Draw the items' rows under each sample, likewise."""
+        """Draw the new items' rows under each of some samples."""
         ratings = given.ratings
         entries = ratings.col_indices, self._targets(ratings)[ratings.to_csr]
+        weights = None if ratings.weights is None else ratings.weights[ratings.to_csr]
         features = self.links_[1].features(Side.items(ratings), given.item_features)
-        self._draw_rows(NewRows.of(given, "item"), self._prior("item", features), entries, "V", "U")
+        self._draw_rows(NewRows.of(given, "item"), self._prior("item", features), entries, weights)
 
     def _draw_rows(
-        self, rows: NewRows, prior: NormalWishartPrior, entries: tuple[NDArray[Any], NDArray[Any]], own: str, other: str
+        self,
+        rows: NewRows,
+        prior: NormalWishartPrior,
+        entries: tuple[NDArray[Any], NDArray[Any]],
+        weights: NDArray[Any] | None,
     ) -> None:
-        n = len(rows.before)
+        n, (own, other) = len(rows.before), ("U", "V") if rows.side == "user" else ("V", "U")
 
         def given_sample(sample: Sample) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
-            precision = sample[f"{prior.name}_precision"]
-            return *entries, sample["noise_precision"], sample[other], precision, prior.shifts(state, n)
+            precision, noise = sample[f"{prior.name}_precision"], sample["noise_precision"]
+            noise = noise if weights is None else noise * weights
+            return *entries, noise, sample[other], precision, prior.shifts(state, n)
 
         rows.draw(self, fold_rows, given_sample, {own: (n, self.n_factors)}, _FOLD_IN_SAMPLES)
 

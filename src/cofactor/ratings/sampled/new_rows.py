@@ -107,6 +107,8 @@ class NewRows:
         every = len(model.samples_["U"])
         where = spaced(every, every if self.update else n_samples)
         samples = {name: array[where] for name, array in model.samples_.items()}
+        if not self.update:
+            samples |= model._frames(n_samples)
         S = len(where)
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]

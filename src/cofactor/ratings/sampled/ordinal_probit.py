@@ -19,6 +19,7 @@ from cofactor.ratings.described import DescribedModel, table_of
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
+from cofactor.ratings.sampled.alignment import MeanScores
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
@@ -32,7 +33,7 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
 
 
-class OrdinalProbit(DescribedModel, SampledModel):
+class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     r"""Ordinal probit factorization, drawn from its posterior by a Gibbs sampler: the most accurate model here.
 
     .. math::
@@ -107,6 +108,8 @@ class OrdinalProbit(DescribedModel, SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in and `update` need.
+    U_, V_, user_bias_, item_bias_, thresholds_ : ndarray
+        Posterior means, and what they are good for: see `MeanFactors`. Drift is not part of them.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
@@ -223,18 +226,21 @@ class OrdinalProbit(DescribedModel, SampledModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
         shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
     ) -> Self:
         """Learn from ratings, and from what else is known of users and items.
 
-        An interrupt from the keyboard, and a warm start, do what `SampledModel.fit` says.
+        An interrupt from the keyboard, and a warm start, do what `SampledModel` says.
 
         Parameters
         ----------
         X, y, time
             As in `RatingModel.fit`.
+        sample_weight : None
+            Refused: a power of the likelihood of a level is no likelihood of a latent normal, unless it is a whole one.
         {side_features}
             They join the features :math:`f_i, g_j`.
         shadow : tuple (X, y), Ratings, or data set, optional
@@ -252,7 +258,7 @@ class OrdinalProbit(DescribedModel, SampledModel):
         """
         users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         self._check_params()
-        ratings = self._read(X, y, time)
+        ratings = self._read(X, y, time, sample_weight)
         followers = None
         if shadow is not None:
             if self.time:
@@ -268,9 +274,8 @@ class OrdinalProbit(DescribedModel, SampledModel):
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
         self.past_ = None if moments is None else Past.of(moments)
-        data = given.ratings, (of_users, of_items), moments
-        posterior = partial(self._posterior, *data, given.shadow, given.user_features)
-        tables = zip(("user", "item"), given.features, strict=True)
+        features, tables = (of_users, of_items), zip(("user", "item"), given.features, strict=True)
+        posterior = partial(self._posterior, given.ratings, features, moments, given.shadow, given.user_features)
         return Plan(posterior, tuple(side for side, table in tables if table is not None))
 
     def _posterior(
@@ -380,10 +385,7 @@ class OrdinalProbit(DescribedModel, SampledModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self._check_links()
         self._check_states()
-
-    def _check_links(self) -> None:
         for name, link in zip(("user", "item"), self.links_, strict=True):
             K = self.samples_[f"{name}_weights"].shape[1]
             if link is not None and link.n_features != K:

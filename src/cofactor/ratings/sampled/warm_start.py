@@ -100,6 +100,7 @@ def _continued(model: SampledModel, last: list[Unfinished], target: Mapping[str,
 def checksum(ratings: Ratings) -> int:
     """Return a number that is the same for the same ratings, whatever the ids are."""
     check = zlib.crc32(ratings.scale.tobytes())
-    for array in (ratings.indptr, ratings.indices, ratings.levels):
+    weights = () if ratings.weights is None else (ratings.weights,)
+    for array in (ratings.indptr, ratings.indices, ratings.levels, *weights):
         check = zlib.crc32(array.tobytes(), check)
     return check

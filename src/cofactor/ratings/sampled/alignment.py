@@ -1,0 +1,257 @@
+r"""Factors as posterior means: the draws are first turned into one frame, since each may be in a frame of its own.
+
+With :math:`e_i = (u_i, b_i, 1)` and :math:`f_j = (v_j, 1, c_j)` the score is :math:`x_{ij} = e_i \cdot f_j`, and no
+rating tells e, f from :math:`e T, f T^{-T}`. A *frame* is such a T for a draw, the only one, but for rotations, where
+
+- the factors have mean zero over the users, and over the items, of training, so that what belongs to a user or an item
+  alone is bias, and the item biases have mean zero;
+- they are *balanced*: :math:`u^T u / n = v^T v / m`, so that the singular values of the interaction are shared evenly.
+
+The rotation is that of generalized Procrustes analysis: each draw is turned onto the mean of all, which is found anew
+until it stays (Gower 1975), and turned onto its own principal axes in the end.
+
+J. C. Gower, "Generalized Procrustes analysis", Psychometrika 40, 1975, doi:10.1007/BF02291478.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.kernels.threads import library_limit
+from cofactor.ratings.sampled.draws import spaced
+
+__all__ = ["MeanFactors", "MeanScores"]
+
+_Array = NDArray[np.float64]
+
+#: Draws whose mean is the reference, evenly spaced; all are turned onto it.
+_REFERENCE_DRAWS = 20
+
+#: The reference is found when its square grows by less than this share.
+_TOL = 1e-5
+_MOST_TURNS = 50
+
+#: Share of the mean square added to Gram matrices, so that factors which are no more than rounding count as zero.
+_RANK = 1e-9
+
+
+class MeanFactors:
+    r"""Factors and biases of a model as posterior means over its draws, which are first turned into one frame.
+
+    The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
+    factors, and move parts of the biases into them, from sweep to sweep: the likelihood does not tell. So each draw is
+    centred, balanced, and turned onto the mean of all (see the module); that leaves its scores as they are. Features,
+    and who rated what, need nothing of their own: they are part of the prior's means, and so of the rows drawn.
+
+    The means are for what asks for one vector a user and item: similarity of items, neighbours, maps, export to other
+    software. They are **not** the model: predictions average over draws, and the mean of a product is not the product
+    of means. On MovieLens 100K (80 % of the ratings, defaults), :math:`U_i \cdot V_j` from the means had a correlation
+    of .991 with the posterior mean of the interaction, and 99 % of its size, for `OrdinalProbit`; for `BPMF`, 30
+    factors of which half are hardly more than noise, .953 and 95 %. Expected ratings from the means had an RMSE of
+    .8781 on the other 20 % for `OrdinalProbit`, where the model's own had .8770; for `BPMF` .897 and .898. They know
+    nothing of their uncertainty: for users and items with few ratings they lie near the prior's mean.
+
+    They are valid as far as the chains are: several that have not mixed are averaged all the same. Axes are ordered by
+    length; those of nearly equal length may be mixed by another seed, while products of rows, and angles between them,
+    stay nearly what they are.
+
+    Attributes
+    ----------
+    U_ : ndarray of shape (n_users, d)
+    V_ : ndarray of shape (n_items, d)
+        Factors, with mean zero over the users, and items, who have ratings.
+    user_bias_ : ndarray of shape (n_users,)
+        Mean score of each user over the items who have ratings.
+    item_bias_ : ndarray of shape (n_items,)
+        How far the item's mean score over those users lies above the mean of all items. A model without biases has
+        these two too: they are what its factors say of a user, or an item, alone.
+    """
+
+    samples_: dict[str, NDArray[np.float32]]
+
+    #: Whether draws of rows have biases as their last column.
+    _biased: ClassVar[bool] = False
+
+    #: Means, and the samples which they are of.
+    _means: _Means | None = None
+
+    @property
+    def U_(self) -> NDArray[np.float32]:
+        """Factors of the users."""
+        return self._mean_rows.users[:, :-2]
+
+    @property
+    def V_(self) -> NDArray[np.float32]:
+        """Factors of the items."""
+        return self._mean_rows.items[:, :-2]
+
+    @property
+    def user_bias_(self) -> NDArray[np.float32]:
+        """Biases of the users."""
+        return self._mean_rows.users[:, -2]
+
+    @property
+    def item_bias_(self) -> NDArray[np.float32]:
+        """Biases of the items."""
+        return self._mean_rows.items[:, -1]
+
+    @property
+    def _mean_rows(self) -> _Means:
+        check_is_fitted(self)
+        if self._means is None or self._means.samples is not self.samples_:
+            self._means = _Means(self.samples_, self._biased, getattr(self, "is_shadow_", None))
+        return self._means
+
+    def _frames(self, n: int) -> dict[str, NDArray[np.float32]]:
+        """Return the frames of n of the samples, evenly spaced: those folded in later are seen in them too."""
+        return {"frame": self._mean_rows.frames(spaced(len(self.samples_["U"]), n))}
+
+
+class MeanScores(MeanFactors):
+    """The same, with thresholds of each user.
+
+    Attributes
+    ----------
+    U_, V_, user_bias_, item_bias_
+        See `MeanFactors`.
+    thresholds_ : ndarray of shape (n_users, R - 1)
+        Posterior means of the boundaries between the levels for each user. A user's bias and thresholds are known
+        together only: ratings tell how far one lies from the others.
+    """
+
+    _biased: ClassVar[bool] = True
+
+    @property
+    def thresholds_(self) -> NDArray[np.float32]:
+        """Boundaries between the levels for each user."""
+        check_is_fitted(self)
+        return self.samples_["thresholds"][:, :-1].mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+class _Means:
+    """Means of samples, each computed when it is asked for.
+
+    Parameters
+    ----------
+    samples : dict of str to ndarray
+        Of ``U`` and ``V``, with the biases as one more column if `biased`; and of ``frame``, if a fold-in left it.
+    biased : bool
+    shadow : ndarray of shape (n_users,), bool, or None
+        Users who are not to make up the frame.
+    """
+
+    def __init__(self, samples: dict[str, NDArray[np.float32]], biased: bool, shadow: NDArray[np.bool_] | None) -> None:
+        self.samples, self.biased = samples, biased
+        self._rated = [_not_cold(samples[name]) for name in "UV"]
+        if shadow is not None:
+            self._rated[0] &= ~shadow
+
+    @cached_property
+    def users(self) -> NDArray[np.float32]:
+        """The means of (u, b, 1)."""
+        draws = zip(self.samples["U"], self._frames, strict=True)
+        return _mean(users_extended(rows[:-1], self.biased) @ frame for rows, frame in draws)
+
+    @cached_property
+    def items(self) -> NDArray[np.float32]:
+        """The means of (v, 1, c)."""
+        draws = zip(self.samples["V"], np.linalg.inv(self._frames), strict=True)
+        return _mean(items_extended(rows[:-1], self.biased) @ inverse.T for rows, inverse in draws)
+
+    def frames(self, draws: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the matrices T of the draws with these numbers, (len(draws), d + 2, d + 2)."""
+        return self._frames[draws].astype(np.float32)
+
+    @cached_property
+    def _frames(self) -> _Array:
+        if "frame" in self.samples:
+            return self.samples["frame"].astype(np.float64)
+        n_draws = len(self.samples["U"])
+        with library_limit(1, "blas"):
+            reference = _reference([self._centred(s)[1] for s in spaced(n_draws, _REFERENCE_DRAWS)])
+            return np.array([self._frame(s, reference) for s in range(n_draws)])
+
+    def _frame(self, draw: int, reference: _Array) -> _Array:
+        frame, rows = self._centred(draw)
+        d = rows.shape[1]
+        frame[:, :d] = frame[:, :d] @ _turn(rows, reference)
+        return frame
+
+    def _centred(self, draw: int) -> tuple[_Array, _Array]:
+        """Return the frame of a draw but for its rotation, and the rows there, users and items of the same weight."""
+        U, V = (self.samples[name][draw, :-1][rated] for name, rated in zip("UV", self._rated, strict=True))
+        e, f = users_extended(U, self.biased), items_extended(V, self.biased)
+        d = e.shape[1] - 2
+        u, v = e[:, :d].mean(axis=0), f[:, :d].mean(axis=0)
+        A, B = _balanced(e[:, :d] - u, f[:, :d] - v)
+        frame = np.zeros((d + 2, d + 2))
+        frame[:d, :d], frame[d + 1, :d] = A, -u @ A
+        frame[:d, d], frame[d + 1, d] = v, f[:, d + 1].mean()
+        frame[d, d] = frame[d + 1, d + 1] = 1
+        return frame, np.vstack([(e[:, :d] - u) @ A / np.sqrt(len(e)), (f[:, :d] - v) @ B / np.sqrt(len(f))])
+
+
+def _not_cold(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Return which rows are not those of a cold user or item, the last one, as they are without ratings."""
+    return np.asarray((rows[0, :-1] != rows[0, -1]).any(axis=1))
+
+
+def _mean(draws: Iterable[_Array]) -> NDArray[np.float32]:
+    """Return the mean of draws, one at a time."""
+    total, n = np.zeros(()), 0
+    with library_limit(1, "blas"):
+        for rows in draws:
+            total, n = total + rows, n + 1
+    return (total / n).astype(np.float32)
+
+
+def users_extended(rows: NDArray[Any], biased: bool) -> _Array:
+    """Return the rows (u, b, 1) of one draw."""
+    bias = rows[:, -1:] if biased else np.zeros((len(rows), 1))
+    return np.hstack([rows[:, : rows.shape[1] - biased], bias, np.ones((len(rows), 1))]).astype(np.float64)
+
+
+def items_extended(rows: NDArray[Any], biased: bool) -> _Array:
+    """Return the rows (v, 1, c) of one draw."""
+    d = rows.shape[1] - biased
+    return users_extended(rows, biased)[:, [*range(d), d + 1, d]]
+
+
+def _balanced(U: _Array, V: _Array) -> tuple[_Array, _Array]:
+    """Return A and B, the inverse of its transpose, with UA and VB balanced and on common principal axes."""
+    L, M = (np.linalg.cholesky(_gram(rows)) for rows in (U, V))
+    P, s, Qt = np.linalg.svd(L.T @ M)
+    return np.linalg.solve(L.T, P * np.sqrt(s)), np.linalg.solve(M.T, Qt.T * np.sqrt(s))
+
+
+def _gram(rows: _Array) -> _Array:
+    """Return the mean of the outer products of rows, which has full rank."""
+    gram = rows.T @ rows / len(rows)
+    mean = np.trace(gram) / len(gram)
+    return np.asarray(gram + (_RANK * mean if mean > 0 else 1.0) * np.eye(len(gram)))
+
+
+def _turn(rows: NDArray[Any], reference: NDArray[Any]) -> _Array:
+    """Return the orthogonal matrix that brings rows nearest to the reference: orthogonal Procrustes."""
+    P, _, Qt = np.linalg.svd(np.swapaxes(rows, -1, -2) @ reference)
+    return np.asarray(P @ Qt)
+
+
+def _reference(draws: list[_Array]) -> _Array:
+    """Return the mean of draws, each turned onto it, on its principal axes, the longest first."""
+    rows = np.array(draws)
+    mean, square = rows[0], 0.0
+    for _ in range(_MOST_TURNS):
+        mean, before = (rows @ _turn(rows, mean)).mean(axis=0), square
+        square = float((mean * mean).sum())
+        if square - before <= _TOL * square:
+            break
+    mean = mean @ np.linalg.eigh(mean.T @ mean)[1][:, ::-1]
+    longest = np.abs(mean).argmax(axis=0)
+    return np.asarray(mean * np.sign(mean[longest, np.arange(len(longest))]))
