@@ -221,6 +221,8 @@ def test_fold_in_learns_and_leaves_the_model_as_it_was(name):
         if not hasattr(simple, "U_"):
             continue
         assert simple.U_.shape == (8, old.U_.shape[1])
+        if "V_" not in vars(simple):  # the mean of fewer samples, in the same frame: see test_alignment
+            continue
         assert np.array_equal(simple.V_, old.V_)
         assert np.array_equal(simple.item_bias_, old.item_bias_)
 
