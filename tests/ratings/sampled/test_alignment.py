@@ -1,11 +1,14 @@
 """Posterior means of factors and biases: draws in frames of their own are turned into one."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import cofactor
 from cofactor.ratings import BPMF, OrdinalProbit, RatingModel
+from cofactor.ratings.sampled import alignment
 from cofactor.ratings.sampled.alignment import _Means
 
 N, M, D, S = 40, 30, 3, 25
@@ -165,3 +168,16 @@ def test_factors_beyond_the_rank_are_no_trouble():
     model = BPMF(7, n_sweeps=8, burn_in=4, random_state=0).fit([(0, 0), (0, 1), (1, 0), (2, 1)], [1, 5, 2, 4])
     assert np.isfinite(model.U_).all()
     assert np.isfinite(model.V_).all()
+
+
+def test_a_fold_in_finds_no_frames_until_means_are_asked_for(monkeypatch, fitted):
+    """They take as long as a hundred fold-ins, and serving needs none; nor are they found for each fold-in again."""
+    model = copy.copy(fitted)
+    model._means = None
+    calls, reference = [], alignment._reference
+    monkeypatch.setattr(alignment, "_reference", lambda draws: calls.append(1) or reference(draws))
+    folded = [model.fold_in([("new", i) for i in range(k)], [2, 3, 5, 1][:k]) for k in (3, 4)]
+    folded[0].predict([("new", 5)])
+    assert not calls
+    assert np.array_equal(folded[0].V_, folded[1].V_)
+    assert len(calls) == 1

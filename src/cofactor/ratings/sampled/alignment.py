@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +108,16 @@ class MeanFactors:
             self._means = _Means(self.samples_, self._biased, getattr(self, "is_shadow_", None))
         return self._means
 
-    def _frames(self, n: int) -> dict[str, NDArray[np.float32]]:
-        """Return the frames of n of the samples, evenly spaced: those folded in later are seen in them too."""
-        return {"frame": self._mean_rows.frames(spaced(len(self.samples_["U"]), n))}
+    def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
+        """Note that samples of rows folded in have the frames of those, of a fitted model, they are drawn under.
+
+        Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
+        """
+        self._means = fitted._mean_rows.under(chosen, self.samples_)
+
+    def _saved_samples(self) -> dict[str, NDArray[np.float32]]:
+        """Return the samples, and the frames of those of a fold-in."""
+        return self.samples_ | self._mean_rows.inherited()
 
 
 class MeanScores(MeanFactors):
@@ -144,13 +151,27 @@ class _Means:
     biased : bool
     shadow : ndarray of shape (n_users,), bool, or None
         Users who are not to make up the frame.
+    source : tuple of _Means and ndarray of int, or None
+        Those whose frames these have, and which of their draws: see `under`.
     """
 
-    def __init__(self, samples: dict[str, NDArray[np.float32]], biased: bool, shadow: NDArray[np.bool_] | None) -> None:
+    def __init__(
+        self,
+        samples: dict[str, NDArray[np.float32]],
+        biased: bool,
+        shadow: NDArray[np.bool_] | None,
+        source: tuple[_Means, NDArray[np.int64]] | None = None,
+    ) -> None:
         self.samples, self.biased = samples, biased
-        self._rated = [_not_cold(samples[name]) for name in "UV"]
-        if shadow is not None:
-            self._rated[0] &= ~shadow
+        self._shadow, self._source = shadow, source
+
+    def under(self, chosen: NDArray[np.int64], samples: dict[str, NDArray[np.float32]]) -> _Means:
+        """Return those of other rows, drawn under some of these samples."""
+        return _Means(samples, self.biased, None, (self, chosen))
+
+    def inherited(self) -> dict[str, NDArray[np.float32]]:
+        """Return the frames that the samples do not tell, (S, d + 2, d + 2), of a fold-in."""
+        return {} if self._source is None else {"frame": self._frames.astype(np.float32)}
 
     @cached_property
     def users(self) -> NDArray[np.float32]:
@@ -164,18 +185,24 @@ class _Means:
         draws = zip(self.samples["V"], np.linalg.inv(self._frames), strict=True)
         return _mean(items_extended(rows[:-1], self.biased) @ inverse.T for rows, inverse in draws)
 
-    def frames(self, draws: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the matrices T of the draws with these numbers, (len(draws), d + 2, d + 2)."""
-        return self._frames[draws].astype(np.float32)
-
     @cached_property
     def _frames(self) -> _Array:
+        """The matrices T of the draws, (S, d + 2, d + 2)."""
+        if self._source is not None:
+            fitted, chosen = self._source
+            return fitted._frames[chosen].astype(np.float32).astype(np.float64)  # as they are saved
         if "frame" in self.samples:
             return self.samples["frame"].astype(np.float64)
         n_draws = len(self.samples["U"])
         with library_limit(1, "blas"):
             reference = _reference([self._centred(s)[1] for s in spaced(n_draws, _REFERENCE_DRAWS)])
             return np.array([self._frame(s, reference) for s in range(n_draws)])
+
+    @cached_property
+    def _rated(self) -> list[NDArray[np.bool_]]:
+        """Which users, and which items, make up the frame."""
+        users, items = (_not_cold(self.samples[name]) for name in "UV")
+        return [users if self._shadow is None else users & ~self._shadow, items]
 
     def _frame(self, draw: int, reference: _Array) -> _Array:
         frame, rows = self._centred(draw)

@@ -279,14 +279,12 @@ class SampledModel(RatingModel):
             samples[name][:, unrated] = samples[name][:, -1:]
         return samples
 
-    def _spaced_samples(self, n: int) -> dict[str, NDArray[np.float32]]:
-        """Return n of the samples, or all if there are not so many, evenly spaced."""
-        where = spaced(len(self.samples_["U"]), n)
-        return {name: array[where] for name, array in self.samples_.items()}
+    def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
+        """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
 
-    def _frames(self, n: int) -> dict[str, NDArray[np.float32]]:
-        """Return what n of the samples, evenly spaced, must have besides to be those of a fold-in."""
-        return {}
+    def _saved_samples(self) -> dict[str, NDArray[np.float32]]:
+        """Return the samples as they are saved."""
+        return self.samples_
 
     def _join(self, part: Self, joint: Joint) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
@@ -382,11 +380,12 @@ class SampledModel(RatingModel):
         lean = copy.copy(self)
         if n_samples is not None:
             check_number("n_samples", n_samples, low=1, whole=True)
-            lean.samples_, lean.chains_ = self._spaced_samples(n_samples), []
+            chosen = spaced(len(self.samples_["U"]), n_samples)
+            lean.samples_, lean.chains_ = {name: array[chosen] for name, array in self._saved_samples().items()}, []
         super(SampledModel, lean).save(path, ratings=ratings)
 
     def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"chains_": chains_to_plain(self.chains_)}
+        return super()._saved() | {"samples_": self._saved_samples(), "chains_": chains_to_plain(self.chains_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         entries, samples = saved["chains_"], saved["samples_"]

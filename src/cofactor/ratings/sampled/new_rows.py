@@ -46,6 +46,8 @@ class NewRows:
     Attributes
     ----------
     side : {"user", "item"}
+    fitted : SampledModel
+        The model they are new to.
     indptr : ndarray
         Offsets of the rows among their ratings; the last row is a cold one.
     before : ndarray of shape (n_rows,), int32
@@ -55,6 +57,7 @@ class NewRows:
     """
 
     side: SideName
+    fitted: SampledModel
     indptr: NDArray[np.int64]
     before: NDArray[np.int32]
     update: int
@@ -68,7 +71,7 @@ class NewRows:
         if given.update:
             known = model.users_ if side == "user" else model.items_
             before[:-1] = known.index((ratings.users if side == "user" else ratings.items).ids)
-        return cls(side, np.append(indptr, indptr[-1]), before, given.update)
+        return cls(side, model, np.append(indptr, indptr[-1]), before, given.update)
 
     @property
     def n_cycles(self) -> int:
@@ -107,8 +110,6 @@ class NewRows:
         every = len(model.samples_["U"])
         where = spaced(every, every if self.update else n_samples)
         samples = {name: array[where] for name, array in model.samples_.items()}
-        if not self.update:
-            samples |= model._frames(n_samples)
         S = len(where)
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
@@ -125,3 +126,5 @@ class NewRows:
 
         parallel_for(block, S * n_blocks)
         model.samples_, model.chains_ = samples | new, []
+        if not self.update:
+            model._keep_frames(self.fitted, where)
