@@ -292,12 +292,10 @@ def read_more(file: str, model: Any, options: Mapping[str, Any]) -> Loaded:
 
     Parameters
     ----------
-    file : str
-        Path, or ``-``.
-    model : RatingModel
-        Fitted.
+    file, model
+        As in `read_new_users`.
     options : mapping from str to object
-        user, item, rating, time, drop_rating, sep, header, encoding and duplicates.
+        Its options, and duplicates.
     """
     data = _read_for(model, file, options)
     X = data.X.copy()
