@@ -318,7 +318,8 @@ def test_bad_models(run, csv: Path, model: Path, tmp_path: Path) -> None:
     assert run("predict", csv, csv).error == f"{csv}: is not a cofactor model (no safetensors file)"
     assert run("predict", tmp_path / "none", csv).error == f"{tmp_path / 'none'}: no such file"
     assert run("predict", "-", csv).error.startswith("standard input: is not a whole model file")
-    assert "cannot both be standard input" in run("predict", "-", "-").error
+    assert run("predict", "-", "-").error.startswith("MODEL and FILE cannot both be standard input")
+    assert run("fit", "-", "--user-features", "-").error.startswith("FILE and --user-features cannot both be")
 
 
 def test_bad_pairs(run, csv: Path, model: Path, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_bad_requests(run, model: Path) -> None:
         run("recommend", model, "--user", 5, "--all").error == "--user and --all exclude each other: give one of them"
     )
     assert run("recommend", model, "--user", "nobody").error.startswith("--user nobody: was not in training")
-    assert "can be standard input" in run("recommend", "-", "--ratings", "-").error
+    assert run("recommend", "-", "--ratings", "-").error.startswith("MODEL and --ratings cannot both be standard input")
     assert run("recommend", model, "--user", 5, "-n", 0).error.startswith("-n 0: expected a number of at least 1; see ")
     assert run("recommend", model, "--user", 5, "-n", 10**9).error.startswith("-n 1000000000 for 1 user asks for 1,000")
 

@@ -21,7 +21,7 @@ UNEVEN = (-3.0, 0.0, 1.0, 10.0)
 # ---------------------------------------------------------------- forms
 
 
-@probed("fit", "fold_in", "predict", "decision_function", "_pairs")
+@probed("fit", "fold_in", "predict", "decision_function")
 @pytest.mark.parametrize(
     "form",
     [
@@ -85,7 +85,7 @@ def test_empty_rows_and_columns_are_users_and_items_without_ratings(name):
     assert np.isfinite(model.decision_function(all_pairs(model))).all()
 
 
-@probed("fit", "predict", "recommend", "fold_in", "_pairs")
+@probed("fit", "predict", "recommend", "fold_in")
 @pytest.mark.parametrize(
     ("user", "item"),
     [
@@ -246,7 +246,7 @@ def test_unknown_ids_fall_back(name):
     assert np.array_equal(model.predict([(user, item), (-1, -1)])[:1], known)
 
 
-@probed("predict", "decision_function", "margins", "_pairs")
+@probed("predict", "decision_function", "margins")
 def test_unknown_ids_are_an_error_on_request(name):
     X, y = data(name)
     model = fresh(name).set_params(unknown="error").fit(X, y)
@@ -257,7 +257,7 @@ def test_unknown_ids_are_an_error_on_request(name):
                 method([(100, 7), pair])
 
 
-@probed("predict", "fold_in", "_pairs")
+@probed("predict", "fold_in")
 def test_exchanged_columns_are_noticed(name):
     with pytest.raises(ValueError, match="columns exchanged"):
         fitted(name).predict([(7, 101), (14, 100)])
@@ -282,7 +282,7 @@ def test_users_and_items_that_recommend_does_not_know(name):
             fitted(name).recommend([100], n)
 
 
-@probed("fit", "fold_in", "predict", "recommend", "_pairs")
+@probed("fit", "fold_in", "predict", "recommend")
 def test_what_has_no_order_is_refused_by_its_name(name):
     X, y = data(name)
     model, ratings = fitted(name), dict(zip(map(tuple, X.tolist()), y, strict=True))
@@ -303,7 +303,7 @@ def test_what_has_no_order_is_refused_by_its_name(name):
         model.recommend([100], candidates="7")
 
 
-@probed("fit", "fold_in", "predict", "_pairs")
+@probed("fit", "fold_in", "predict")
 def test_matrices_the_wrong_way_round(name):
     X, y = planted(CASES[name].scale)
     model = fresh(name).fit(sparse.csr_array((y, X.T)))

@@ -176,14 +176,16 @@ def test_weights_that_are_refused(measure: str) -> None:
     X, Y = data()
     one = np.ones(50)
     for wrong, found in (
-        (one[1:], r"found shape \(49,\)"),
-        (np.where(np.arange(50) == 3, -1, one), "found -1 in row 3"),
-        (np.where(np.arange(50) == 3, np.nan, one), "found nan in row 3"),
-        (0 * one, "found only zeros"),
-        (1e160 * one, r"largest weight from 1e-15 to 1e\+15, found 1e\+160; multiply"),
-        (1e-300 * one, r"largest weight from 1e-15 to 1e\+15, found 1e-300; multiply"),
+        (one[1:], r"sample_weight has shape \(49,\)"),
+        (np.where(np.arange(50) == 3, -1, one), r"sample_weight holds -1 \(instance 3\)"),
+        (np.where(np.arange(50) == 3, np.nan, one), r"sample_weight holds nan \(instance 3\)"),
+        (0 * one, "the weights in sample_weight are all zero"),
+        (1e160 * one, r"largest weight in sample_weight is 1e\+160, expected one from 1e-15 to 1e\+15; multiply"),
+        (1e-300 * one, r"largest weight in sample_weight is 1e-300, expected one from 1e-15 to 1e\+15; multiply"),
+        (["a"] * 50, "sample_weight must be numbers"),
+        (1j * one, "sample_weight must be numbers"),
     ):
-        with pytest.raises(InvalidInputError, match="^sample_weight: expected a .*" + found):
+        with pytest.raises(InvalidInputError, match=found):
             measured(measure, X, Y, wrong)
 
 
@@ -205,8 +207,6 @@ def test_what_is_no_table(measure: str) -> None:
     ):
         with pytest.raises(InvalidInputError, match="^Y: expected " + message):
             measured(measure, X, wrong)
-    with pytest.raises(InvalidInputError, match="^sample_weight: expected numbers"):
-        measured(measure, X, Y, ["a"] * 50)
     if measure not in LABEL_MEASURES:
         with pytest.raises(InvalidInputError, match=f"^X=None: '{measure}' looks at the features"):
             measured(measure, None, Y)

@@ -21,8 +21,8 @@ GAPS = GapPrior(8.0, 8.0, 1.0)
 N, M, P, R = 5, 4, 2, 3
 STEPS = ("thresholds", "users", "user prior", "items", "item prior", "gap prior")
 
-#: Of the proposals of thresholds.
-REACH = 1.8
+#: By how much the steps of proposals of thresholds are longer than `set_scales` says.
+PROPOSAL_SCALE = 1.8
 
 #: Those that follow in a sweep, and are tested apart.
 MOVES = ("offsets", "user shift", "item shift", "scales")
@@ -131,7 +131,7 @@ class Replicates:
         """Do one of the steps of a sweep."""
         data, state, B = self.data, self.state, self.B
         if name == "thresholds":
-            reach = np.full((B, N), REACH)
+            reach = np.full((B, N), PROPOSAL_SCALE)
             _latent_of_all(
                 key.rows(), data.indptr, data.indices, state["levels"], state["U"], state["V"], state["gaps"],
                 state["gap_mean"], state["gap_precision"], reach, state["thresholds"], state["z"], np.empty(N),
@@ -238,7 +238,7 @@ def test_one_replicate_is_the_posterior_to_the_bit():
     state = own.start(Key(0, 0, 0, 0))
     for name in ("U", "V", "gaps", "gap_mean", "gap_precision", "thresholds"):
         state[name] = model.state[name][0].copy()
-    state["reach"][:] = REACH
+    state["reach"][:] = PROPOSAL_SCALE
     state |= {name: model.state[name].copy() for name in model.state if name.startswith(("user_", "item_"))}
     for sweep in range(3):
         for number, name in enumerate(STEPS, 1):

@@ -9,7 +9,7 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.by_label import write_by_label
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_target
+from cofactor.cli.files import check_sources, check_target, inputs_of
 from cofactor.cli.output import (
     Download,
     limited_threads,
@@ -88,7 +88,9 @@ def evaluate(
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
-    check_target(out, file, *(own.get(name) for name in ("xml", "user_features", "item_features")))
+    inputs = {"FILE": file, **inputs_of(own)}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     names = model or [chosen.default_model]
     params = options.parse_params(param)

@@ -8,7 +8,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_target, load_model
+from cofactor.cli.files import check_sources, check_target, inputs_of, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
@@ -50,9 +50,9 @@ def explain(
     instances have their ids if the model was fitted with --id, else their rows in the file, counted from 1. With --json
     an object stands in each line.
     """
-    check_target(out, model, file)
-    if model == file == "-":
-        raise InvalidInputError("MODEL and FILE cannot both be standard input: give one of them as a file")
+    inputs = {"MODEL": model, "FILE": file, **inputs_of(own)}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 
-__all__ = ["check_folder", "check_target", "load_model", "place_of", "save_model"]
+__all__ = ["check_folder", "check_sources", "check_target", "inputs_of", "load_model", "place_of", "save_model"]
 
 
 def load_model(file: str) -> Any:
@@ -67,6 +68,38 @@ def place_of(file: str) -> str:
         Path, or ``-``.
     """
     return "standard output" if file == "-" else f"{file} ({Path(file).stat().st_size / 1e3:,.0f} kB)"
+
+
+def inputs_of(own: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the files which options of tasks name, by these options.
+
+    Parameters
+    ----------
+    own : mapping of str to object
+        Options that tasks declare, as a command takes them.
+    """
+    return {f"--{name.replace('_', '-')}": own.get(name) for name in ("xml", "user_features", "item_features")}
+
+
+def check_sources(inputs: Mapping[str, str | None]) -> None:
+    """Refuse to read two files from standard input.
+
+    Parameters
+    ----------
+    inputs : mapping of str to str or None
+        Files that are read, by the names of their arguments and options in the command.
+
+    Examples
+    --------
+    >>> check_sources({"MODEL": "-", "FILE": "new.csv", "--item-features": "-"})
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: MODEL and --item-features cannot both be standard input: give one of them as a
+    file
+    """
+    standard = [name for name, file in inputs.items() if file == "-"]
+    if len(standard) > 1:
+        two = " and ".join(standard[:2])
+        raise InvalidInputError(f"{two} cannot both be standard input: give one of them as a file")
 
 
 def check_target(file: str | None, *inputs: str | None) -> None:

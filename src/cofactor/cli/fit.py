@@ -8,7 +8,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_target, place_of, save_model
+from cofactor.cli.files import check_sources, check_target, inputs_of, place_of, save_model
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
 from cofactor.tasks.plain import Settings
 
@@ -37,7 +37,9 @@ def fit(
     [bold]cofactor fit tags.arff[/bold] learns to predict labels; of a table say which columns they are:
     [bold]--labels tag_[/bold]. Notes with tags: [bold]--text body --labels tags --label-sep "|"[/bold].
     """
-    check_target(out, file, *(own.get(name) for name in ("xml", "user_features", "item_features")))
+    inputs = {"FILE": file, **inputs_of(own)}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)

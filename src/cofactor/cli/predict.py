@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.files import check_target, load_model
+from cofactor.cli.files import check_sources, check_target, inputs_of, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
-from cofactor.errors import InvalidInputError
 from cofactor.tasks import task_of
 
 
@@ -42,11 +41,9 @@ def predict(
     A label model predicts labels instead: columns instance (from 1) and labels, joined by semicolons. Features are
     matched by their names; with --json an object stands in each line.
     """
-    features = [own.get(name) for name in ("user_features", "item_features")]
-    check_target(out, model, file, *features)
-    if [model, file, *features].count("-") > 1:
-        two = "MODEL and FILE" if model == file else "two files"
-        raise InvalidInputError(f"{two} cannot both be standard input: give one of them as a file")
+    inputs = {"MODEL": model, "FILE": file, **inputs_of(own)}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

@@ -8,7 +8,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_target, load_model
+from cofactor.cli.files import check_sources, check_target, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
@@ -122,9 +122,10 @@ def recommend(
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
     out. A model that knows time recommends for the latest time of training and of the new ratings.
     """
-    check_target(out, model, candidates, titles, ratings, user_features, item_features)
-    if [model, candidates, ratings, user_features, item_features].count("-") > 1:
-        raise InvalidInputError("only one of MODEL, --candidates, --ratings and features can be standard input")
+    features = {"--user-features": user_features, "--item-features": item_features}
+    inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
     if known and not ratings:
         raise InvalidInputError("--known says what becomes of users of --ratings: give --ratings too")
     if user and everyone:

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.files import check_target, load_model, place_of, save_model
+from cofactor.cli.files import check_sources, check_target, inputs_of, load_model, place_of, save_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import fit_progress, limited_threads, print_json, show_facts, show_notes
-from cofactor.errors import InvalidInputError
 from cofactor.tasks import task_of
 
 
@@ -46,12 +45,9 @@ def update(
 
     A label model that learns in parts, as omf, goes on with the instances of the file.
     """
-    features = [own.get(name) for name in ("user_features", "item_features", "xml")]
-    target = out or model
-    check_target(target, file, *features)
-    if [model, file, *features].count("-") > 1:
-        two = "MODEL and FILE" if model == file else "two files"
-        raise InvalidInputError(f"{two} cannot both be standard input: give one of them as a file")
+    target, inputs = out or model, {"FILE": file, **inputs_of(own)}
+    check_target(target, *inputs.values())
+    check_sources({"MODEL": model, **inputs})
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.limits import CELLS, LARGEST, SMALLEST
+from cofactor.limits import CELLS
 from cofactor.masks import refuse_masked
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "as_numbers",
     "as_similarities",
     "as_table",
-    "as_weights",
     "dense",
     "is_sparse",
 ]
@@ -123,25 +122,6 @@ def as_features(X: Any, n_rows: int) -> Any:
         raise _refusal("X", f"expected features of the {n_rows} instances of Y, found shape {features.shape}")
     _refuse_far(features, "X")
     return features.astype(np.float64, copy=False)
-
-
-def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats | None:
-    """Return checked weights of rows: None, or a number of at least 0 for each, and a sum above 0."""
-    if sample_weight is None:
-        return None
-    weights = dense(as_numbers(sample_weight, "sample_weight"))
-    problem = f"expected a number of at least 0 for each of the {n_rows} rows, not all of them 0"
-    if weights.shape != (n_rows,):
-        raise _refusal("sample_weight", f"{problem}; found shape {weights.shape}")
-    wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
-    if len(wrong):
-        raise _refusal("sample_weight", f"{problem}; found {weights[wrong[0]]:g} in row {wrong[0]}")
-    if not weights.any():
-        raise _refusal("sample_weight", f"{problem}; found only zeros")
-    if not SMALLEST <= weights.max() <= LARGEST:
-        found = f"expected a largest weight from {SMALLEST:g} to {LARGEST:g}, found {weights.max():g}"
-        raise _refusal("sample_weight", found, "multiply all weights by a number")
-    return weights
 
 
 def as_similarities(C: Any) -> Floats:

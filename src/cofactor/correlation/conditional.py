@@ -11,13 +11,14 @@ from scipy import sparse
 from scipy.special import expit
 
 from cofactor.checks import check_number
-from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, as_weights, dense
+from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbers, dense
 from cofactor.correlation.dependence import squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
 from cofactor.correlation.similarities import co_occurrence
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
+from cofactor.weights import as_weights
 
 __all__ = ["likelihood_gain", "partial_correlation"]
 

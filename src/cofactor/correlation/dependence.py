@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from cofactor.correlation.checks import Floats, as_labels, as_weights
+from cofactor.correlation.checks import Floats, as_labels
 from cofactor.correlation.similarities import CONSTANT, co_occurrence, pearson
+from cofactor.weights import as_weights
 
 __all__ = ["chi_squared", "mutual_information", "squared_pearson"]
 

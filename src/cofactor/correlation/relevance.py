@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import check_choice, check_number
-from cofactor.correlation.checks import Floats, as_features, as_labels, as_weights, dense, is_sparse
+from cofactor.correlation.checks import Floats, as_features, as_labels, dense, is_sparse
 from cofactor.correlation.similarities import CONSTANT, pearson
+from cofactor.weights import as_weights
 
 __all__ = ["feature_correlation", "feature_relevance"]
 

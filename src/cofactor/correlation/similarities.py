@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from cofactor.correlation.checks import Floats, as_labels, as_table, as_weights, is_sparse
+from cofactor.correlation.checks import Floats, as_labels, as_table, is_sparse
+from cofactor.weights import as_weights
 
 __all__ = ["CONSTANT", "co_occurrence", "cosine", "jaccard", "normalized", "pearson"]
 

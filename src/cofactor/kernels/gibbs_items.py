@@ -23,9 +23,7 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
     gram = np.empty((p + 1, p + 1))
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = precision[a]
+    P = np.diag(precision)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, mean, root = indices[here], means[here], roots[here]

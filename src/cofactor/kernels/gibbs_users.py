@@ -27,9 +27,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
     theta = np.empty(len(gap_mean) + 2)
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = precision[a]
+    P = np.diag(precision)
     one = np.ones(1)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])

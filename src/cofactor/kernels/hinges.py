@@ -93,9 +93,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = row_precision[a]
+    P = np.diag(row_precision)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
@@ -130,9 +128,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
-    P = np.zeros((p, p))
-    for a in range(p):
-        P[a, a] = row_precision[a]
+    P = np.diag(row_precision)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, y = indices[here], levels[here]

@@ -21,8 +21,8 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
-from cofactor.model.weights import as_weights
 from cofactor.text import counted
+from cofactor.weights import as_weights
 
 __all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
 

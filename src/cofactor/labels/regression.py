@@ -36,9 +36,9 @@ from cofactor.labels.features import (
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
-from cofactor.model.weights import as_weights
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
+from cofactor.weights import as_weights
 
 __all__ = ["FeatureSpace", "linear"]
 

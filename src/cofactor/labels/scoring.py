@@ -14,8 +14,8 @@ from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_thres
 from cofactor.labels.known import as_known_labels, known_in_order
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
-from cofactor.model.weights import as_weights
 from cofactor.typing import Features, Labels
+from cofactor.weights import as_weights
 
 if TYPE_CHECKING:
     from cofactor.labels.base import LabelModel

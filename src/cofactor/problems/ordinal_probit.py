@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 
 _ONE, _NONE = np.ones(1), np.zeros(0)
+
+#: Least distance of two thresholds: samples are in single precision, where they may coincide.
+_LEAST_GAP = 1e-6
 
 
 class LevelData(Entries, Protocol):
@@ -246,9 +249,16 @@ class OrdinalProbitPosterior:
         )
 
 
-def log_gaps(thresholds: Array) -> Array:
-    r"""Return the a with :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`."""
-    return np.concatenate([thresholds[:1], np.log(np.diff(thresholds))])
+def log_gaps(thresholds: NDArray[Any]) -> Array:
+    r"""Return the a with :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`, along the last axis.
+
+    Examples
+    --------
+    >>> log_gaps(np.array([[-1.0, 0.0, 1.0]]))
+    array([[-1.,  0.,  0.]])
+    """
+    theta = thresholds.astype(np.float64)
+    return np.concatenate([theta[..., :1], np.log(np.maximum(np.diff(theta), _LEAST_GAP))], axis=-1)
 
 
 def draw_rows(rows: Rows, prior: LinkedPrior, z: Array, own: Array, other: Array, state: State, key: Key) -> None:

@@ -27,7 +27,6 @@ from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
-from cofactor.model.times import seconds_of
 from cofactor.ratings.completing import complete
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
@@ -35,12 +34,11 @@ from cofactor.ratings.entries import check_levels, check_variety
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
-from cofactor.ratings.visits import Visits
+from cofactor.ratings.visits import asked_pairs
 from cofactor.ratings.weighting import no_weights, read_again, weighed
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RatingValues, SideFeatures
@@ -297,34 +295,6 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- predictions
 
-    def _pairs(self, X: Any, time: Any = None) -> tuple[Any, NDArray[np.int32]]:
-        """Return users, or their visits, and item indices of pairs, -1 for ids that are not known."""
-        check_is_fitted(self)
-        users, items, times = Lookup(self.users_, self.items_).pairs(X, self.unknown, time)
-        if not self._knows_time and time is None:
-            return users, items
-        if times is None:
-            raise InvalidInputError(
-                f"this {type(self).__name__} was fitted with times, and its predictions depend on them",
-                argument="time",
-                advice=("give the time of each pair with ", Argument("time")),
-            )
-        return self._visits(users, times), items
-
-    def _visits(self, users: NDArray[np.int32], time: Any) -> NDArray[np.int32] | Visits:
-        """Return users at times, one for all or one for each; without times the users."""
-        if time is None:
-            return users
-        if not self._knows_time:
-            raise InvalidInputError(
-                f"this {type(self).__name__} predicts the same at any time",
-                argument="time",
-                advice="leave it out, or fit an OrdinalProbit(time=True) with times",
-            )
-        one = np.ndim(time) == 0
-        seconds = seconds_of([time] if one else time, None if one else len(users))
-        return Visits(users, np.broadcast_to(seconds, len(users)))
-
     def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings.
 
@@ -342,7 +312,7 @@ class RatingModel(BaseEstimator, ABC):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *self._pairs(X, time))
+        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *asked_pairs(self, X, time))
         return np.asarray(self.scale_[levels - 1])
 
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
@@ -357,7 +327,7 @@ class RatingModel(BaseEstimator, ABC):
         -------
         ndarray of shape (n,)
         """
-        return self._scores(*self._pairs(X, time))
+        return self._scores(*asked_pairs(self, X, time))
 
     def margins(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return how far the score of each pair lies above each boundary between two levels.
@@ -372,7 +342,7 @@ class RatingModel(BaseEstimator, ABC):
         ndarray of shape (n, R - 1)
             Column r - 1 belongs to the boundary between the levels r and r + 1.
         """
-        return self._margins(*self._pairs(X, time))
+        return self._margins(*asked_pairs(self, X, time))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
@@ -388,7 +358,7 @@ class RatingModel(BaseEstimator, ABC):
         ndarray of shape (n, R)
             Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
         """
-        return self._all_probabilities(*self._pairs(X, time))
+        return self._all_probabilities(*asked_pairs(self, X, time))
 
     recommend = recommend
 

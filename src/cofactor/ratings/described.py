@@ -52,10 +52,13 @@ class DescribedModel(RatingModel):
         -------
         self
         """
+        return self._learn(self._given(X, y, time, sample_weight, user_features, item_features))
+
+    def _given(self, X: Any, y: Any, time: Any, sample_weight: Any, user_features: Any, item_features: Any) -> FitInput:
+        """Return what to learn from, checked as the parameters are."""
         users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         self._check_params()
-        ratings = self._read(X, y, time, sample_weight)
-        return self._learn(FitInput(ratings, user_features=users, item_features=items))
+        return FitInput(self._read(X, y, time, sample_weight), user_features=users, item_features=items)
 
     def fold_in_items(
         self,

@@ -123,8 +123,8 @@ class Link:
         What a rating in a column adds to a row's features, before division by :math:`\sqrt{n_i + 10}`.
     usual : ndarray of shape (1 + C, K), float64, or None
         What the mask says on the average of training, and what each feature of the table adds to it, by a ridge
-        regression. A new row without ratings counts so: who will rate is not known, while a row of zeros would be one
-        that nobody cared for.
+        regression. A new row without ratings counts so: its pattern of ratings is not known yet, while zeros say that
+        it was there in training and got no rating.
     standard : Standardization or None
         What the table's columns were in training; each weighs :math:`1 / \sqrt c` if there are c. Columns of categories
         become a feature for each category.

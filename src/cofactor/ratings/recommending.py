@@ -20,6 +20,7 @@ from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
+from cofactor.ratings.visits import visits_of
 from cofactor.text import counted
 from cofactor.typing import Ids
 
@@ -123,7 +124,7 @@ def recommend(
         model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
     criterion = _criterion(model, at_least, quantile)
     known = Lookup(model.users_, model.items_)
-    rows, columns = model._visits(known.known_users(users), time), known.candidates(candidates)
+    rows, columns = visits_of(model, known.known_users(users), time), known.candidates(candidates)
     ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
     best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
     ids = model.items_.ids[best]

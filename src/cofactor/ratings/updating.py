@@ -169,7 +169,7 @@ def update(
 
     New users are folded in from their ratings of items that the model knows, then new items from the ratings by all;
     then the rows of all items with new ratings are learned anew from all ratings of theirs, users held fixed, and last
-    the rows of all users with new ratings, items held fixed. All other rows, and what belongs to nobody (the weight
+    the rows of all users with new ratings, items held fixed. All other rows, and what all rows share (the weight
     of a penalty, priors, means), stay what they were, to the bit. So a user's row is that of a fold-in with the new
     items: ``fold_in(X, known="merge")``. Of a model with samples every sample is updated.
 
@@ -177,7 +177,7 @@ def update(
     Several updates are not the same as one with all their ratings, nor does their order say nothing: each learns from
     what the ones before it left. The same updates in the same order give the same model.
 
-    What belongs to nobody is still that of the ratings of the fit, so one day a fit to all is due:
+    What all rows share is still that of the ratings of the fit, so one day a fit to all is due:
     ``model.fit(model.ratings_)``. `refit_due_` is True from where a tenth of all ratings came after the fit. That is on
     the safe side: on MovieLens 100K thirty daily updates, with a sixth of the ratings, lost nothing against a refit
     that could be measured (``benchmarks/updates.py``). Of `OrdinalProbit` a day's update took a quarter of the time

@@ -12,10 +12,10 @@ from scipy import sparse
 from cofactor.checks import listed
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import check_array
-from cofactor.model.weights import as_weights
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of
 from cofactor.ratings.frames import is_frame
+from cofactor.weights import as_weights
 
 __all__ = ["check_saved", "no_weights", "read_again", "weighed", "weighted_mean"]
 

@@ -118,11 +118,17 @@ def _hint_of_labels() -> Iterator[None]:
         ) from error
 
 
+def _refuse_empty(data: RatingDataset, file: str) -> None:
+    """Refuse data without ratings."""
+    if not data.n_ratings:
+        message = "holds no ratings, expected lines of user, item and rating"
+        raise InvalidInputError(message, place=Place(display_name(file)))
+
+
 def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
     """Refuse data without ratings, without levels, or all of one level."""
+    _refuse_empty(data, file)
     place = Place(display_name(file))
-    if not data.n_ratings:
-        raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
     if data.scale is None:
         found = f"more than {MAX_LEVELS} distinct ones from {data.y.min():g} to {data.y.max():g}"
         advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
@@ -268,22 +274,16 @@ def read_new_users(file: str, model: Any, options: Mapping[str, Any]) -> tuple[R
     notes : tuple of Text
         What was left out.
     """
-    place = Place(display_name(file))
-    scale = model.scale_ if model.coding_ is None else model.coding_
-    wanted = {name: options[name] for name in ("rating", "drop_rating")}
-    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
-    X = match_pairs(data.X, model.users_, model.items_)
-    if not len(X):
-        raise InvalidInputError("holds no ratings, expected lines of user, item and rating", place=place)
+    data, place = _read_for(model, file, options), Place(display_name(file))
     _refuse_duplicates(data, file, ("keep one of them",))
-    unknown = np.flatnonzero(model.items_.index(X[:, 1]) < 0)
-    bad = ", ".join(dict.fromkeys(str(X[k, 1]) for k in unknown[:5]))
-    if len(unknown) == len(X):
+    items = data.X[:, 1]
+    unknown = np.flatnonzero(model.items_.index(items) < 0)
+    bad = ", ".join(dict.fromkeys(str(items[k]) for k in unknown[:5]))
+    if len(unknown) == len(items):
         raise InvalidInputError(f"holds only items that were not in training: {bad}", place=place)
-    data = replace(data, X=X)
     if not len(unknown):
         return data, ()
-    share = f"{len(unknown):,} of {len(X):,}, such as those of {bad}"
+    share = f"{len(unknown):,} of {len(items):,}, such as those of {bad}"
     return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
 
 
@@ -292,20 +292,13 @@ def read_more(file: str, model: Any, options: Mapping[str, Any]) -> Loaded:
 
     Parameters
     ----------
-    file : str
-        Path, or ``-``.
-    model : RatingModel
-        Fitted.
+    file, model
+        As in `read_new_users`.
     options : mapping from str to object
-        user, item, rating, time, drop_rating, sep, header, encoding and duplicates.
+        Its options, and duplicates.
     """
-    scale = model.scale_ if model.coding_ is None else model.coding_
-    wanted = {name: options[name] for name in ("rating", "drop_rating")}
-    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
-    if not data.n_ratings:
-        message = "holds no ratings, expected lines of user, item and rating"
-        raise InvalidInputError(message, place=Place(display_name(file)))
-    X = match_pairs(data.X, model.users_, model.items_)
+    data = _read_for(model, file, options)
+    X = data.X.copy()
     for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
         if known.ids.dtype.kind == "i":
             X[:, side] = [_whole(one, word, file) for one in X[:, side].tolist()]
@@ -314,6 +307,15 @@ def read_more(file: str, model: Any, options: Mapping[str, Any]) -> Loaded:
     if options["duplicates"] == "last":
         data, notes = with_latest(data)
     return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
+
+
+def _read_for(model: Any, file: str, options: Mapping[str, Any]) -> RatingDataset:
+    """Read ratings on the scale of a model, with its ids; there must be some."""
+    scale = model.scale_ if model.coding_ is None else model.coding_
+    wanted = {name: options[name] for name in ("rating", "drop_rating")}
+    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
+    _refuse_empty(data, file)
+    return replace(data, X=match_pairs(data.X, model.users_, model.items_))
 
 
 def _whole(one: Any, word: str, file: str) -> Any:

@@ -107,14 +107,10 @@ def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArra
 
     Parameters
     ----------
-    model : RatingModel
-        Fitted.
-    X : ndarray of shape (n, 2)
-        Pairs of user and item.
+    model, X, times
+        As `Asked.of` takes them.
     options : mapping from str to object
         As for `features_of`.
-    times : ndarray of shape (n,), optional
-        When they are asked for; models that know time need it.
     """
     tables = users, items = [side_features(model, argument, options) for argument in _SIDES]
     matched = X

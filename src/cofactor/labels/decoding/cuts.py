@@ -16,8 +16,8 @@ from sklearn.utils import gen_batches
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
-from cofactor.model.weights import as_weights
 from cofactor.typing import Labels
+from cofactor.weights import as_weights
 
 __all__ = [
     "AIMS",

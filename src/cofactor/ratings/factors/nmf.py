@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -264,24 +264,32 @@ class RatingNMF(FactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J over the new users' factors, items held fixed, from the mean user on."""
         ratings = given.ratings
-        n, d = len(ratings.users), self.V_.shape[1]
-        problem = self._problem(ratings, self.alpha_, d, {"V": self.V_})
-        x = problem.pack({"U": np.tile(self.common_user_, (n, 1))})
-        self._warn_if_moving(problem.update_rows(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS), n, "user")
-        self.U_ = np.array(problem.arrays(x)["U"])
-        self.U_[ratings.user_counts == 0] = self.common_user_
-        self.user_bias_ = np.zeros(n, self.V_.dtype)
+        problem = self._problem(ratings, self.alpha_, self.V_.shape[1], {"V": self.V_})
+        self.U_ = self._minimized(problem, problem.update_rows, "U", self.common_user_, ratings.user_counts)
+        self.user_bias_ = np.zeros(len(self.U_), self.V_.dtype)
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Minimise J over the items' factors, users held fixed, from the mean item on."""
         ratings = given.ratings
-        m, d = len(ratings.items), self.U_.shape[1]
-        problem = self._problem(ratings, self.alpha_, d, {"U": self.U_})
-        x = problem.pack({"V": np.tile(self.common_item_, (m, 1))})
-        self._warn_if_moving(problem.update_columns(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS), m, "item")
-        self.V_ = np.array(problem.arrays(x)["V"])
-        self.V_[ratings.item_counts == 0] = self.common_item_
-        self.item_bias_ = np.zeros(m, self.U_.dtype)
+        problem = self._problem(ratings, self.alpha_, self.U_.shape[1], {"U": self.U_})
+        self.V_ = self._minimized(problem, problem.update_columns, "V", self.common_item_, ratings.item_counts)
+        self.item_bias_ = np.zeros(len(self.V_), self.U_.dtype)
+
+    def _minimized(
+        self,
+        problem: NonnegativeProblem,
+        update: Callable[[NDArray[Any], float, int], int],
+        name: str,
+        mean: NDArray[Any],
+        counts: NDArray[Any],
+    ) -> NDArray[Any]:
+        """Return the factors of this name that minimise J, from the mean row on, which rows without ratings keep."""
+        x = problem.pack({name: np.tile(mean, (len(counts), 1))})
+        unfinished = update(x, _FOLD_IN_TOL, _FOLD_IN_SWEEPS)
+        self._warn_if_moving(unfinished, len(counts), "user" if name == "U" else "item")
+        rows = np.array(problem.arrays(x)[name])
+        rows[counts == 0] = mean
+        return rows
 
     def _warn_if_moving(self, unfinished: int, n: int, word: str) -> None:
         if unfinished:

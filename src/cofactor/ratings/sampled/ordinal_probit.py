@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ from cofactor.kernels.drift import K
 from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel, table_of
+from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
@@ -256,16 +257,14 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         -------
         self
         """
-        users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
-        self._check_params()
-        ratings = self._read(X, y, time, sample_weight)
-        followers = None
+        given = self._given(X, y, time, sample_weight, user_features, item_features)
         if shadow is not None:
             if self.time:
                 with_time = ("shadow users do not go with ", Argument("time", True), ": fold them in after the fit")
                 raise InvalidInputError(with_time, argument="shadow")
-            followers = read_shadow(shadow, ratings, self.duplicates, "error" if self.unknown == "error" else "drop")
-        return self._learn(FitInput(ratings, user_features=users, item_features=items, shadow=followers))
+            unknown = "error" if self.unknown == "error" else "drop"
+            given = replace(given, shadow=read_shadow(shadow, given.ratings, self.duplicates, unknown))
+        return self._learn(given)
 
     drift = drift
 

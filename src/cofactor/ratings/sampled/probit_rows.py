@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
+from cofactor.problems.ordinal_probit import log_gaps
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Side, linked_prior
 from cofactor.ratings.sampled.cold import WithCold
@@ -19,10 +19,7 @@ from cofactor.ratings.visits import Visits
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
-__all__ = ["draw_items", "draw_users", "join_links", "join_past", "log_gaps"]
-
-#: Least distance of two thresholds: samples are in single precision, where they may coincide.
-_LEAST_GAP = 1e-6
+__all__ = ["draw_items", "draw_users", "join_links", "join_past"]
 
 
 def draw_users(model: OrdinalProbit, given: FitInput) -> None:
@@ -72,18 +69,6 @@ def draw_items(model: OrdinalProbit, given: FitInput) -> None:
         )  # fmt: skip
 
     rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)})
-
-
-def log_gaps(thresholds: NDArray[Any]) -> NDArray[np.float64]:
-    r"""Return a with :math:`\theta_1 = a_1, \theta_r = \theta_{r-1} + e^{a_r}`.
-
-    Examples
-    --------
-    >>> log_gaps(np.array([[-1.0, 0.0, 1.0]]))
-    array([[-1.,  0.,  0.]])
-    """
-    gaps = np.log(np.maximum(np.diff(thresholds.astype(float), axis=1), _LEAST_GAP))
-    return np.hstack([thresholds[:, :1].astype(float), gaps])
 
 
 def join_past(model: OrdinalProbit, part: OrdinalProbit, joint: Joint) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 
@@ -42,9 +42,12 @@ def as_weights(sample_weight: ArrayLike | None, n: int, what: str = "instance") 
         return None
     refuse_masked(sample_weight, "sample_weight")
     try:
-        weights = np.array(sample_weight, dtype=np.float64)
+        weights = np.asarray(sample_weight)
+        if weights.dtype.kind == "c":
+            raise TypeError("not complex ones")
+        weights = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"sample_weight must be numbers ({error})", argument="sample_weight") from error
+        raise InvalidTypeError(f"sample_weight must be numbers ({error})", argument="sample_weight") from error
     if weights.shape != (n,):
         raise InvalidInputError(
             f"sample_weight has shape {weights.shape}, expected ({n},): a weight for each {what}",
