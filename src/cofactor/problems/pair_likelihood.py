@@ -65,7 +65,7 @@ class PairLikelihoodProblem(PenalizedProblem):
         of_pairs = varying[self._pairs.first] * varying[self._pairs.second] * (4 if self._pairs.n_states == 1 else 1)
         views["V"][...] = total * of_pairs + self._weight_of("V")
         self._put_curvatures(squares, views)
-        return 1 / np.maximum(scale, _LEAST_CURVATURE)
+        return 1 / np.maximum(scale, _LEAST_CURVATURE * self._weights.mean())
 
     def _put_curvatures(self, squares: Floats, out: Mapping[str, np.ndarray]) -> None:
         """Write second derivatives by other arrays; `squares` are the sums of squares of the features."""

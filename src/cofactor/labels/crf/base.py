@@ -164,9 +164,10 @@ def check_learning(model: Any) -> None:
 def penalty_of(model: Any, data: FitInput) -> float:
     """Return the weight of the penalty: the given one, or one that suits the data.
 
-    This is as heavy beside logistic losses as the best one of ridge regression beside squared ones.
+    This is as heavy beside logistic losses as the best one of ridge regression, which grows with the weights of the
+    instances as the losses do, beside squared ones.
     """
     if model.alpha != AUTO:
         return float(model.alpha)
     share = column_means(data.labels, data.weights)
-    return float(ridge_penalty(data) * data.mean_weight * np.mean(share * (1 - share)))
+    return float(ridge_penalty(data) * np.mean(share * (1 - share)))

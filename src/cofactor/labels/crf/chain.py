@@ -80,7 +80,7 @@ class ChainCRF(CRF):
         order: str | ArrayLike = "random",
         n_samples: int = 11,
         measure: str = "chi-squared",
-        max_iter: int = 500,
+        max_iter: int = 2000,
         tol: float = 1e-6,
         scale: str = "auto",
         threshold: float | str = "auto",

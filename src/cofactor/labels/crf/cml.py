@@ -51,7 +51,7 @@ class CML(CRF):
         the true labels, and go on from epoch to epoch, one sweep in each.
     n_chains : int, default=4
         Chains of each instance; their label sets are pooled.
-    max_iter : int, default=500
+    max_iter : int, default=2000
         Largest number of iterations, or of epochs.
     tol : float, default=1e-6
         Converged when the objective falls by less than this share of itself per iteration, over five iterations; not
@@ -151,7 +151,7 @@ class CML(CRF):
         n_sweeps: int = 200,
         burn_in: int = 20,
         n_chains: int = 4,
-        max_iter: int = 500,
+        max_iter: int = 2000,
         tol: float = 1e-6,
         scale: str = "auto",
         threshold: float | str = "auto",

@@ -81,7 +81,7 @@ class CMLF(CRF):
         n_sweeps: int = 200,
         burn_in: int = 20,
         n_chains: int = 4,
-        max_iter: int = 500,
+        max_iter: int = 2000,
         tol: float = 1e-6,
         scale: str = "auto",
         threshold: float | str = "auto",

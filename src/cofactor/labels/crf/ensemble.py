@@ -94,7 +94,7 @@ class ChainCRFEnsemble(LabelModel):
         n_estimators: int = 51,
         alpha: float | str = "auto",
         *,
-        max_iter: int = 500,
+        max_iter: int = 2000,
         tol: float = 1e-6,
         n_jobs: int | None = None,
         scale: str = "auto",
