@@ -116,3 +116,14 @@ def test_what_is_refused(method) -> None:  # type: ignore[no-untyped-def]
 def test_waiting_is_true_or_false() -> None:
     with pytest.raises(InvalidInputError, match="^wait='no': expected True or False"):
         disjoint_clusters(np.eye(4), 3, wait="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e90])
+def test_labels_that_are_like_no_other_are_cut_off_whatever_the_unit(unit: float) -> None:
+    C = np.zeros((6, 6))
+    C[np.ix_([1, 4, 5], [1, 4, 5])] = unit
+    assert [1, 4, 5] in listed(normalized_cut_clusters(C, 3))
+    assert sorted(sum(listed(normalized_cut_clusters(np.zeros((5, 5)), 2)), [])) == list(range(5))
+    nearly = C.copy()
+    nearly[0, 1] = nearly[1, 0] = 1e-18 * unit
+    assert [1, 4, 5] in listed(normalized_cut_clusters(nearly, 3))

@@ -172,6 +172,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     table = as_similarities(C).copy()
     table -= min(0.0, float(table.min()))
     np.fill_diagonal(table, 0)
+    table = np.ldexp(table, -np.frexp(table.max())[1])  # the largest one is near 1: nothing is lost, or too small
     done, waiting = [], [np.arange(len(table))]
     with library_limit(1):  # with several threads, eigenvectors would depend on the order of sums
         while waiting:
@@ -185,19 +186,18 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
 
 def _cut(affinity: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the two sides of the least normalized cut along the second eigenvector."""
-    n = len(affinity)
-    degree = np.maximum(affinity.sum(axis=1), np.finfo(float).eps)  # a label alone has none
+    n, sums = len(affinity), affinity.sum(axis=1)
+    degree = np.maximum(sums, np.finfo(float).eps)  # a label that is like no other has none
     scale = 1 / np.sqrt(degree)
     _, vectors = linalg.eigh(affinity * scale[:, None] * scale, subset_by_index=[n - 2, n - 1])
     place = vectors[:, 0] * scale
     order = np.argsort(place * np.sign(place[np.argmax(np.abs(place))]), kind="stable")
-    inside = np.cumsum(degree[order])
     within = np.cumsum(np.tril(affinity[np.ix_(order, order)], -1).sum(axis=1))  # pairs among the first labels
-    crossing = inside - 2 * within
+    crossing = np.maximum(np.cumsum(sums[order]) - 2 * within, 0.0)
+    first, second = np.cumsum(degree[order]), np.cumsum(degree[order[::-1]])[::-1]
     fewest = max(1, n // _LEAST_SHARE)
     cuts = np.arange(fewest, n - fewest + 1)  # numbers of labels on the first side
-    first = inside[cuts - 1]
-    cost = crossing[cuts - 1] * (1 / first + 1 / (inside[-1] - first))
+    cost = crossing[cuts - 1] * (1 / first[cuts - 1] + 1 / second[cuts])
     size = int(cuts[np.argmin(cost)])
     return order[:size], order[size:]
 
