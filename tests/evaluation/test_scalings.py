@@ -54,6 +54,11 @@ def test_parameters_are_chosen_with_it_and_sparse_features_stay_so():
         ({"scalings": "L2"}, "^scalings='L2': expected a list of some of 'L2'"),
         ({"scalings": 3}, "^scalings=3: expected a list of some of 'L2'"),
         ({"model": "KNNVote"}, "^model='KNNVote': expected a model, such as"),
+        ({"X": np.where(X > 2, np.nan, X)}, "^X holds NaN .row 0, column 1.: features must be finite numbers"),
+        ({"X": X[:50]}, "^X has 50 rows and y has 60"),
+        ({"Y": 2 * Y}, "^y holds 2 .row 0, label 0.: labels must be 0 and 1"),
+        ({"grid": [1]}, "^grid=.1.: expected a dict of lists of values"),
+        ({"grid": {"n_neighbors": 3}}, "^n_neighbors must be a list of values to try"),
         ({"model": KNNVote}, "^model=<class .*: expected a model, such as"),
     ],
 )

@@ -11,7 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.labels.features import as_features
+from cofactor.labels.fit_input import check_lengths
+from cofactor.labels.known import as_known_labels
 from cofactor.metrics.labels import LabelMetric
+from cofactor.model.selection.grid import check_grid
 from cofactor.model.selection.search import Search
 from cofactor.typing import Features, Labels, RandomState
 
@@ -69,6 +73,11 @@ def best_scaling(
     Pipeline
         Fitted, of the steps "scaling" and "model"; `cofactor.save` takes it.
 
+    Raises
+    ------
+    InvalidInputError
+        If X is no table of finite numbers, Y none of as many rows of labels, or another argument is out of its range.
+
     Notes
     -----
     This is how Li's thesis scales features (section 6.3). Label models with ``scale="auto"`` need no such thing: they
@@ -87,12 +96,16 @@ def best_scaling(
     if isinstance(model, type) or not hasattr(model, "get_params"):
         raise InvalidTypeError("expected a model, such as KNNVote()", argument="model", found=model)
     names = _checked_names(scalings)
+    check_lengths(as_features(X), as_known_labels(Y, missing="ignore")[0])
+    if grid is not None and not isinstance(grid, Mapping):
+        raise InvalidTypeError("expected a dict of lists of values", argument="grid", found=grid)
     known = {**SCALINGS, **_OF_SPARSE} if sparse.issparse(X) else SCALINGS
     inner = clone(model)
     if inner.get_params().get("scale") == "auto":
         inner.set_params(scale="none")
-    choices = {"scaling": [known[name] for name in names]}
-    choices |= {f"model__{name}": list(values) for name, values in (grid or {}).items()}
+    choices: dict[str, Any] = {"scaling": [known[name] for name in names]}
+    check_grid(inner, grid or {})
+    choices |= {f"model__{name}": values for name, values in (grid or {}).items()}
     pipeline = Pipeline([("scaling", "passthrough"), ("model", inner)])
     search = Search(pipeline, choices, metric=metric, validation=validation, n_jobs=n_jobs, random_state=random_state)
     fitted: Pipeline = search.fit(X, Y).best_estimator_
