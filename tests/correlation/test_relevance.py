@@ -91,3 +91,13 @@ def test_what_is_refused() -> None:
             feature_correlation(X, Y, **wrong)
     with pytest.raises(InvalidInputError, match="features of the 40 instances"):
         feature_correlation(X[:30], Y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+def test_no_unit_of_a_feature_is_too_small_or_large(relevance: str, form) -> None:  # type: ignore[no-untyped-def]
+    X, Y = data()
+    X[:, 5] = 0
+    units = 2.0 ** np.array([-1000, -500, 0, 100, 300, 0])
+    found, expected = (feature_relevance(form(table), Y, relevance) for table in (X * units, X))
+    np.testing.assert_array_equal(found, expected)

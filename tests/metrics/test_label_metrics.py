@@ -388,3 +388,13 @@ def test_bad_scores_and_shapes():
             ndcg_at_k(Y, PREDICTED, k)
         with pytest.raises(ValueError, match="k must be an integer"):
             propensity_scored_precision_at_k(Y, PREDICTED, np.ones(4), k)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_with_columns_in_another_order_are_refused(frame):
+    true, other = frame(dict(zip("abcd", Y.T, strict=True))), frame(dict(zip("bacd", Y.T, strict=True)))
+    for metric in (micro_f1, subset_accuracy, one_error, average_precision):
+        with pytest.raises(ValueError, match=r"same columns in another order; take \w+\[list\(Y.columns\)\]"):
+            metric(true, other)
+        metric(true, true)
+    assert micro_f1(true, frame(dict(zip("wxyz", PREDICTED.T, strict=True)))) == micro_f1(Y, PREDICTED)

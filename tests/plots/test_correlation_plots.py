@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from scipy import sparse
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
@@ -57,6 +58,12 @@ def test_labels_of_a_cluster_stand_together():
         same[np.ix_(one, one)] = True
     within, between = C[same & ~np.eye(10, dtype=bool)].mean(), C[~same].mean()
     assert ax.get_title(loc="left") == f"mean {within:.3f} within groups, {between:.3f} between"
+
+
+def test_sparse_similarities_are_dense_ones():
+    C = np.array([[0.0, 0.1, 0.9], [0.1, 0.0, 0.0], [0.9, 0.0, 0.0]])
+    shown = [plot_correlations(form(C)).images[0].get_array().tolist() for form in (np.asarray, sparse.csr_array)]
+    assert shown[0] == shown[1]
 
 
 def test_negative_similarities_have_another_colour():

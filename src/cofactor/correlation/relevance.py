@@ -108,7 +108,7 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     (array([[0.714]]), array([[5.]]))
     """
     Y = as_labels(Y)
-    features = as_features(X, Y.shape[0])
+    features = _of_one_size(as_features(X, Y.shape[0]))
     weights = as_weights(sample_weight, Y.shape[0])
     if weights is None:
         weights = np.ones(Y.shape[0])
@@ -143,6 +143,13 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     score = np.divide(distance, variances, out=np.full_like(distance, np.inf), where=variances > 0)
     result[vary] = np.where(distance > 0, np.minimum(score, _MOST), 0)
     return result
+
+
+def _of_one_size(features: Any) -> Any:
+    """Return columns times powers of two, after which the largest number of each is near 1: no square is too small."""
+    largest = np.asarray(abs(features).max(axis=0).toarray() if is_sparse(features) else np.abs(features).max(axis=0))
+    factors = np.ldexp(1.0, np.clip(-np.frexp(largest.ravel())[1], -1000, 1000))
+    return features.multiply(factors).tocsr() if is_sparse(features) else features * factors
 
 
 def _overlaps(relevances: NDArray[np.float64], k: int) -> Floats:

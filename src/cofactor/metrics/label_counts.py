@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.ranked import divided
-from cofactor.metrics.tables import as_label_sets, check_same_shape, of_known, split_unknown
+from cofactor.metrics.tables import as_label_sets, check_columns, check_same_shape, of_known, split_unknown
 
 __all__ = ["LabelCounts", "Totals", "label_counts"]
 
@@ -50,6 +50,7 @@ def label_counts(Y: Any, predicted: Any) -> LabelCounts:
     >>> label_counts([[1, 0, 1], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]]).rows.common
     array([1, 1])
     """
+    check_columns(Y, predicted, ("Y", "predicted"))
     Y, known = split_unknown(Y)
     true, found = as_label_sets(Y), as_label_sets(predicted, "predicted")
     check_same_shape(true.shape, found.shape, ("Y", "predicted"))

@@ -15,7 +15,7 @@ from scipy import sparse
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.probabilities import CalibrationBins, bins_of
-from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape, split_unknown
+from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape, split_unknown
 
 __all__ = ["label_calibration_bins", "label_calibration_error", "label_log_loss"]
 
@@ -123,6 +123,7 @@ def label_calibration_error(Y: Any, probabilities: ArrayLike, *, n_bins: int = 1
 
 def _pairs(Y: Any, probabilities: ArrayLike, label: int | None = None) -> Any:
     """Yield probabilities and truths of known labels, in blocks of rows, flat."""
+    check_columns(Y, probabilities, ("Y", "probabilities"))
     labels, known = split_unknown(Y)
     true, p = as_label_sets(labels), as_scores(probabilities, "probabilities")
     check_same_shape(true.shape, p.shape, ("Y", "probabilities"))

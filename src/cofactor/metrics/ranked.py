@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError
-from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.metrics.tables import as_label_sets, as_scores, check_columns, check_same_shape
 
 __all__ = [
     "Measure",
@@ -156,6 +156,7 @@ def mean_over_rows(Y: Any, scores: Any, measure: Measure, undefined: Undefined) 
 
 def labels_and_scores(Y: Any, scores: Any) -> tuple[sparse.csr_array, NDArray[Any]]:
     """Return true labels and scores, checked."""
+    check_columns(Y, scores, ("Y", "scores"))
     labels, table = as_label_sets(Y), as_scores(scores)
     check_same_shape(labels.shape, table.shape, ("Y", "scores"))
     return labels, table

@@ -13,7 +13,7 @@ from cofactor.masks import refuse_masked
 from cofactor.text import counted
 from cofactor.typing import LABEL_DTYPE
 
-__all__ = ["as_label_sets", "as_scores", "check_same_shape", "of_known", "split_unknown"]
+__all__ = ["as_label_sets", "as_scores", "check_columns", "check_same_shape", "of_known", "split_unknown"]
 
 
 def as_label_sets(labels: Any, name: str = "Y") -> sparse.csr_array:
@@ -132,6 +132,17 @@ def check_same_shape(first: tuple[int, ...], second: tuple[int, ...], names: tup
     """Require the same rows and labels in both."""
     if first != second:
         raise InvalidInputError(f"{names[0]} has shape {first} but {names[1]} has {second}: they must agree")
+
+
+def check_columns(first: Any, second: Any, names: tuple[str, str]) -> None:
+    """Refuse two frames which have the same columns in another order, since tables are compared by position."""
+    ours, theirs = ([str(column) for column in getattr(frame, "columns", ())] for frame in (first, second))
+    if ours != theirs and sorted(ours) == sorted(theirs):
+        raise InvalidInputError(
+            f"{names[0]} and {names[1]} have the same columns in another order",
+            argument=names[1],
+            advice=f"take {names[1]}[list({names[0]}.columns)]",
+        )
 
 
 def _from_sparse(labels: Any, name: str) -> sparse.csr_array:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.correlation.checks import dense, is_sparse
 from cofactor.errors import InvalidInputError
 from cofactor.plots.figures import (
     BLANK,
@@ -49,7 +50,7 @@ def plot_correlations(
 
     Parameters
     ----------
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Similarities, such as a measure of `cofactor.correlation`.
     clusters : sequence of array-like, optional
         The labels of each cluster, each label in one, as `cofactor.correlation.disjoint_clusters` returns them: labels
@@ -122,7 +123,7 @@ def plot_label_structure(
     structure : array-like of shape (E, 2) or (L,)
         The edges of a tree (`cofactor.correlation.maximum_spanning_tree`), or of some; a label without edges stands
         alone. Or the labels in the order of a chain (`cofactor.correlation.greedy_chain`).
-    C : array-like of shape (L, L)
+    C : array-like, or sparse array or matrix, of shape (L, L)
         Weights of pairs of labels.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
@@ -186,7 +187,7 @@ def plot_label_structure(
 
 def _square(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return a table of similarities, or say what is wrong with it."""
-    table = as_floats(values, name)
+    table = as_floats(dense(values) if is_sparse(values) else values, name)
     if table.ndim != 2 or not table.size or table.shape[0] != table.shape[1]:
         raise InvalidInputError(f"expected as many rows as columns, found shape {table.shape}", argument=name)
     if not np.isfinite(table).all():

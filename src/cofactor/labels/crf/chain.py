@@ -31,8 +31,8 @@ class ChainCRF(CRF):
         "random"; "given"; a measure of `cofactor.correlation.MEASURES`, by which each label is followed by the one
         that is most like it; "sampled-correlation" or "sampled-likelihood": of `n_samples` random chains the one whose
         pairs have the largest sum of `measure`, or that makes the labels of training likeliest; or positions or names
-        of the labels in their order. The source found random chains as good as those of any measure, so that is the
-        default.
+        of the labels in their order (whole numbers are positions, whatever labels are called). The source found random
+        chains as good as those of any measure, so that is the default.
     n_samples : int, default=11
         How many chains are drawn. The source took 1,001; each of the likelihood costs a fit.
     measure : str, default="chi-squared"

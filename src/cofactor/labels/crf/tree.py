@@ -40,7 +40,8 @@ class TreeCRF(CRF):
     structure : str or array-like of shape (L - 1, 2), default="chi-squared"
         A measure of `cofactor.correlation.MEASURES`; "random"; "sampled-correlation" or "sampled-likelihood": of
         `n_samples` random trees the one whose edges have the largest sum of `measure`, or that makes the labels of
-        training likeliest; or the edges of a tree of all labels, each two positions or names.
+        training likeliest; or the edges of a tree of all labels, each two positions or names
+        (whole numbers are positions, whatever labels are called).
     n_samples : int, default=11
         How many trees are drawn. Each of the likelihood costs a fit.
     measure : str, default="chi-squared"
@@ -171,4 +172,5 @@ def _tree_given(pairs: NDArray[Any], L: int) -> LabelTree:
         if len(tree.order) == L:
             return tree
     problem = f"expected {L - 1} pairs of positions from 0 to {L - 1}, or of names, that connect all {L} labels"
-    raise InvalidInputError(problem, argument="structure", found=pairs)
+    advice = "" if pairs.dtype.kind == "U" else "whole numbers are positions, whatever labels are called"
+    raise InvalidInputError(problem, argument="structure", found=pairs, advice=advice)

@@ -57,7 +57,8 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
     missing = np.setdiff1d(np.arange(len(places)), places)
     if len(missing):
         problem = f"expected each of the numbers 0 to {len(places) - 1} once, but {missing[0]} is not there"
-        raise InvalidInputError(problem, argument="order", found=order)
+        advice = "whole numbers are positions, whatever labels are called"
+        raise InvalidInputError(problem, argument="order", found=order, advice=advice)
 
 
 def _advice(order: Any, places: NDArray[Any], known: Sequence[str]) -> str:

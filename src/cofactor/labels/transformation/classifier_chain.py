@@ -42,7 +42,8 @@ class ClassifierChain(LearnerModel):
     order : str or array-like of shape (L,), default="random"
         Order of the labels: drawn by `random_state`; "given", as in y; by a measure of `cofactor.correlation.MEASURES`,
         the label first whose similarities with all others have the largest sum of absolute values (of equal ones the
-        first in y); or the positions of the labels, or their names.
+        first in y); or the positions of the labels, or their names (whole numbers are positions, whatever labels are
+        called).
     earlier : {"true", "predicted", "out-of-fold"}, default="true"
         Which earlier labels the learners see in training: those of y; what the learners before predict for the very
         instances that they learned from; or what copies of these predict for folds that they did not learn from, as
