@@ -9,7 +9,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 
-__all__ = ["as_weights"]
+__all__ = ["as_weights", "relative_weights"]
 
 
 def as_weights(sample_weight: ArrayLike | None, n: int, what: str = "instance") -> NDArray[np.float64] | None:
@@ -68,3 +68,18 @@ def as_weights(sample_weight: ArrayLike | None, n: int, what: str = "instance") 
             advice="multiply all weights by a number",
         )
     return None if (weights == 1).all() else weights
+
+
+def relative_weights(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Return weights divided by the mean of those above 0, for what must not depend on their unit.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), at least 0, or None
+
+    Examples
+    --------
+    >>> relative_weights(np.array([1e-8, 3e-8]))
+    array([0.5, 1.5])
+    """
+    return None if weights is None else weights / weights[weights > 0].mean()

@@ -153,6 +153,7 @@ CHOOSING = {
     "CML": CML(),
     "CMLF": CMLF(),
     "TreeCRF": TreeCRF(),
+    "TreeCRF of gains": TreeCRF(structure="likelihood-gain"),
     "ChainCRF": ChainCRF(),
     "ChainCRFEnsemble": ChainCRFEnsemble(n_estimators=2),
 }

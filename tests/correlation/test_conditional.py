@@ -169,6 +169,8 @@ def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
 
     with pytest.raises(InvalidInputError, match="^pairs: expected whole numbers, found float64"):
         likelihood_gain(X, Y, pairs=[[0.5, 1]])
+    with pytest.raises(InvalidInputError, match="^pairs: expected at least one pair of labels, found none"):
+        likelihood_gain(X, Y, pairs=[])
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -226,3 +228,17 @@ def test_features_that_say_nothing() -> None:
     X, Y = np.ones((50, 2)), data()[1]
     np.testing.assert_allclose(partial_correlation(X, Y), squared_pearson(Y), atol=1e-12)
     assert likelihood_gain(X, Y)[1, 2] > 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_by_name_only_the_ratios_of_weights_count(measure: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 3))
+    Y = (X @ rng.normal(size=(3, 3)) + rng.normal(size=(40, 3)) > 0).astype(int)
+    weights = rng.integers(0, 3, 40)
+    expected = measured(measure, X, Y, weights)
+    assert not np.allclose(expected, measured(measure, X, Y))
+    found = measured(measure, X, Y, weights * 1e3)
+    if measure == "chi-squared":  # grows with the number of instances
+        found = found / 1e3
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

@@ -101,3 +101,11 @@ def test_no_unit_of_a_feature_is_too_small_or_large(relevance: str, form) -> Non
     units = 2.0 ** np.array([-1000, -500, 0, 100, 300, 0])
     found, expected = (feature_relevance(form(table), Y, relevance) for table in (X * units, X))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("relevance", ["pearson", "fisher"])
+def test_a_constant_label_has_no_relevance_whatever_the_weights(relevance: str) -> None:
+    X = np.array([[0.0, 1], [1, 0], [2, 2], [3, 5], [4, 1], [5, 0], [1, 4]])
+    Y = np.array([[0, 1], [0, 1], [1, 1], [1, 1], [0, 1], [1, 1], [0, 1]])
+    for seed in range(20):
+        assert not feature_relevance(X, Y, relevance, np.random.default_rng(seed).random(7))[1].any()

@@ -42,6 +42,8 @@ def test_steps_by_the_likeliest_sets_learn_labels_without_noise():
     labels = np.column_stack([Z[:, 0] > 0, Z[:, 1] > 0, (Z[:, 0] > 0) & (Z[:, 1] > 0)])
     model = CML.paper(0.01, update="perceptron", threshold="joint", **GIBBS).fit(Z, labels)
     np.testing.assert_array_equal(model.predict(Z), labels)
+    with pytest.raises(AttributeError, match="has no predict_proba with threshold='joint'"):
+        model.predict_proba(Z)
 
 
 @pytest.mark.parametrize("stopping", ["likelihood", "f1"])

@@ -14,6 +14,7 @@ from cofactor.correlation.dependence import chi_squared, mutual_information, squ
 from cofactor.correlation.relevance import feature_correlation
 from cofactor.correlation.similarities import cosine, jaccard, pearson
 from cofactor.errors import InvalidInputError
+from cofactor.weights import as_weights, relative_weights
 
 __all__ = ["LABEL_MEASURES", "MEASURES", "measured"]
 
@@ -50,7 +51,8 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
     Y : array-like, or sparse array or matrix, of shape (n, L)
         0 and 1.
     sample_weight : array-like of shape (n,), optional
-        Weights of the instances, at least 0.
+        Weights of the instances, at least 0, of which only the ratios count: the penalties of those measures that have
+        one stand beside weights of mean 1.
 
     Returns
     -------
@@ -68,4 +70,5 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
         return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
     if X is None:
         raise InvalidInputError(f"{measure!r} looks at the features of the instances", argument="X", found=None)
-    return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)
+    weights = as_weights(sample_weight, as_labels(Y).shape[0])
+    return _CONDITIONAL[measure](X, Y, sample_weight=relative_weights(weights))

@@ -143,7 +143,7 @@ def normalized_cut_clusters(C: ArrayLike, max_size: int) -> Clusters:
     .. math:: \frac{\sum_{p \in P, q \in Q} C_{pq}}{\sum_{p \in P} D_{pp}} +
         \frac{\sum_{p \in P, q \in Q} C_{pq}}{\sum_{q \in Q} D_{qq}}
 
-    is least, of all cuts that leave a quarter of the labels on each side.
+    is least, of all cuts that leave a quarter of the labels, rounded down, and one at least, on each side.
 
     Parameters
     ----------

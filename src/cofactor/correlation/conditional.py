@@ -206,11 +206,13 @@ def _chosen(pairs: ArrayLike | None, of_features: tuple[int, ...], L: int) -> ND
             )
         return np.ones((L, L), dtype=bool)
     found = as_numbers(pairs, "pairs")
+    if not found.size:
+        raise InvalidInputError("pairs: expected at least one pair of labels, found none", argument="pairs")
     if found.dtype.kind not in "iu":
         raise InvalidInputError(f"pairs: expected whole numbers, found {found.dtype.name}", argument="pairs")
     if found.ndim != 2 or found.shape[1:] != (2,):
         raise InvalidInputError(f"pairs: expected pairs of labels, found shape {found.shape}", argument="pairs")
-    if found.size and not (found.min() >= 0 and found.max() < L):
+    if not (found.min() >= 0 and found.max() < L):
         raise InvalidInputError(f"pairs: expected pairs of labels from 0 to {L - 1}", argument="pairs")
     same = found[found[:, 0] == found[:, 1]]
     if len(same):

@@ -126,14 +126,14 @@ def feature_relevance(X: Any, Y: Any, relevance: str = "pearson", sample_weight:
     first, second = dense(labels @ features), dense(labels @ squares)
     variance = total_squares / n - (total / n) ** 2
     variance[variance <= rounding] = 0
+    vary = (on > 0) & (n - on > 1e-12 * n)
     if relevance == "pearson":
         covariance = first / n - np.outer(on / n, total / n)
-        scale = np.outer(on / n * (1 - on / n), variance)
+        scale = np.outer(np.where(vary, on / n * (1 - on / n), 0), variance)
         result = np.divide(covariance**2, scale, out=np.zeros_like(first), where=scale > 0)
         return np.asarray(np.minimum(result, 1))
     off = n - on
     result = np.zeros_like(first)
-    vary = (on > 0) & (off > 1e-12 * n)
     first, second = first[vary], second[vary]
     mean, other = first / on[vary, None], (total - first) / off[vary, None]
     variances = second / on[vary, None] - mean**2 + (total_squares - second) / off[vary, None] - other**2

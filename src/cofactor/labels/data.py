@@ -25,7 +25,6 @@ __all__ = [
     "dense",
     "in_trained_order",
     "place_of_label",
-    "relative_weights",
 ]
 
 _CONTAINERS = ("array", "pandas", "polars")
@@ -331,21 +330,6 @@ def in_trained_order(labels: sparse.csr_array, names: NDArray[Any] | None, train
     if labels.shape[1] != len(wanted):
         raise InvalidInputError(f"y has {labels.shape[1]} labels, but the model knows {len(wanted)}", argument="y")
     return labels
-
-
-def relative_weights(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """Return weights divided by their mean, for whatever must not depend on the unit in which they are given.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,), above 0, or None
-
-    Examples
-    --------
-    >>> relative_weights(np.array([1e-8, 3e-8]))
-    array([0.5, 1.5])
-    """
-    return None if weights is None else weights / weights.mean()
 
 
 def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:

@@ -17,7 +17,6 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.calibration import Calibration, learn_calibrated, learn_with_sets, usable_scores
 from cofactor.labels.copies import warn_of_copies
-from cofactor.labels.data import relative_weights
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
 from cofactor.labels.features import column_means
 from cofactor.labels.filling import known_shares
@@ -27,6 +26,7 @@ from cofactor.model.callers import callers_level
 from cofactor.model.commit import learned_names
 from cofactor.text import counted
 from cofactor.typing import Features, Labels
+from cofactor.weights import relative_weights
 
 if TYPE_CHECKING:
     from cofactor.labels.base import LabelModel

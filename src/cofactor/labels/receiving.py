@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.data import check_coding, in_trained_order, relative_weights
+from cofactor.labels.data import check_coding, in_trained_order
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
@@ -17,6 +17,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, choose_scaling, compared_scalings, learn_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
 from cofactor.model.progress import Monitor
+from cofactor.weights import relative_weights
 
 __all__ = ["received", "received_features", "scaled", "space_for"]
 

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.data import relative_weights
 from cofactor.labels.features import (
     CheckedFeatures,
     as_dense,
@@ -38,7 +37,7 @@ from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
-from cofactor.weights import as_weights
+from cofactor.weights import as_weights, relative_weights
 
 __all__ = ["FeatureSpace", "linear"]
 

@@ -187,9 +187,11 @@ PARAMETERS: Mapping[str, str] = {
     "sample_weight": """\
         sample_weight : array-like of shape (n,), optional
             Weights of the instances, not negative: weight 2 counts as the instance twice, weight 0 as if it were not
-            there. By default all weigh 1. Penalties and decisions that the fit chooses by itself follow their scale,
-            so that only their ratios count, except in models that take whole numbers and repeat instances (see
-            `takes_weights`); the weight of a penalty that you give stands beside them as they are.""",
+            there. By default all weigh 1. Where a fit chooses by what it predicts of instances that are left out, an
+            instance goes with its whole weight, but of two copies one. Penalties and decisions that the fit chooses by
+            itself follow the scale of weights, so that only their ratios count, except in models that take whole
+            numbers and repeat instances (see `takes_weights`); the weight of a penalty that you give stands beside them
+            as they are.""",
     "mask": """\
         mask : array-like, sparse matrix or array, or frame, of shape (n, L), optional
             True where a label is known; the others do not count, for models that have the parameter `missing`. A label

@@ -31,6 +31,9 @@ class Structure(Protocol):
     def takes_weights(self, model: Any) -> str:
         """Return which weights of instances the model takes; see `LabelModel.takes_weights`."""
 
+    def has_probabilities(self, model: Any) -> bool:
+        """Return whether the marginals are those of the most likely weights."""
+
     def fit_bytes(self, model: Any, data: FitInput) -> int:
         """Return how many bytes a fit takes at least."""
 
@@ -91,6 +94,9 @@ class CRF(LabelModel):
     def _field(self) -> Field:
         """Return the field of a fitted model."""
         return self._structure.field(self)
+
+    def _has_probabilities(self) -> bool:
+        return self._structure.has_probabilities(self)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return self._structure.fit_bytes(self, data)

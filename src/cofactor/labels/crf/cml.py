@@ -38,12 +38,14 @@ class CML(CRF):
         parameters are of "gibbs" alone.
     update : {"expectation", "perceptron"}, default="expectation"
         What a step takes from the features of the true label sets: the mean of label sets that are drawn, so that the
-        steps go to the maximum, or the likeliest one of them, which makes no probabilities.
+        steps go to the maximum, or the likeliest one of them, which makes no probabilities: `predict_proba` is there
+        only where they are calibrated on held-out instances (``threshold="auto"``).
     stopping : {"likelihood", "f1", "none"}, default="likelihood"
         Which loss of a held-out quarter of the instances tells how many epochs to learn from all: the mean of -log P
         among the label sets that are known, or 1 less micro-F1 of marginals above ½. Epochs go on until five of them
-        have not lowered it by a thousandth, and those up to the lowest count. "none" makes `max_iter` epochs. Take "f1"
-        for the perceptron.
+        have not lowered it by a thousandth, and those up to the lowest count. "none" makes `max_iter` epochs, and comes
+        to the maximum, which held-out instances may not: of a few hundred instances one to three epochs can be best,
+        far from it. Take "f1" for the perceptron.
     n_sweeps : int, default=200
         Sweeps of each chain that predicts; a sweep draws each label once.
     burn_in : int, default=20

@@ -15,7 +15,7 @@ from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import Field, SetField
 from cofactor.labels.crf.gibbs import NONE, STOPPINGS, GibbsField
 from cofactor.labels.crf.pairs import strongest_edges
-from cofactor.labels.crf.stochastic import BATCH, UPDATES
+from cofactor.labels.crf.stochastic import BATCH, PERCEPTRON, UPDATES
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.problems.pairs import FORMS, FOUR_STATES, PairForm
@@ -42,6 +42,10 @@ class LabelSets:
     def takes_weights(self, model: Any) -> str:
         """Return "any", or "whole" with Gibbs sampling."""
         return "whole" if model.inference == GIBBS else "any"
+
+    def has_probabilities(self, model: Any) -> bool:
+        """Return whether the marginals are those of the most likely weights; a perceptron does not look for these."""
+        return not (model.inference == GIBBS and model.update == PERCEPTRON)
 
     def check_params(self, model: Any) -> None:
         """Refuse parameters out of their range."""

@@ -150,6 +150,10 @@ class Tree:
         """Return "any", since the losses of an instance are multiplied by its weight."""
         return "any"
 
+    def has_probabilities(self, model: Any) -> bool:
+        """Return True: sums over label sets are exact."""
+        return True
+
     def fit_bytes(self, model: Any, data: FitInput) -> int:
         """Return how many bytes a fit takes at least."""
         (n, D), L = data.features.shape, data.labels.shape[1]
