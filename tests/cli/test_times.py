@@ -81,3 +81,21 @@ def test_models_keep_times_and_new_users_bring_theirs(run, timed: Path, tmp_path
     assert "a time must be a number of seconds since 1970, or a date such as" in error
     assert run("predict", model, new, "--time", "at").status == 0
     assert run("predict", model, new, "--time", "on").error.startswith(f"{new}: no column 'on' (--time)")
+
+
+def test_recommendations_are_predicted_for_the_time_they_are_ranked_at(run, timed: Path, tmp_path: Path) -> None:
+    path, users = tmp_path / "m.cofactor", tmp_path / "users.csv"
+    users.write_text("user,age\n" + "".join(f"{user},{user % 7}\n" for user in range(60)))
+    short = ["--factors", 2, "--param", "n_sweeps=16", "--param", "burn_in=8", "--param", "time=True"]
+    features = ["--user-features", users]
+    assert run("fit", timed, "-m", "ordinal-probit", "--time", "seen", *short, *features, "-o", path).status == 0
+    model, old = cofactor.load(path), tmp_path / "old.csv"
+    old.write_text("user,item,rating,at\nzoe,3,5,2010-02-03\nzoe,5,1,2010-02-04\n")
+    rows = json.loads(run("recommend", path, "--ratings", old, "--time-column", "at", "-n", 20, "--json").out)
+    days = [np.datetime64(f"2010-02-0{k}") for k in (3, 4)]
+    folded = model.fold_in([("zoe", 3), ("zoe", 5)], [5, 1], time=days)
+    pairs, latest = [("zoe", row["item"]) for row in rows], model.ratings_.times.max()
+    assert [row["prediction"] for row in rows] == folded.predict(pairs, time=np.full(20, latest)).tolist()
+    users.write_text("user,age\n1000,3\n")
+    alone = run("recommend", path, *features, "-n", 2, "--json")
+    assert [row["user"] for row in json.loads(alone.out)] == ["1000", "1000"]

@@ -89,7 +89,9 @@ def test_features_of_new_users_are_found_by_their_ids(run, data: RatingDataset, 
     new = written(tmp_path / "new.csv", np.array([[1000, 3], [7, 3]]), np.array([5.0, 1.0]))
     assert "was fitted with features of users, and does not keep them" in run("update", path, new).error
     write_table(tmp_path / "more.csv", {"user": [1000, 7], "age": [3, 0], "group": [1, 1]})
-    assert run("update", path, new, "--user-features", tmp_path / "more.csv").status == 0
+    said = run("update", path, new, "--user-features", tmp_path / "more.csv").out
+    assert "sweeps" in said
+    assert "chains" not in said
     table = {1000: [3, 1], 7: [0, 1]}
     direct = before.update([[1000, 3], [7, 3]], [5.0, 1.0], user_features=_named(table))
     assert np.array_equal(cofactor.load(path).predict_proba([[1000, 5]]), direct.predict_proba([[1000, 5]]))

@@ -207,6 +207,8 @@ def test_features_have_to_be_given_again() -> None:
     model = OrdinalProbit(2, n_implicit=3, **FAST).fit(X[~LATE], Y[~LATE], user_features=groups)
     with pytest.raises(ValueError, match="fitted with features of users, and does not keep them.*with new ratings"):
         model.update(X[LATE], Y[LATE])
+    with pytest.raises(ValueError, match="user_features has no row for any of the .* ids .*; it has rows for '0'"):
+        model.update(X[LATE], Y[LATE], user_features={str(user): row for user, row in groups.items()})
     model.update([("new", 1), (3, "film")], [1, 5], user_features=groups | {"new": [1, 0.5]})
     assert model.fold_in(user_features={"other": [1, 0.5]}).predict([("other", "film")]).shape == (1,)
 

@@ -69,7 +69,7 @@ def seconds_of(values: Any, n: int | None = None, name: str = "time") -> NDArray
     -----
     InputWarning
         If they are float32 and too large for it. If they are likely to be milliseconds, microseconds or nanoseconds:
-        half of them or more are later than the year 2200, read as seconds.
+        half of them or more, read as seconds, are thousands of years from now.
 
     Examples
     --------
@@ -351,9 +351,9 @@ def _no_times(name: str, found: str) -> InvalidTypeError:
 
 
 def _warn_of_other_units(seconds: NDArray[np.float64], name: str) -> None:
-    median = float(np.median(seconds)) if seconds.size else 0.0
+    median = abs(float(np.median(seconds))) if seconds.size else 0.0
     for unit, many in _UNITS.items():
         if _YEAR_1990 <= median / many <= _YEAR_2200:
-            text = f" is likely to be in {unit}: as seconds, half of the times are later than the year 2200"
+            text = f" is likely to be in {unit}: as seconds, half of the times are thousands of years from now"
             advice = f"; divide by {many:,}, since times are seconds since 1970"
             warnings.warn(InputWarning((Argument(name), text, advice)), stacklevel=callers_level())

@@ -180,6 +180,11 @@ class RatingModel(BaseEstimator, ABC):
         """Whether predictions depend on time: then users may be `Visits`, and stand for themselves now otherwise."""
         return False
 
+    @property
+    def _now(self) -> float | None:
+        """The time that `recommend` takes where none is given; None for a model that does not know time."""
+        return None
+
     def _knows_features(self, side: SideName) -> bool:
         """Whether features of users, or of items, were given in training."""
         return False

@@ -205,6 +205,10 @@ class Ensemble(RatingModel):
     def _knows_time(self) -> bool:
         return self.members_[0]._knows_time
 
+    @property
+    def _now(self) -> float | None:
+        return self.members_[0]._now
+
     def _gives_probabilities(self) -> bool:
         """Whether members have probabilities, and with them the ensemble."""
         kind = getattr(self, "members_", [self.estimator])[0]

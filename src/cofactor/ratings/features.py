@@ -17,7 +17,7 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.times import is_missing
 from cofactor.ratings.ids import IdMap
-from cofactor.text import counted, some_of
+from cofactor.text import counted, first_repeated, some_of
 
 _FORMS = (
     "a mapping from ids to sequences of numbers and texts, a frame with the ids in its first column (or in a named or "
@@ -116,8 +116,21 @@ def unknown_features(argument: str) -> InvalidInputError:
     )
 
 
+def refuse_foreign(table: FeatureTable, ids: IdMap) -> None:
+    """Refuse features of none of these ids."""
+    if not (table.ids.index(ids.ids) >= 0).any():
+        raise InvalidInputError(
+            f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
+            f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}",
+            argument=table.argument,
+        )
+
+
 def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return ids, and the columns by their names, of whatever form holds them."""
+    repeated = first_repeated(list(map(str, getattr(table, "columns", ()))))
+    if repeated is not None:
+        raise InvalidInputError(f"{argument} has several columns called {repeated!r}", argument=argument)
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _of_frame(frame, argument)

@@ -79,7 +79,7 @@ def timed_columns(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any
             raise InvalidInputError(
                 f"X must have two columns, user ids and item ids; found {frame.columns}",
                 argument="X",
-                advice="select these two",
+                advice="select these two, with the time as a third column for a model that knows time",
             )
         check_pair_names(frame.columns)
         columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]

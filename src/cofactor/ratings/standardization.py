@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
-from cofactor.ratings.features import FeatureTable, coded, word_of
+from cofactor.ratings.features import FeatureTable, coded, refuse_foreign, word_of
 from cofactor.ratings.ids import IdMap
-from cofactor.text import counted, few, some_of
+from cofactor.text import counted, few
 
 #: Most categories of a column: each is a feature of its own.
 _MOST_CATEGORIES = 1000
@@ -50,14 +50,9 @@ class Standardization:
     @classmethod
     def of(cls, table: FeatureTable, ids: IdMap) -> Self:
         """Learn from the rows of these ids; columns that are constant there are dropped with a warning."""
+        refuse_foreign(table, ids)
         found = table.ids.index(ids.ids)
         known = table.values[found[found >= 0]]
-        if not len(known):
-            raise InvalidInputError(
-                f"{table.argument} has no row for any of the {len(ids)} ids of the ratings, such as "
-                f"{some_of(ids.ids, 3)}; it has rows for {some_of(table.ids.ids, 3)}",
-                argument=table.argument,
-            )
         categories = _occurring(table, known)
         features = _spread(known, table.categories, categories)
         missing = np.isnan(features)

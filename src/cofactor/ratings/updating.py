@@ -16,7 +16,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.ratings.features import FeatureTable, refuse_foreign, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings
 from cofactor.ratings.ids import IdMap
@@ -170,7 +170,8 @@ def update(
     New users are folded in from their ratings of items that the model knows, then new items from the ratings by all;
     then the rows of all items with new ratings are learned anew from all ratings of theirs, users held fixed, and last
     the rows of all users with new ratings, items held fixed. All other rows, and what all rows share (the weight
-    of a penalty, priors, means), stay what they were, to the bit. So a user's row is that of a fold-in with the new
+    of a penalty, priors, means), stay what they were, to the bit (users of a `GPLVM` have no rows of their own: what it
+    predicts for them moves with the items they rated). So a user's row is that of a fold-in with the new
     items: ``fold_in(X, known="merge")``. Of a model with samples every sample is updated.
 
     `ratings_` are all ratings then, of a pair that was rated before the new one alone, whatever their times are.
@@ -220,7 +221,8 @@ def update(
     check_is_fitted(model)
     known = _updates_of(model)
     both, new = new_ratings(model, X, y, time)
-    of_users, of_items = _features(model, "user", user_features), _features(model, "item", item_features)
+    of_users = _features(model, "user", user_features, both.users)
+    of_items = _features(model, "item", item_features, both.items)
     given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
     refuse_too_large(model, model._fit_bytes(both), both.n_ratings)
     with committed(model, keep=learned_names(model)) as grown:
@@ -247,8 +249,8 @@ def _updates_of(model: RatingModel) -> Updates:
     return model.updates_
 
 
-def _features(model: RatingModel, side: SideName, given: SideFeatures | None) -> FeatureTable | None:
-    """Return a table of features, where the model was fitted with such; there it is needed."""
+def _features(model: RatingModel, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:
+    """Return a table of features, where the model was fitted with such; there it is needed, for some of the ids."""
     name = f"{side}_features"
     if given is None and model._knows_features(side):
         raise InvalidInputError(
@@ -258,7 +260,11 @@ def _features(model: RatingModel, side: SideName, given: SideFeatures | None) ->
         )
     if given is not None and not model._knows_features(side):
         raise unknown_features(name)
-    return None if given is None else FeatureTable.read(given, name)
+    if given is None:
+        return None
+    table = FeatureTable.read(given, name)
+    refuse_foreign(table, ids)
+    return table
 
 
 def _take(model: RatingModel, both: Ratings, new: Ratings, given: FitInput) -> None:

@@ -377,7 +377,7 @@ def _updates_in_words(values: Mapping[str, Any]) -> dict[str, str]:
 def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
     words = {}
     if "sweeps" in values:
-        chains = "" if values["chains"] == 1 else f" of {values['chains']} chains"
+        chains = f" of {values['chains']} chains" if values["chains"] > 1 else ""  # after an update they are gone
         words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"
         words["samples kept"] = f"{values['samples']:,} ({values['sample_bytes'] / 1e6:,.1f} MB of memory)"
     else:
@@ -419,8 +419,7 @@ def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: ND
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[found], items[found].astype(object)])
-    times = None if model.ratings_ is None else model.ratings_.times
-    latest = None if times is None or not len(times) else np.full(len(pairs), times.max())  # as `recommend` ranks
+    latest = None if model._now is None else np.full(len(pairs), model._now)
     predictions = {"prediction": np.empty(0)}
     if len(pairs):
         predictions = _with_meaning(model, model.predict(pairs_for(model, pairs, latest)))

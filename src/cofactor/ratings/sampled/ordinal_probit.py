@@ -314,6 +314,10 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         return self.past_ is not None
 
     @property
+    def _now(self) -> float | None:
+        return None if self.past_ is None else self.past_.now
+
+    @property
     def _sides(self) -> dict[str, str]:
         return self._sampled if self.past_ is None else self._sampled | {"drift_multiplier": "user"}
 
