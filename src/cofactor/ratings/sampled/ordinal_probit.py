@@ -13,19 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K
+from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
+from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.alignment import MeanScores
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
 from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
+from cofactor.ratings.sampled.rank import Rank
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.ratings.updating import Joint, SideName
@@ -157,20 +159,24 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "links_", "is_shadow_", "past_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        *SampledModel._learned, "n_factors_", "n_implicit_", "links_", "is_shadow_", "past_",
+    )  # fmt: skip
 
     _optional: ClassVar[tuple[str, ...]] = (*SampledModel._optional, "past_")
 
+    n_factors_: int
+    n_implicit_: int
     links_: tuple[Link | None, Link | None]
     is_shadow_: NDArray[np.bool_]
     past_: Past | None = None
 
     def __init__(
         self,
-        n_factors: int = 10,
+        n_factors: int | str = "auto",
         *,
         implicit: str | None = "low-rank",
-        n_implicit: int = 30,
+        n_implicit: int | str = "auto",
         time: bool = False,
         n_sweeps: int = 300,
         burn_in: int = 100,
@@ -212,14 +218,22 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("n_implicit", self.n_implicit, low=1, whole=True)
+        check_number("n_factors", self.n_factors, low=1, whole=True, also=["auto"])
+        check_number("n_implicit", self.n_implicit, low=1, whole=True, also=["auto"])
         check_choice("implicit", self.implicit, ("low-rank", "sparse", None))
         check_flag("time", self.time)
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         drifts = K * len(moments_of(ratings).seconds) if self.time else 0
-        return super()._fit_bytes(ratings) + drifts * self._bytes_of_number
+        return (sum(ratings.shape) * self._rank(ratings).factors + drifts) * self._bytes_of_number
+
+    def _rank(self, ratings: Ratings) -> Rank:
+        """Return the numbers of factors and of features of the mask for such ratings."""
+        return Rank.of(ratings, self.n_factors, self.n_implicit)
+
+    @property
+    def _n_columns(self) -> int:
+        return self.n_factors_
 
     def fit(
         self,
@@ -269,7 +283,9 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     drift = drift
 
     def _plan(self, given: FitInput) -> Plan:
-        (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, self.n_implicit, given.features)
+        rank = self._rank(given.ratings)
+        self.n_factors_, self.n_implicit_ = rank.factors, rank.implicit
+        (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, rank.implicit, given.features)
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
         self.past_ = None if moments is None else Past.of(moments)
@@ -286,11 +302,11 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         user_table: FeatureTable | None,
     ) -> OrdinalProbitPosterior:
         """Return the posterior of the ratings, with features of users and items, times, and shadow users who follow."""
-        p, followers = self.n_factors + 1, None
-        users, items = (linked_prior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
+        p, followers = self.n_factors_ + 1, None
+        users, items = (BiasedPrior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
         if shadow is not None:
             of_shadow = self._own_link(0, shadow).features(Side.users(shadow), user_table)
-            followers = WithCold.of(shadow), linked_prior("user", p, of_shadow)
+            followers = WithCold.of(shadow), BiasedPrior("user", p, of_shadow)
         data, drift = WithCold.of(ratings), None if moments is None else Drift(moments)
         return OrdinalProbitPosterior(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
 
@@ -302,7 +318,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
             self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
 
     def _target_of_features(self, given: FitInput) -> dict[str, Any]:
-        target = super()._target_of_features(given)
+        rank = self._rank(given.ratings)  # a number says the same as "auto" where that comes to it
+        target = super()._target_of_features(given) | {"n_factors": rank.factors, "n_implicit": rank.implicit}
         if given.shadow is not None:
             target["the shadow users"] = checksum(given.shadow)
         if self.time and given.ratings.times is not None:
@@ -383,6 +400,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
                 chain.samples = parted(chain.samples, of_users, self.is_shadow_)
 
     def _check_learned(self) -> None:
+        for name in ("n_factors", "n_implicit"):
+            check_number(f"{name}_", getattr(self, f"{name}_"), low=1, whole=True)
         super()._check_learned()
         self._check_states()
         for name, link in zip(("user", "item"), self.links_, strict=True):
@@ -393,19 +412,19 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
                 )
 
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        p, boundaries = (self.n_factors + 1,), (len(self.scale_) - 1,)
+        p, boundaries = (self.n_factors_ + 1,), (len(self.scale_) - 1,)
         shapes: dict[str, tuple[int, ...]] = {
             "U": p, "V": p, "thresholds": boundaries, "gap_mean": boundaries, "gap_precision": boundaries,
         }  # fmt: skip
         for side in ("user", "item"):
             weights = self.samples_.get(f"{side}_weights")
             K = 0 if weights is None or weights.ndim != 3 else weights.shape[1]
-            shapes |= {f"{side}_mean": p, f"{side}_precision": p, f"{side}_weights": (K, *p)}
+            shapes |= {f"{side}_mean": p, f"{side}_precision": 2 * p, f"{side}_weights": (K, *p)}
         return shapes if self.past_ is None else shapes | self.past_.sample_shapes()
 
     def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        p, boundaries = (self.n_factors + 1,), len(self.scale_) - 1
-        shapes: dict[str, tuple[int, ...]] = {"user_weight_precision": p, "item_weight_precision": p}
+        boundaries = len(self.scale_) - 1
+        shapes: dict[str, tuple[int, ...]] = {"user_weight_precision": (2,), "item_weight_precision": (2,)}
         n_shadow = int(self.is_shadow_.sum())
         for prefix, n in (("", len(self.users_) - n_shadow + 1), ("shadow_", n_shadow + 1)):
             if n > 1 or not prefix:
