@@ -77,13 +77,12 @@ class BiasedPrior:
 
     def means(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the prior means (n, d + 1) of the rows."""
-        factors, bias = self.parts(state)
-        return np.hstack([self.factors.means(factors, n), self.bias.means(bias, n)])
+        return self.bias.regressed(state[f"{self.name}_weights"], state[f"{self.name}_mean"], n)
 
     def shifts(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the products (n, d + 1) of the precision with the prior means of the rows."""
-        factors, bias = self.parts(state)
-        return np.hstack([self.factors.shifts(factors, n), self.bias.shifts(bias, n)])
+        mean, precision, weights = (state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights"))
+        return self.bias.regressed(np.einsum("ab,kb->ka", precision, weights), np.einsum("ab,b->a", precision, mean), n)
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw the parameters of factors and of the bias given the rows."""

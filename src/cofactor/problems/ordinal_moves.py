@@ -114,12 +114,12 @@ class OrdinalMoves:
         precisions :math:`1 / (\rho v)` and :math:`1 / ((1 - \rho) v)` of b and of :math:`\theta_1`, for the same v.
         """
         d, random = self.n_factors, key.generator()
-        _, precision, *_ = _parameters(self.users, state)
+        mean, precision, weights, _ = _parameters(self.users, state)
         bias, first = state["U"][:, d], state["gaps"][:, 0]
         densities = self._bias_density(state), _normal_gamma_density(self.gap_prior, state["gap_mean"][0])
         of_bias, of_first = _draw_shares(random, densities, (precision[d, d], state["gap_precision"][0]))
         precision[d, d], state["gap_precision"][0] = of_bias, of_first
-        expected = self.users.bias.means(self.users.parts(state)[1], len(bias))[:, 0]
+        expected = self.users.bias.regressed(weights[:, d:], mean[d:], len(bias))[:, 0]
         pull = of_bias * (expected - bias) + of_first * (state["gap_mean"][0] - first)
         s = pull / (of_bias + of_first) + random.normal(size=len(bias)) / np.sqrt(of_bias + of_first)
         bias += s

@@ -209,13 +209,16 @@ class NormalWishartPrior:
 
     def means(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the prior means (n, p) of the rows."""
-        mean, _, weights, _ = self._parameters(state)
-        return self._regressed(weights, mean, n)
+        return self.regressed(state[f"{self.name}_weights"], state[f"{self.name}_mean"], n)
 
     def shifts(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the products (n, p) of Λ with the prior means of the rows."""
-        mean, precision, weights, _ = self._parameters(state)
-        return self._regressed(np.einsum("ab,kb->ka", precision, weights), np.einsum("ab,b->a", precision, mean), n)
+        mean, precision, weights = (state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights"))
+        return self.regressed(np.einsum("ab,kb->ka", precision, weights), np.einsum("ab,b->a", precision, mean), n)
+
+    def regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return a mean plus the products of the features with weights, for n rows of any length."""
+        return means_by(self.columns, weights, mean) if len(self.squares) else np.tile(mean, (n, 1))
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw Λ given the rows and ω, then µ and W given these and Λ, then ω."""
@@ -226,7 +229,7 @@ class NormalWishartPrior:
         mean, precision, weights, scale = self._parameters(state)
         p, K = self.n_columns, len(self.squares)
         best, total, degrees = self._expect(state, rows)
-        rest = rows - self._regressed(weights, best, len(rows))
+        rest = rows - self.regressed(weights, best, len(rows))
         inverse = np.eye(p) + scatter(rest, np.zeros(p)) + self.strength * np.outer(best, best)
         inverse += scale * np.einsum("ka,kb->ab", weights, weights)
         bartlett = np.tril(random.normal(size=(p, p)), -1)
@@ -242,10 +245,6 @@ class NormalWishartPrior:
     def _parameters(self, state: State) -> tuple[NDArray[np.float64], ...]:
         """Return µ, Λ, W and ω."""
         return tuple(state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights", "weight_precision"))
-
-    def _regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-        """Return a mean plus the products of the features with weights."""
-        return means_by(self.columns, weights, mean) if len(self.squares) else np.tile(mean, (n, 1))
 
     def _expect(self, state: State, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
         """Write what is expected of W given the rows and ω, whatever Λ is.

@@ -51,8 +51,9 @@ class SparseNormalWishartPrior(NormalWishartPrior):
         self.squares = np.asarray(columns.multiply(columns).sum(axis=0), dtype=np.float64).ravel()
         self._cuts = cut_rows(self.by_row[0], _ENTRIES)
 
-    def _regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-        out, weights = np.empty((n, self.n_columns)), np.ascontiguousarray(weights)
+    def regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return a mean plus the products of the features with weights, for n rows of any length."""
+        out, weights = np.empty((n, len(mean))), np.ascontiguousarray(weights)
 
         def block(k: int) -> None:
             sparse_means(self._cuts[k], self._cuts[k + 1], *self.by_row, weights, mean, out)
@@ -63,13 +64,13 @@ class SparseNormalWishartPrior(NormalWishartPrior):
     def _expect(self, state: State, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
         """Leave W as it is, and return what it leaves for µ and Λ, µ integrated out."""
         *_, weights, _ = self._parameters(state)
-        rest, total = rows - self._regressed(weights, np.zeros(self.n_columns), len(rows)), self.strength + len(rows)
+        rest, total = rows - self.regressed(weights, np.zeros(self.n_columns), len(rows)), self.strength + len(rows)
         return rest.sum(axis=0) / total, total, self.degrees + len(rows) + len(weights)
 
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
         mean, precision, weights, scale = self._parameters(state)
         root = lower_root(precision)
-        rest = np.einsum("ib,ba->ai", rows - self._regressed(weights, mean, len(rows)), root)
+        rest = np.einsum("ib,ba->ai", rows - self.regressed(weights, mean, len(rows)), root)
         columns = np.einsum("kb,ba->ak", weights, root)
         noise = random.normal(size=columns.shape)
 
