@@ -293,7 +293,7 @@ def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.
         some = rows[k * _BLOCK : (k + 1) * _BLOCK]
         F = np.zeros((p, -(-len(some) // PAD) * PAD))
         F[:, : len(some)] = (some - mean).T
-        add_products(F, parts[k])
+        add_products(F, F.shape[1], parts[k])
 
     parallel_for(block, n_blocks)
     return np.asarray(np.add.reduce(parts, axis=0))
