@@ -48,13 +48,15 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     .. math::
 
-        (U_i, b_i) \sim N(\mu_U + f_i W_U, \mathrm{diag}(\tau_U)^{-1}), \quad
-        (V_j, c_j) \sim N(\mu_V + g_j W_V, \mathrm{diag}(\tau_V)^{-1})
+        (U_i, b_i) \sim N(\mu_U + f_i W_U, \Lambda_U^{-1}), \quad
+        (V_j, c_j) \sim N(\mu_V + g_j W_V, \Lambda_V^{-1})
 
+    where factors may be correlated, and biases are independent of them (`cofactor.problems.biased_prior.BiasedPrior`),
     and thresholds of every user, ordered by their log-gaps :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} +
-    e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \tau, W, m, s` are drawn too, so no weight of a penalty
-    has to be chosen. The features tell who rated what (not how): the leading singular vectors of the mask of ratings.
-    In MovieLens this alone lowers the mean absolute error by a hundredth, most for users and items with many ratings.
+    e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. All of :math:`\mu, \Lambda, W, m, s` are drawn too, so no weight of a
+    penalty has to be chosen. The features tell who rated what (not how): the leading singular vectors of the mask of
+    ratings. In MovieLens this alone lowers the mean absolute error by a hundredth, most for users and items with many
+    ratings.
 
     With ``time=True`` the score of a rating given at the time t is :math:`U_i \cdot V_j + b_i + c_j + s_i(t)`, where
     the drift :math:`s_i = s_{i1} + s_{i2} + s_{i3}` of each user is a sum of Ornstein–Uhlenbeck processes,
@@ -74,14 +76,16 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     Parameters
     ----------
-    n_factors : int, default=10
-        Number d of factors. More than 20 did not help on 80,000 ratings; on a million, 20 are a little better than 10.
+    n_factors : int or "auto", default="auto"
+        Number d of factors. "auto" takes as many as the ratings are worth: the root of their number divided by 16, at
+        most 48 (see the notes). More do no harm, since the prior shrinks what the ratings do not tell, but take longer.
     implicit : {"low-rank", "sparse", None}, default="low-rank"
         Features of the priors: who rated what, by the leading singular vectors of the mask of ratings, or by the mask
         itself, each row divided by the square root of its number of ratings; or none, as in the models of the
         literature. "sparse" has a weight for every user and item and factor; it is slower, and keeps larger samples.
-    n_implicit : int, default=30
-        Number of singular vectors of the mask for "low-rank"; the mask's rank, where that is less.
+    n_implicit : int or "auto", default="auto"
+        Number of singular vectors of the mask for "low-rank"; the mask's rank, where that is less. "auto" takes twice
+        as many as it would take factors.
     time : bool, default=False
         Whether users drift: `fit` and `fold_in` then need the time of each rating, and predictions theirs.
     {n_sweeps}
@@ -111,6 +115,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     samples_, chains_, n_iter_
         See `SampledModel`. Samples are of ``U`` and ``V`` (with the biases as last columns), ``thresholds``, and of the
         priors' parameters, which fold-in and `update` need.
+    n_factors_, n_implicit_ : int
+        Number of factors, and of singular vectors of the mask, that were asked for, or chosen by "auto".
     U_, V_, user_bias_, item_bias_, thresholds_ : ndarray
         Posterior means, and what they are good for: see `MeanFactors`. Drift is not part of them.
     links_ : tuple of two Link
@@ -147,7 +153,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     >>> model.predict_proba([(0, 5)]).round(2)
-    array([[0.96, 0.04, 0.  , 0.  ]])
+    array([[0.94, 0.06, 0.  , 0.  ]])
 
     New users, and items, can be known by their features alone.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,8 +10,8 @@ from cofactor.ratings.data import Ratings
 
 __all__ = ["Rank"]
 
-#: Ratings of a row, on the average of both sides, for each factor; the fewest and the most factors.
-_RATINGS, _FEWEST, _MOST = 3.5, 4, 48
+#: Root of the number of ratings for each factor, and the most factors.
+_ROOT, _MOST = 16.0, 48
 
 #: Features of the mask for each factor.
 _FEATURES = 2
@@ -29,16 +30,20 @@ class Rank:
     implicit: int
 
     @classmethod
-    def of(cls, ratings: Ratings, n_factors: Any, n_implicit: Any) -> Self:
+    def of(cls, ratings: Ratings, n_factors: int | str, n_implicit: int | str) -> Self:
         """Return the numbers given, and instead of "auto" those that the ratings are worth.
+
+        That is the root of the number of ratings divided by 16, but no more factors than 48, or than there are users
+        or items; and twice as many features.
 
         Examples
         --------
-        >>> ratings = Ratings.from_pairs([(u, i) for u in range(30) for i in range(30)], [1, 2, 3] * 300)
-        >>> Rank.of(ratings, "auto", "auto"), Rank.of(ratings, "auto", 5)
-        (Rank(factors=8, implicit=16), Rank(factors=8, implicit=5))
+        >>> ratings = Ratings.from_pairs([(u, i) for u in range(30) for i in range(60)], [1, 2, 3] * 600)
+        >>> Rank.of(ratings, "auto", "auto"), Rank.of(ratings, 8, "auto"), Rank.of(ratings, "auto", 5)
+        (Rank(factors=3, implicit=6), Rank(factors=8, implicit=6), Rank(factors=3, implicit=5))
         """
-        each = ratings.n_ratings / max(ratings.shape)
-        own = min(max(int(each / _RATINGS), _FEWEST), _MOST)
-        factors = own if n_factors == "auto" else int(n_factors)
-        return cls(factors, _FEATURES * own if n_implicit == "auto" else int(n_implicit))
+        most = min(_MOST, *ratings.shape)
+        worth = max(min(round(math.sqrt(ratings.n_ratings) / _ROOT), most), 1)
+        factors: Any = worth if n_factors == "auto" else n_factors
+        implicit: Any = _FEATURES * worth if n_implicit == "auto" else n_implicit
+        return cls(int(factors), int(implicit))
