@@ -78,7 +78,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     ----------
     n_factors : int or "auto", default="auto"
         Number d of factors. "auto" takes as many as the ratings are worth: the root of their number divided by 16, at
-        most 48 (see the notes). More do no harm, since the prior shrinks what the ratings do not tell, but take longer.
+        most 48 (see the notes).
     implicit : {"low-rank", "sparse", None}, default="low-rank"
         Features of the priors: who rated what, by the leading singular vectors of the mask of ratings, or by the mask
         itself, each row divided by the square root of its number of ratings; or none, as in the models of the
@@ -133,6 +133,29 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     moves of its own (`cofactor.problems.ordinal_moves`), with which chains agree. Ordinal probit by latent normals is
     due to Albert & Chib (1993), as factorization to Paquet, Thomson & Winther (2012); factors regressed on features to
     Agarwal & Chen (2009), and on the pattern of ratings to Salakhutdinov & Mnih (2007), as constrained PMF.
+
+    The rule for the number of factors was found on ratings held out of training. Log-loss there, with twice as many
+    singular vectors of the mask as factors, unless it says otherwise (ML-100K, latest-small: a tenth of 80 % of the
+    ratings, two splits; few ratings: 3,000 and 10,000 of ML-100K, three splits; ML-1M: a tenth, one split, 200 sweeps):
+
+    ===========  ============  ============  ============  ============  ============
+    d            3,000         10,000        ML-100K       latest-small  ML-1M
+    ===========  ============  ============  ============  ============  ============
+    2            **1.381**     1.310
+    4            1.384         **1.307**
+    7            1.391         1.310
+    10           1.397         1.310         1.1808 (30)   1.5697 (30)
+    16           1.410         1.313         1.1794        **1.5658**
+    24                                       1.1783        1.5669
+    32                                       **1.1768**
+    48                                                                   1.1130
+    64                                                                   **1.1123**
+    "auto"       3             6             17            17            48
+    ===========  ============  ============  ============  ============  ============
+
+    Twice the factors of "auto" take half as long again for ML-100K, and gain little. With 20 factors there, 40, 80 and
+    120 singular vectors had 1.1784, 1.1776 and 1.1789. On test ratings (80/20, three splits) the RMSE is .8685; it was
+    .8725 under a prior with independent precisions of ten factors and 30 singular vectors.
 
     References
     ----------
