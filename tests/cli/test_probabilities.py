@@ -49,9 +49,11 @@ def test_fit_tells_sweeps_samples_and_memory(run, csv: Path, tmp_path: Path, mon
     assert (facts["sweeps"], facts["burn_in"], facts["chains"], facts["samples"]) == (20, 8, 2, 24)
     assert facts["sample_bytes"] == sum(array.nbytes for array in fitted.samples_.values())
     assert facts["alpha"] is None
+    assert facts["factors"] == fitted.n_factors_ == 2
     assert "iterations" not in facts
     _, *table = run(*arguments).out.splitlines()
     lines = dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in table)
+    assert lines["factors"] == "2"
     assert lines["sweeps"] == "20 of 2 chains, the first 8 burn-in"
     assert lines["samples kept"] == f"24 ({facts['sample_bytes'] / 1e6:.1f} MB of memory)"
     assert not {"iterations", "alpha"} & set(lines)

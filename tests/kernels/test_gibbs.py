@@ -72,6 +72,17 @@ def test_rows_are_their_mean_plus_noise_of_their_covariance(biased, weighted, by
         np.testing.assert_allclose(out[i], expected, atol=2e-5 if dtype is np.float32 else 1e-9)
 
 
+@pytest.mark.parametrize(("p", "n"), [(1, 5000), (9, 1000), (60, 65), (200, 70)])
+def test_entries_of_a_row_are_taken_piece_by_piece(p, n):
+    rng = np.random.default_rng(n)
+    other, precision, shift, out = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p), np.empty(p)
+    targets, weights, indices = rng.normal(size=n), rng.gamma(1, 1, n), rng.permutation(n).astype(np.int32)
+    gram = np.empty((p + 1, p + 1))
+    gibbs.draw_row(begun(3), targets, weights, other, indices, precision, shift, True, gram, out)
+    A, mean = conditional(other[indices], targets, weights, precision, shift, True)
+    np.testing.assert_allclose(out, mean + np.linalg.solve(np.linalg.cholesky(A).T, noise(3, p)), atol=1e-9)
+
+
 def test_mean_and_covariance_of_many_draws():
     rng = np.random.default_rng(0)
     n, m, p = 40_000, 5, 3
@@ -112,7 +123,7 @@ def test_add_products(p, n):
     rng = np.random.default_rng(p)
     F, start = rng.normal(size=(p, n)), rng.normal(size=(p, p))
     gram = start.copy()
-    gibbs.add_products(F, gram)
+    gibbs.add_products(np.c_[F, np.full((p, 2), np.nan)], n, gram)
     np.testing.assert_allclose(np.tril(gram), np.tril(start + F @ F.T), atol=1e-12)
     assert np.array_equal(np.triu(gram, 1), np.triu(start, 1))
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cofactor.problems.ordinal_moves import OrdinalMoves, _draw_shares
+from cofactor.problems.biased_prior import BiasedPrior
+from cofactor.problems.ordinal_moves import OrdinalMoves
 from cofactor.problems.ordinal_probit import GapPrior
-from cofactor.problems.priors import LinkedPrior
 from cofactor.samplers import Key, State
 
 N, M, R = 5, 4, 3
@@ -17,12 +17,18 @@ F = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -0.4], [0.8, 0.1], [-1.2, 0.6]])
 def moves_and_state(d: int, linked: bool = True) -> tuple[OrdinalMoves, State]:
     """Return moves for users with features and items with or without, and a state that has nothing special."""
     random = np.random.default_rng(0)
-    users = LinkedPrior("user", d + 1, F, shape=1.5, rate=0.8, strength=0.6)
-    items = LinkedPrior("item", d + 1, F[:M] if linked else None, shape=2.5, rate=1.3, strength=1.7)
+    users = BiasedPrior("user", d + 1, F, strength=0.6, excess=2.5)
+    items = BiasedPrior("item", d + 1, F[:M] if linked else None, strength=1.7, excess=1.5)
     state = users.start() | items.start()
-    for name, array in state.items():
-        if linked or name != "item_weight_precision":
-            array[:] = random.gamma(4.0, 0.3, array.shape) if "precision" in name else random.normal(size=array.shape)
+    for prior in (users, items):
+        for name in ("mean", "weights"):
+            array = state[f"{prior.name}_{name}"]
+            array[:] = random.normal(size=array.shape)
+        root = random.normal(size=(d, d))
+        state[f"{prior.name}_precision"][:d, :d] = root @ root.T + 0.5 * np.eye(d)
+        state[f"{prior.name}_precision"][d, d] = random.gamma(4.0, 0.3)
+        if linked or prior is users:
+            state[f"{prior.name}_weight_precision"][:] = random.gamma(4.0, 0.3, 2)
     state |= {"U": random.normal(size=(N, d + 1)), "V": random.normal(size=(M, d + 1))}
     state |= {"shadow_U": random.normal(size=(2, d + 1))}
     for prefix, n in (("", N), ("shadow_", 2)):
@@ -44,16 +50,27 @@ def log_prior(moves: OrdinalMoves, state: State) -> float:
     total += stats.norm.logpdf(state["gap_mean"], 0, gap_sd / np.sqrt(GAPS.strength)).sum()
     total += stats.gamma.logpdf(state["gap_precision"], GAPS.shape, scale=1 / GAPS.rate).sum()
     for prior, rows in ((moves.users, state["U"]), (moves.items, state["V"])):
-        mean, tau, weights, omega = (
+        mean, precision, weights, omega = (
             state[f"{prior.name}_{name}"] for name in ("mean", "precision", "weights", "weight_precision")
         )
-        centre = mean if prior.features is None else mean + prior.features @ weights
-        total += stats.norm.logpdf(rows, centre, tau**-0.5).sum()
-        total += stats.norm.logpdf(mean, 0, (prior.strength * tau) ** -0.5).sum()
-        total += stats.gamma.logpdf(tau, prior.shape, scale=1 / prior.rate).sum()
-        if prior.linked:
-            total += stats.norm.logpdf(weights, 0, omega**-0.5).sum()
-            total += stats.gamma.logpdf(omega, prior.shape, scale=1 / prior.rate).sum()
+        features = np.zeros((len(rows), 0)) if prior is moves.items and not len(weights) else F[: len(rows)]
+        total += part_of_prior(prior.factors, rows - features @ weights, mean, precision, weights, omega[0], slice(-1))
+        total += part_of_prior(
+            prior.bias, rows - features @ weights, mean, precision, weights, omega[1], slice(-1, None)
+        )
+    return float(total)
+
+
+def part_of_prior(prior, rest, mean, precision, weights, omega, columns) -> float:
+    """Return the log-density of rows less their regression, and of all parameters, in some columns."""
+    rest, mean, weights, P = rest[:, columns], mean[columns], weights[:, columns], precision[columns, columns]
+    cov = np.linalg.inv(P)
+    total = stats.multivariate_normal.logpdf(rest, mean, cov).sum()
+    total += stats.multivariate_normal.logpdf(mean, np.zeros_like(mean), cov / prior.strength)
+    total += stats.wishart.logpdf(P, prior.degrees, np.eye(len(P)))
+    if len(weights):
+        total += stats.multivariate_normal.logpdf(weights, np.zeros_like(mean), cov / omega).sum()
+        total += stats.gamma.logpdf(omega, 1.0)
     return float(total)
 
 
@@ -124,30 +141,31 @@ def on_grid(values: np.ndarray, log_density: np.ndarray):
 
 @pytest.mark.parametrize("linked", [True, False])
 def test_scales_follow_their_density(linked):
-    """Many equal factors at once are many draws; the Jacobian is that of the arrays which are multiplied."""
-    moves, state = moves_and_state(1, linked)
-    grid = np.linspace(-4, 4, 801)
+    """The Jacobian is that of all numbers which are multiplied, of a symmetric matrix those on one side."""
+    moves, state = moves_and_state(2, linked)
+    grid, factor = np.linspace(-4, 4, 801), 1
     log_density = np.empty_like(grid)
-    scaled = ["user_precision", "user_weight_precision", "item_precision", "item_weight_precision"]
     for k, log_q in enumerate(grid):
         new, log_jacobian = copied(state), 0.0
         for name, sign in (("U", 1), ("user_mean", 1), ("user_weights", 1), ("V", -1), ("item_mean", -1),
-                           ("item_weights", -1), *zip(scaled, (-2, -2, 2, 2), strict=True)):  # fmt: skip
-            if not linked and name == "item_weight_precision":
-                continue
-            array = new[name]
-            array[..., 0] *= np.exp(sign * log_q / 2)
-            log_jacobian += sign * log_q / 2 * array[..., 0].size
+                           ("item_weights", -1)):  # fmt: skip
+            new[name][..., factor] *= np.exp(sign * log_q / 2)
+            log_jacobian += sign * log_q / 2 * new[name][..., factor].size
+        for name, sign in (("user_precision", -1), ("item_precision", 1)):
+            new[name][factor, :2] *= np.exp(sign * log_q / 2)
+            new[name][:2, factor] *= np.exp(sign * log_q / 2)
+            log_jacobian += sign * log_q * (1 + 1 / 2)
         log_density[k] = log_prior(moves, new) + log_jacobian
-    n = 3000
-    wide, many = moves_and_state(n, linked)
-    for name in many.keys() - {"gaps", "thresholds", "gap_mean", "gap_precision"}:
-        if not name.startswith("shadow"):
-            many[name] = np.concatenate([np.repeat(state[name][..., :1], n, axis=-1), state[name][..., 1:]], axis=-1)
-    wide.draw_scales(many, Key(0, 0, 0, 0))
-    log_q = 2 * np.log(many["U"][0, :-1] / state["U"][0, 0])
-    assert stats.kstest(log_q, on_grid(grid + 0.005, log_density)).pvalue > 1e-3
-    np.testing.assert_allclose(many["item_precision"][:-1], state["item_precision"][0] * np.exp(log_q))
+    drawn = []
+    for sweep in range(1500):
+        new = copied(state)
+        moves.draw_scales(new, Key(0, 0, sweep, 0))
+        drawn.append(2 * np.log(new["U"][0, factor] / state["U"][0, factor]))
+    assert stats.kstest(drawn, on_grid(grid + 0.005, log_density)).pvalue > 1e-3
+    for name, sign in (("user", -1), ("item", 1)):
+        roots = (new["U"][0] / state["U"][0]) ** sign
+        roots[-1] = 1
+        np.testing.assert_allclose(new[f"{name}_precision"], state[f"{name}_precision"] * np.outer(roots, roots))
 
 
 def test_offsets_are_normal_draws():
@@ -157,24 +175,32 @@ def test_offsets_are_normal_draws():
     random = key.generator()
     random.normal(size=20), random.random(20)  # of the share
     noise = random.normal(size=N)
-    a, b = state["user_precision"][2], state["gap_precision"][0]
+    a, b = state["user_precision"][2, 2], state["gap_precision"][0]
     centre = state["user_mean"][2] + F @ state["user_weights"][:, 2]
     mean = (a * (centre - before["U"][:, 2]) + b * (before["gap_mean"][0] - before["gaps"][:, 0])) / (a + b)
     np.testing.assert_allclose(state["U"][:, 2] - before["U"][:, 2], mean + noise / np.sqrt(a + b))
-    assert 1 / a + 1 / b == pytest.approx(1 / before["user_precision"][2] + 1 / before["gap_precision"][0])
+    assert 1 / a + 1 / b == pytest.approx(1 / before["user_precision"][2, 2] + 1 / before["gap_precision"][0])
 
 
-def test_shares_follow_their_density():
+def test_share_of_biases_follows_its_density():
     """Precisions with a given sum of variances, where the offsets of users are integrated out."""
-    priors, means = (LinkedPrior("user", 1, shape=1.5, rate=0.8, strength=0.6), GAPS), (0.7, -1.1)
-    random, pair, total, draws = np.random.default_rng(1), (2.0, 1.0), 1.5, []
-    for _ in range(1500):
-        pair = _draw_shares(random, priors, means, pair)
-        draws.append(1 / pair[0] / total)
+    moves, state = moves_and_state(2)
+    total = 1 / state["user_precision"][2, 2] + 1 / state["gap_precision"][0]
+    drawn = []
+    for sweep in range(1500):
+        new = copied(state)
+        for _ in range(3):
+            moves.draw_offsets(new, Key(sweep, 0, 0, _))
+        drawn.append(1 / new["user_precision"][2, 2] / total)
     share = np.linspace(5e-4, 1 - 5e-4, 1000)
     log_density = np.zeros_like(share)
-    for prior, mean, variance in zip(priors, means, (total * share, total * (1 - share)), strict=True):
-        tau = 1 / variance
-        log_density += stats.gamma.logpdf(tau, prior.shape, scale=1 / prior.rate) + 2 * np.log(tau)  # dτ = τ² dv
-        log_density += stats.norm.logpdf(mean, 0, (prior.strength * tau) ** -0.5)
-    assert stats.kstest(draws[::3], on_grid(share + 5e-4, log_density)).pvalue > 1e-3
+    mean, weights, omega = (state[f"user_{name}"] for name in ("mean", "weights", "weight_precision"))
+    for k, part in enumerate(share):
+        tau, of_gap = 1 / (total * part), 1 / (total * (1 - part))
+        log_density[k] = 2 * np.log(tau) + 2 * np.log(of_gap)  # dτ = τ² dv
+        log_density[k] += stats.chi2.logpdf(tau, moves.users.bias.degrees)
+        log_density[k] += stats.norm.logpdf(mean[2], 0, (0.6 * tau) ** -0.5)
+        log_density[k] += stats.norm.logpdf(weights[:, 2], 0, (omega[1] * tau) ** -0.5).sum()
+        log_density[k] += stats.gamma.logpdf(of_gap, GAPS.shape, scale=1 / GAPS.rate)
+        log_density[k] += stats.norm.logpdf(state["gap_mean"][0], 0, (GAPS.strength * of_gap) ** -0.5)
+    assert stats.kstest(drawn, on_grid(share + 5e-4, log_density)).pvalue > 1e-3

@@ -11,14 +11,14 @@ from scipy.special import ndtr
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows, draw_thresholds_and_latent
 from cofactor.kernels.random import stream
+from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
-from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
-from cofactor.problems.sparse_priors import SparseLinkedPrior
+from cofactor.problems.priors import draw_normal_gamma
 from cofactor.samplers import Chain, DivergedError, Key, State, run
 
 # Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
-GAPS = GapPrior(8.0, 8.0, 1.0)
-N, M, P, R = 5, 4, 2, 3
+GAPS, EXCESS = GapPrior(8.0, 8.0, 1.0), 16.0
+N, M, P, R = 5, 4, 3, 3
 STEPS = ("thresholds", "users", "user prior", "items", "item prior", "gap prior")
 
 #: By how much the steps of proposals of thresholds are longer than `set_scales` says.
@@ -65,49 +65,94 @@ def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_preci
 
 
 @exact
-def _rows_of_all(key, indptr, indices, position, z, other, tau, shift, out):
+def _rows_of_all(key, indptr, indices, position, z, other, precision, shift, out):
     one = np.ones(1)
     for b in range(len(out)):
         draw_rows(
-            FIRST[0], out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], np.diag(tau[b]),
+            FIRST[0], out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], precision[b],
             shift[b], BIASED, out[b],
         )  # fmt: skip
 
 
-#: Features as they are for `SparseLinkedPrior`: two columns for each side, not orthogonal, with zeros.
-F2 = np.array([[1.0, 0.4], [-0.5, 0.0], [0.0, 0.9], [0.8, 0.8], [-1.2, 0.0]])
-G2 = np.array([[0.0, 0.6], [0.4, 0.5], [1.1, 0.0], [0.2, -0.7]])
+class Blocks:
+    """B copies of a `BiasedPrior` drawn at once: what it does, written down for many by NumPy alone."""
+
+    def __init__(self, B: int, features: np.ndarray, excess: float) -> None:
+        self.B, self.features, self.excess = B, features, excess
+        self.mean, self.precision = np.zeros((B, P)), np.zeros((B, P, P))
+        self.weights, self.omega = np.zeros((B, features.shape[1], P)), np.ones((B, 2))
+
+    def start(self, random: np.random.Generator) -> np.ndarray:
+        """Draw all parameters, and return rows."""
+        (n, K), noises = self.features.shape, []
+        for k, columns in enumerate(BLOCKS):
+            p = len(range(P)[columns])
+            A = random.normal(size=(self.B, p, int(p - 1 + self.excess)))
+            self.precision[:, columns, columns] = A @ A.swapaxes(1, 2)
+            root = np.linalg.cholesky(np.linalg.inv(self.precision[:, columns, columns]))
+            self.omega[:, k] = random.gamma(1.0, 1.0, self.B)
+            noise = root @ random.normal(size=(self.B, p, 1 + K + n))
+            self.mean[:, columns] = noise[..., 0]
+            self.weights[:, :, columns] = noise[..., 1 : 1 + K].swapaxes(1, 2) / np.sqrt(self.omega[:, k, None, None])
+            noises.append(noise[..., 1 + K :].swapaxes(1, 2))
+        return self.means() + np.concatenate(noises, axis=2)
+
+    def means(self) -> np.ndarray:
+        return self.mean[:, None] + self.features @ self.weights
+
+    def shifts(self) -> np.ndarray:
+        return self.means() @ self.precision
+
+    def draw(self, random: np.random.Generator, rows: np.ndarray) -> None:
+        """Draw all parameters given rows (B, n, P): see `NormalWishartPrior`; the strength is one."""
+        for k, columns in enumerate(BLOCKS):
+            self.mean[:, columns], self.precision[:, columns, columns], self.weights[..., columns], self.omega[:, k] = (
+                self._drawn(random, rows[..., columns], self.omega[:, k])
+            )
+
+    def _drawn(self, random: np.random.Generator, rows: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, ...]:
+        (B, n, p), F = rows.shape, self.features
+        design = np.c_[np.ones(n), F]
+        penalty = np.concatenate([np.ones((B, 1)), np.tile(omega[:, None], F.shape[1])], axis=1)
+        A = design.T @ design + penalty[:, None] * np.eye(penalty.shape[1])
+        best = np.linalg.solve(A, design.T @ rows)
+        rest = rows - design @ best
+        inverse = np.eye(p) + rest.swapaxes(1, 2) @ rest + best.swapaxes(1, 2) @ (penalty[..., None] * best)
+        bartlett = np.tril(random.normal(size=(B, p, p)), -1)
+        degrees = p - 1 + self.excess + n - np.arange(p)
+        bartlett += np.sqrt(random.chisquare(degrees, (B, p)))[:, None] * np.eye(p)
+        root = np.linalg.cholesky(inverse)
+        T = np.linalg.solve(root.swapaxes(1, 2), bartlett)
+        precision = T @ T.swapaxes(1, 2)
+        of_mean = np.linalg.inv(A)[:, 0, 0]
+        shift = np.linalg.solve(T.swapaxes(1, 2), random.normal(size=(B, p, 1)))[..., 0]
+        mean = best[:, 0] + shift * np.sqrt(of_mean)[:, None]
+        total, noise = omega[:, None] + (F**2).sum(axis=0), random.normal(size=(B, F.shape[1], p))
+        noise = np.linalg.solve(np.linalg.cholesky(precision).swapaxes(1, 2), noise.swapaxes(1, 2)).swapaxes(1, 2)
+        weights = (F.T @ (rows - mean[:, None])) / total[..., None] + noise / np.sqrt(total)[..., None]
+        rate = 1 + 0.5 * (weights @ precision * weights).sum(axis=(1, 2))
+        return mean, precision, weights, random.gamma(1 + 0.5 * F.shape[1] * p, 1 / rate)
+
+
+#: Factors, and the bias.
+BLOCKS = (slice(0, P - 1), slice(P - 1, P))
 
 
 class Replicates:
     """B independent copies of the model and of its sampler, at once.
 
-    All priors have independent columns, so B copies with p columns are one prior with B p columns. That a single copy
-    does what `OrdinalProbitPosterior` does, to the bit, is tested first.
+    That a single copy does what `OrdinalProbitPosterior` does is tested first.
     """
 
-    def __init__(self, B: int, shape: float = 8.0, as_sparse: bool = False) -> None:
+    def __init__(self, B: int, excess: float = EXCESS) -> None:
         self.B, self.data = B, level_data(MASK, np.ones(MASK.sum()))
-        self.users, self.items = priors(B * P, shape, as_sparse)
+        self.users, self.items = Blocks(B, F, excess), Blocks(B, G, excess)
         self.state: State = {}
-
-    def split(self, name: str) -> np.ndarray:
-        """Return a vector of the priors, or the first row of a matrix, as (B, p)."""
-        return np.atleast_2d(self.state[name])[0].reshape(self.B, -1)
 
     def start(self, random: np.random.Generator) -> None:
         """Draw everything from the prior."""
         B, state = self.B, self.state
-        for prior, own, n in ((self.users, "U", N), (self.items, "V", M)):
-            s = prior.start()
-            tau = random.gamma(8.0, 1 / 8.0, B * P)
-            omega = random.gamma(8.0, 1 / 8.0, B * P)
-            s[f"{prior.name}_precision"][:], s[f"{prior.name}_weight_precision"][:] = tau, omega
-            s[f"{prior.name}_mean"][:] = random.normal(size=B * P) / np.sqrt(tau)
-            weights = s[f"{prior.name}_weights"]
-            weights[:] = random.normal(size=weights.shape) / np.sqrt(omega)
-            rows = prior.means(s, n) + random.normal(size=(n, B * P)) / np.sqrt(tau)
-            state |= s | {own: rows.reshape(n, B, P).swapaxes(0, 1).copy()}
+        state["U"], state["V"] = self.users.start(random), self.items.start(random)
         state["gap_precision"] = random.gamma(GAPS.shape, 1 / GAPS.rate, (B, R - 1))
         state["gap_mean"] = random.normal(size=(B, R - 1)) / np.sqrt(GAPS.strength * state["gap_precision"])
         noise = random.normal(size=(B, N, R - 1)) / np.sqrt(state["gap_precision"])[:, None]
@@ -125,7 +170,7 @@ class Replicates:
         """Return the score of each pair, and its user's thresholds."""
         i, j = np.nonzero(MASK)
         U, V = self.state["U"][:, i], self.state["V"][:, j]
-        return U[..., 0] * V[..., 0] + U[..., 1] + V[..., 1], self.state["thresholds"][:, i]
+        return (U[..., :-1] * V[..., :-1]).sum(axis=-1) + U[..., -1] + V[..., -1], self.state["thresholds"][:, i]
 
     def step(self, name: str, key: Key) -> None:
         """Do one of the steps of a sweep."""
@@ -139,37 +184,40 @@ class Replicates:
         elif name in ("users", "items"):
             users = name == "users"
             prior, own, other = (self.users, "U", "V") if users else (self.items, "V", "U")
-            n = N if users else M
-            tau = state[f"{prior.name}_precision"]
-            shift = (prior.means(state, n) * tau).reshape(n, B, P).swapaxes(0, 1).copy()
             position = np.zeros(0, dtype=np.int32) if users else data.to_csr
             indptr, indices = (data.indptr, data.indices) if users else (data.col_indptr, data.col_indices)
             _rows_of_all(
-                key.rows(), indptr, indices, position, state["z"], state[other], tau.reshape(B, P), shift, state[own]
-            )
+                key.rows(), indptr, indices, position, state["z"], state[other], prior.precision, prior.shifts(),
+                state[own],
+            )  # fmt: skip
         elif name == "gap prior":
             gaps = state["gaps"].swapaxes(0, 1).reshape(N, -1)
             m, s = draw_normal_gamma(key.generator(), gaps, GAPS.shape, GAPS.rate, GAPS.strength)
             state["gap_mean"], state["gap_precision"] = m.reshape(B, -1), s.reshape(B, -1)
         else:
             prior, own = (self.users, "U") if name == "user prior" else (self.items, "V")
-            rows = state[own]
-            prior.draw(state, np.ascontiguousarray(rows.swapaxes(0, 1)).reshape(rows.shape[1], -1), key)
+            prior.draw(key.generator(), state[own])
 
     def statistics(self) -> np.ndarray:
-        """Return (B, 46) functions of parameters and data."""
+        """Return (B, 74) functions of parameters and data."""
         state = self.state
         columns = [state["gap_mean"], np.log(state["gap_precision"]), state["thresholds"].mean(axis=1)]
-        for name, own, side in (("user", "U", F), ("item", "V", G)):
-            rows = state[own]
-            columns += [self.split(f"{name}_mean"), np.log(self.split(f"{name}_precision"))]
-            columns += [self.split(f"{name}_weights"), np.log(self.split(f"{name}_weight_precision"))]
+        for prior, own, side in ((self.users, "U", F), (self.items, "V", G)):
+            rows, weights, mean = state[own], prior.weights[:, 0], prior.mean
+            precisions = np.diagonal(prior.precision, axis1=1, axis2=2)
+            columns += [mean, np.log(precisions), np.tanh(prior.precision[:, :1, 1]), np.log(prior.omega)]
+            columns += [
+                np.tanh(mean[:, :1] * mean[:, 1:2]),
+                np.tanh(weights),
+                np.tanh(weights[:, :1] * weights[:, 1:2]),
+            ]
+            columns += [np.tanh((rows[..., :1] * rows[..., 1:2]).mean(axis=1))]
             columns += [np.log1p((rows**2).mean(axis=1)), np.tanh((side * rows).mean(axis=1))]
-            columns += [np.tanh(self.split(f"{name}_weights") * (side * rows).mean(axis=1))]
+            columns += [np.tanh(weights * (side * rows).mean(axis=1))]
         x, thresholds = self.scores()
         p = np.tanh(x[..., None] - thresholds)
         columns += [p.mean(axis=1), (p**2).mean(axis=1)]
-        spread = np.tanh(state["gaps"][:, :, 0] * state["U"][:, :, 1]).mean(axis=1)
+        spread = np.tanh(state["gaps"][:, :, 0] * state["U"][:, :, -1]).mean(axis=1)
         columns += [state["levels"].mean(axis=1)[:, None], (state["levels"] == 2).mean(axis=1)[:, None]]
         columns += [spread[:, None], np.tanh(state["gaps"] - state["gap_mean"][:, None])[:, :, 1] ** 2]
         return np.hstack(columns)
@@ -180,26 +228,20 @@ def thresholds_of(gaps: np.ndarray) -> np.ndarray:
     return np.concatenate([gaps[..., :1], gaps[..., :1] + np.cumsum(np.exp(gaps[..., 1:]), axis=-1)], axis=-1)
 
 
-def priors(n_columns: int, shape: float, as_sparse: bool) -> list[LinkedPrior]:
-    """Return the priors of users and of items."""
-    if as_sparse:
-        tables = (("user", sparse.csr_array(F2)), ("item", sparse.csr_array(G2)))
-        return [SparseLinkedPrior(name, n_columns, table, shape=shape, rate=8.0) for name, table in tables]
-    return [LinkedPrior(name, n_columns, table, shape=shape, rate=8.0) for name, table in (("user", F), ("item", G))]
-
-
-def joint_test(n_sweeps: int, B: int, wrong: str = "", as_sparse: bool = False) -> np.ndarray:
+def joint_test(n_sweeps: int, B: int, wrong: str = "") -> np.ndarray:
     """Return z-scores of statistics: means over sweeps that start from the prior, against means under the prior.
 
     Each sweep draws parameters given data and data given parameters, so that the prior stays what it is. Replicates
     are independent of each other: their standard deviation gives the error of the mean, even if sweeps mix slowly.
     """
     random = np.random.default_rng(7)
-    prior = Replicates(50 * B, as_sparse=as_sparse)
+    prior = Replicates(50 * B)
     prior.start(random)
     expected = prior.statistics()
-    model = Replicates(B, 7.5 if wrong == "shape" else 8.0, as_sparse)
+    model = Replicates(B)
     model.start(random)
+    if wrong == "degrees":
+        model.users.excess = model.items.excess = EXCESS - 1
     total = 0.0
     for sweep in range(1, n_sweeps + 1):
         for number, name in enumerate(STEPS, 1):
@@ -214,22 +256,22 @@ def joint_test(n_sweeps: int, B: int, wrong: str = "", as_sparse: bool = False) 
     return (found.mean(axis=0) - expected.mean(axis=0)) / error
 
 
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_joint_distribution_stays_the_prior(as_sparse):
-    assert np.abs(joint_test(120, 350, "", as_sparse)).max() < 4
+def test_joint_distribution_stays_the_prior():
+    assert np.abs(joint_test(120, 350)).max() < 4
 
 
-@pytest.mark.parametrize(("wrong", "n_sweeps"), [("stale z", 240), ("shape", 60)])
+@pytest.mark.parametrize(("wrong", "n_sweeps"), [("stale z", 240), ("degrees", 60)])
 def test_joint_test_can_fail(wrong, n_sweeps):
     # z drawn before the thresholds it depends on; a precision drawn with one degree of freedom too few
     assert np.abs(joint_test(n_sweeps, 350, wrong)).max() > 5
 
 
 def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
-    return OrdinalProbitPosterior(level_data(MASK, levels), R, *priors(P, 8.0, False), GAPS)
+    users, items = (BiasedPrior(name, P, table, excess=EXCESS) for name, table in (("user", F), ("item", G)))
+    return OrdinalProbitPosterior(level_data(MASK, levels), R, users, items, GAPS)
 
 
-def test_one_replicate_is_the_posterior_to_the_bit():
+def test_one_replicate_is_the_posterior():
     """What the joint-distribution test tests is what `OrdinalProbit` samples from."""
     model = Replicates(1)
     model.start(np.random.default_rng(0))
@@ -239,15 +281,23 @@ def test_one_replicate_is_the_posterior_to_the_bit():
     for name in ("U", "V", "gaps", "gap_mean", "gap_precision", "thresholds"):
         state[name] = model.state[name][0].copy()
     state["reach"][:] = PROPOSAL_SCALE
-    state |= {name: model.state[name].copy() for name in model.state if name.startswith(("user_", "item_"))}
+    pairs = [(prior, side, name) for prior, side in ((model.users, "user"), (model.items, "item")) for name in PARTS]
+    for prior, side, name in pairs:
+        state[f"{side}_{PARTS[name]}"] = getattr(prior, name)[0].copy()
     for sweep in range(3):
         for number, name in enumerate(STEPS, 1):
             key = Key(5, 0, sweep, number)
             own.steps[name](state, key)
             model.step(name, key)
     for name in model.state.keys() & state.keys():
-        found = model.state[name] if name.startswith(("user_", "item_")) else model.state[name][0]
-        np.testing.assert_array_equal(found, state[name], err_msg=name)
+        np.testing.assert_allclose(model.state[name][0], state[name], rtol=1e-9, atol=1e-9, err_msg=name)
+    for prior, side, name in pairs:
+        found = state[f"{side}_{PARTS[name]}"]
+        np.testing.assert_allclose(getattr(prior, name)[0], found, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+#: Parameters of `Blocks`, and what they are called in the state.
+PARTS = {"mean": "mean", "precision": "precision", "weights": "weights", "omega": "weight_precision"}
 
 
 def weighted(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float]:
@@ -260,7 +310,7 @@ def weighted(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float]
 def test_two_levels_without_factors_against_quadrature():
     """One user, two items, biases only: a probit model, whose posterior is an integral over two scores."""
     data = level_data(np.ones((1, 2), dtype=bool), [1, 2])
-    model = OrdinalProbitPosterior(data, 2, LinkedPrior("user", 1), LinkedPrior("item", 1))
+    model = OrdinalProbitPosterior(data, 2, BiasedPrior("user", 1), BiasedPrior("item", 1))
     state = model.start(Key(1, 0, 0, 0))
     state["user_precision"][:], state["item_precision"][:] = 2.0, 0.7
     state["user_mean"][:], state["item_mean"][:], state["gap_mean"][:] = 0.3, -0.2, 0.5
@@ -320,7 +370,8 @@ def test_log_likelihood_is_that_of_the_levels():
     state = model.start(Key(2, 0, 0, 0))
     model.users.draw_thresholds(state, Key(2, 0, 1, 1))
     i, j = np.nonzero(MASK)
-    x = state["U"][i, 0] * state["V"][j, 0] + state["U"][i, 1] + state["V"][j, 1]
+    U, V = state["U"][i], state["V"][j]
+    x = (U[:, :-1] * V[:, :-1]).sum(axis=1) + U[:, -1] + V[:, -1]
     edges = np.pad(state["thresholds"], ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
     here = np.arange(len(i))
     p = ndtr(edges[i, levels][here] - x) - ndtr(edges[i, levels - 1][here] - x)

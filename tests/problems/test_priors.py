@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 
 from cofactor.kernels.threads import thread_limit
+from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.priors import LinkedPrior, NormalWishartPrior, draw_normal_gamma, moments, turned
-from cofactor.problems.sparse_priors import SparseLinkedPrior
+from cofactor.problems.sparse_priors import SparseNormalWishartPrior
 from cofactor.samplers import Key
 
 N, P, K = 40, 2, 3
@@ -81,39 +82,45 @@ def test_precision_is_drawn_from_what_the_regression_leaves():
 
 
 def test_sparse_regression_draws_each_coefficient_given_the_others():
-    """A coefficient is normal given those before it, already drawn, and those after it, as they were."""
+    """A row of W is normal given those before it, already drawn, and those after it, as they were."""
     rng = np.random.default_rng(5)
     features = rng.normal(size=(N, K)) * (rng.random((N, K)) < 0.4)
-    rows = features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P))
-    prior = SparseLinkedPrior("user", P, sparse.csr_array(features), shape=2.0, rate=0.5)
-    start = rng.normal(size=(K, P))
-    draws, scales = [], []
+    rows = features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P)) @ [[1.0, 0.5], [0.0, 0.6]]
+    prior = SparseNormalWishartPrior("user", P, sparse.csr_array(features), strength=1.5)
+    start, omega = rng.normal(size=(K, P)), 2.0
+    draws, scales, precisions = [], [], []
     for k in range(3000):
         state = prior.start()
         state["user_weights"][:] = start
-        state["user_weight_precision"][:] = [0.5, 4.0]
+        state["user_weight_precision"][:] = omega
         prior.draw(state, rows, Key(k, 0, 1, 1))
-        mu, tau, W = state["user_mean"], state["user_precision"], state["user_weights"]
-        for p, omega in enumerate([0.5, 4.0]):
-            now = start[:, p].copy()
-            standard = []
-            for c, f in enumerate(features.T):
-                now[c] = 0
-                total = omega + tau[p] * (f**2).sum()
-                mean = tau[p] * f @ (rows[:, p] - mu[p] - features @ now) / total
-                standard.append((W[c, p] - mean) * np.sqrt(total))
-                now[c] = W[c, p]
-            draws.append(standard)
-            scales.append(state["user_weight_precision"][p] * (0.5 + 0.5 * (W[:, p] ** 2).sum()))
-    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
-    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(K)).max() < 0.05
-    assert stats.kstest(scales, stats.gamma(2.0 + K / 2).cdf).pvalue > 1e-3
+        mu, precision, W = state["user_mean"], state["user_precision"], state["user_weights"]
+        now, root = start.copy(), np.linalg.cholesky(precision)
+        precisions.append(precision)
+        for c, f in enumerate(features.T):
+            now[c] = 0
+            total = omega + (f**2).sum()
+            mean = f @ (rows - mu - features @ now) / total
+            draws.append(root.T @ (W[c] - mean) * np.sqrt(total))
+            now[c] = W[c]
+        scales.append(state["user_weight_precision"][0] * (1 + 0.5 * np.einsum("ka,ab,kb", W, precision, W)))
+    draws = np.array(draws).reshape(-1, K * P)
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in draws.T)
+    assert np.abs(np.corrcoef(draws.T) - np.eye(K * P)).max() < 0.07
+    assert stats.kstest(scales, stats.gamma(1 + K * P / 2).cdf).pvalue > 1e-3
     np.testing.assert_allclose(prior.means(state, N), mu + features @ W, rtol=1e-12)
+    # Λ is that of all rows, weights among them, given the first W, with µ integrated out
+    rest = rows - features @ start
+    inverse = np.eye(P) + rest.T @ rest - np.outer(rest.sum(axis=0), rest.sum(axis=0)) / (N + 1.5)
+    inverse += omega * start.T @ start
+    chi = np.array([np.linalg.det(precision) for precision in precisions]) * np.linalg.det(inverse)
+    degrees = P + N + K - np.arange(P)
+    assert np.log(chi).mean() == pytest.approx(special.digamma(degrees / 2).sum() + P * np.log(2), abs=0.02)
 
 
 def test_sparse_regression_is_the_same_on_any_number_of_threads():
     rows, features = table()
-    prior, found = SparseLinkedPrior("user", P, sparse.csr_array(features)), []
+    prior, found = SparseNormalWishartPrior("user", P, sparse.csr_array(features)), []
     for n in (1, 2, 3):
         state = prior.start()
         with thread_limit(n):
@@ -122,6 +129,32 @@ def test_sparse_regression_is_the_same_on_any_number_of_threads():
         found.append(np.vstack([state["user_weights"], prior.means(state, N)]))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("as_sparse", [True, False])
+def test_factors_and_bias_are_drawn_as_by_priors_of_their_own(as_sparse):
+    """One generator serves both, first the factors; the rest of the precision is zero."""
+    features = table()[1]
+    rows = np.random.default_rng(2).normal(size=(N, 3)) + features[:, :1]
+    given = sparse.csr_array(features) if as_sparse else features
+    prior = BiasedPrior("item", 3, given, strength=0.7, excess=2.0)
+    state, random = prior.start(), np.random.default_rng(0)
+    key = Key(0, 0, 1, 1)
+    prior.draw(state, rows, key)
+    random = key.generator()
+    kind = SparseNormalWishartPrior if as_sparse else NormalWishartPrior
+    for columns, p, degrees in ((slice(0, 2), 2, 3.0), (slice(2, 3), 1, 2.0)):
+        alone = kind("item", p, given, strength=0.7, degrees=degrees)
+        own = alone.start()
+        alone.draw_by(random, own, rows[:, columns])
+        np.testing.assert_array_equal(state["item_mean"][columns], own["item_mean"])
+        np.testing.assert_array_equal(state["item_precision"][columns, columns], own["item_precision"])
+        np.testing.assert_array_equal(state["item_weights"][:, columns], own["item_weights"])
+        assert state["item_weight_precision"][int(p == 1)] == own["item_weight_precision"][0] != 1
+        np.testing.assert_array_equal(prior.means(state, N)[:, columns], alone.means(own, N))
+    assert not state["item_precision"][2, :2].any()
+    assert not state["item_precision"][:2, 2].any()
+    np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ prior.precision(state))
 
 
 def test_means_are_those_of_the_regression():
@@ -171,6 +204,33 @@ def test_normal_wishart_moments():
     assert abs(squared.mean() - p) < 4 * np.sqrt(2 * p / n_draws)
     assert abs(squared.var() / (2 * p) - 1) < 0.15
     np.testing.assert_allclose(prior.shifts(state, 2), np.tile(state["user_precision"] @ state["user_mean"], (2, 1)))
+
+
+def test_normal_wishart_regression_follows_its_posterior():
+    """µ and W given Λ are normal about a solution of the full system; Λ is known without them."""
+    rows, features = table()
+    prior = NormalWishartPrior("user", P, features, strength=1.5)
+    design, omega = np.c_[np.ones(N), features], 2.0
+    A = design.T @ design + np.diag([1.5, *[omega] * K])
+    best = np.linalg.solve(A, design.T @ rows)
+    inverse = np.eye(P) + rows.T @ rows - best.T @ A @ best
+    draws, scales, log_dets = [], [], []
+    for k in range(3000):
+        state = prior.start()
+        state["user_weights"][:], state["user_weight_precision"][:] = 0.3, omega
+        prior.draw(state, rows, Key(k, 0, 1, 1))
+        precision, W = state["user_precision"], state["user_weights"]
+        gaps = np.vstack([state["user_mean"], W]) - best
+        draws.append((np.linalg.cholesky(A).T @ gaps @ np.linalg.cholesky(precision)).ravel())
+        scales.append(state["user_weight_precision"][0] * (1 + 0.5 * np.einsum("ka,ab,kb", W, precision, W)))
+        log_dets.append(np.log(np.linalg.det(precision @ inverse)))
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
+    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(P * (K + 1))).max() < 0.07
+    assert stats.kstest(scales, stats.gamma(1 + K * P / 2).cdf).pvalue > 1e-3
+    degrees = P + N - np.arange(P)  # |Λ| times that of its inverse scale is a product of χ² draws
+    assert np.mean(log_dets) == pytest.approx(special.digamma(degrees / 2).sum() + P * np.log(2), abs=0.02)
+    np.testing.assert_allclose(prior.means(state, N), state["user_mean"] + features @ W, rtol=1e-12)
+    np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ precision, rtol=1e-12)
 
 
 def test_many_rows_in_blocks():

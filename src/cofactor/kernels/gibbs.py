@@ -19,34 +19,60 @@ FAR = 1e3
 #: Entries of a row are padded with zeros to a multiple of this, so that loops over them have no remainder.
 PAD = 32
 
+#: Numbers of a row's entries that are multiplied at a time: as many as the fastest memory holds.
+_ROOM = 4096
+
 
 @kernel
-def add_products(F, gram):  # type: ignore[no-untyped-def]
-    """Add F Fᵀ to the lower triangle of `gram`, four columns at a time."""
-    p, n = F.shape
-    for a in range(p):
-        f = F[a]
+def add_products(F, n, gram):  # type: ignore[no-untyped-def]
+    """Add F Fᵀ, of the first n columns of F, to the lower triangle of `gram`.
+
+    Two rows by four at a time, so that a number is loaded once for several products.
+    """
+    p = len(F)
+    for a in range(0, p - 1, 2):
+        f0, f1 = F[a], F[a + 1]
         b = 0
         while b + 3 <= a:
             g0, g1, g2, g3 = F[b], F[b + 1], F[b + 2], F[b + 3]
             s0 = s1 = s2 = s3 = 0.0
+            t0 = t1 = t2 = t3 = 0.0
             for k in range(n):
-                s0 += f[k] * g0[k]
-                s1 += f[k] * g1[k]
-                s2 += f[k] * g2[k]
-                s3 += f[k] * g3[k]
+                s0 += f0[k] * g0[k]
+                s1 += f0[k] * g1[k]
+                s2 += f0[k] * g2[k]
+                s3 += f0[k] * g3[k]
+                t0 += f1[k] * g0[k]
+                t1 += f1[k] * g1[k]
+                t2 += f1[k] * g2[k]
+                t3 += f1[k] * g3[k]
             gram[a, b] += s0
             gram[a, b + 1] += s1
             gram[a, b + 2] += s2
             gram[a, b + 3] += s3
+            gram[a + 1, b] += t0
+            gram[a + 1, b + 1] += t1
+            gram[a + 1, b + 2] += t2
+            gram[a + 1, b + 3] += t3
             b += 4
-        while b <= a:
+        while b <= a + 1:
+            g0 = F[b]
+            s0 = t0 = 0.0
+            for k in range(n):
+                s0 += f0[k] * g0[k]
+                t0 += f1[k] * g0[k]
+            if b <= a:
+                gram[a, b] += s0
+            gram[a + 1, b] += t0
+            b += 1
+    if p % 2 == 1:
+        f0 = F[p - 1]
+        for b in range(p):
             g0 = F[b]
             s0 = 0.0
             for k in range(n):
-                s0 += f[k] * g0[k]
-            gram[a, b] += s0
-            b += 1
+                s0 += f0[k] * g0[k]
+            gram[p - 1, b] += s0
 
 
 @kernel
@@ -63,18 +89,25 @@ def draw_row(state, targets, weights, other, indices, precision, shift, biased, 
         gram[p, a] = shift[a]
         for b in range(a + 1):
             gram[a, b] = precision[a, b]
-    F = np.zeros((p + 1, (n + PAD - 1) // PAD * PAD))  # φ and t, times √ω
-    for k in range(n):
-        root = np.sqrt(weights[k] if len(weights) > 1 else weights[0])
-        row = other[indices[k]]
-        t = targets[k]
-        for a in range(p):
-            F[a, k] = root * row[a]
-        if biased:
-            t -= row[p - 1]
-            F[p - 1, k] = root
-        F[p, k] = root * t
-    add_products(F, gram)
+    size = max(_ROOM // (p + 1) // PAD, 1) * PAD
+    F = np.zeros((p + 1, min(size, (n + PAD - 1) // PAD * PAD)))  # φ and t, times √ω
+    for first in range(0, n, size):
+        here = min(size, n - first)
+        whole = (here + PAD - 1) // PAD * PAD
+        for k in range(here):
+            root = np.sqrt(weights[first + k] if len(weights) > 1 else weights[0])
+            row = other[indices[first + k]]
+            t = targets[first + k]
+            for a in range(p):
+                F[a, k] = root * row[a]
+            if biased:
+                t -= row[p - 1]
+                F[p - 1, k] = root
+            F[p, k] = root * t
+        for a in range(p + 1):
+            for k in range(here, whole):
+                F[a, k] = 0
+        add_products(F, whole, gram)
     w = gram[p, :p]
     factorize(gram, p)
     solve_lower(gram, w, p)
@@ -368,7 +401,7 @@ def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-unty
         for b in range(d):
             T[b, a] = column[b]
     precision[:] = 0
-    add_products(T, precision)
+    add_products(T, d, precision)
     for a in range(d):
         for b in range(a):
             precision[b, a] = precision[a, b]

@@ -9,7 +9,7 @@ from cofactor.kernels.random import stream
 
 @exact
 def fold_ordinal_columns(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, other, thresholds, means, roots, precision, prior_mean, first_rows,
+    lo, hi, key, indptr, indices, levels, other, thresholds, means, roots, precision, shifts, first_rows,
     n_cycles, out,
 ):  # fmt: skip
     """Draw rows of the new items lo..hi under one sample of all that belongs to users and to the prior.
@@ -23,7 +23,6 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
     gram = np.empty((p + 1, p + 1))
-    P = np.diag(precision)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, mean, root = indices[here], means[here], roots[here]
@@ -40,7 +39,6 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
         v = first_rows[j].copy()
-        shift = precision * prior_mean[j]
         x, z, weights = np.empty(n), np.empty(n), np.empty(n)
         for k in range(n):
             weights[k] = root[k] * root[k]
@@ -52,5 +50,5 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             state = draw_latent(state, x, left, mass, side, z)
             for k in range(n):
                 z[k] /= root[k]
-            state = draw_row(state, z, weights, other, users, P, shift, True, gram, v)
+            state = draw_row(state, z, weights, other, users, precision, shifts[j], True, gram, v)
         out[j] = v

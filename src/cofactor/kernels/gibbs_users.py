@@ -13,7 +13,7 @@ _TRIES = np.array([3, 2])
 
 @exact
 def fold_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, moments, moment, counts, gaps, other, precision, prior_mean, gap_mean,
+    lo, hi, key, indptr, indices, levels, moments, moment, counts, gaps, other, precision, shifts, gap_mean,
     gap_precision, squares, times, spread, first_rows, first_gaps, first_moved, first_multipliers, n_cycles,
     out, thresholds, multipliers, drift,
 ):  # fmt: skip
@@ -27,7 +27,6 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     p = other.shape[1]
     gram = np.empty((p + 1, p + 1))
     theta = np.empty(len(gap_mean) + 2)
-    P = np.diag(precision)
     one = np.ones(1)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -35,7 +34,6 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         n = len(items)
         state = stream(key, 0)
         u = first_rows[i].copy()
-        shift = precision * prior_mean[i]
         gaps_of_levels = first_gaps[i].copy()
         x, z, moved = np.empty(n), np.empty(n), np.zeros(n)
         reach = 1.0
@@ -57,7 +55,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
             for k in range(n):
                 z[k] -= moved[k]
-            state = draw_row(state, z, one, other, items, P, shift, True, gram, u)
+            state = draw_row(state, z, one, other, items, precision, shifts[i], True, gram, u)
             if drifts:
                 for k in range(n):
                     z[k] += moved[k] - score(u, other[items[k]], True)

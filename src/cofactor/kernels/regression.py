@@ -17,7 +17,7 @@ def products_with(features: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> n
     >>> products_with(np.array([[1.0], [-2.0]]), np.array([[3.0, 5.0], [1.0, 1.0]]), np.array([1.0, 1.0]))
     array([[2., 4.]])
     """
-    p = rows.shape[1]
+    p, rows = rows.shape[1], np.ascontiguousarray(rows)
     sums = np.empty((p, features.shape[1]))
     n_blocks = min(p, n_threads())
     cuts: np.ndarray = np.linspace(0, p, n_blocks + 1).astype(np.int64)
@@ -34,7 +34,7 @@ def means_by(columns: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.n
     array([[  4.,   5.],
            [ -5., -10.]])
     """
-    n = columns.shape[1]
+    n, weights = columns.shape[1], np.ascontiguousarray(weights)
     out = np.empty((n, weights.shape[1]))
 
     def block(k: int) -> None:

@@ -121,7 +121,7 @@ class GaussianPosterior:
     def _draw_rows(
         self, rows: Rows, prior: NormalWishartPrior, own: Array, other: Array, state: State, key: Key
     ) -> None:
-        shift, precision = prior.shifts(state, rows.n), state[f"{prior.name}_precision"]
+        shift, precision = prior.shifts(state, rows.n), prior.precision(state)
         noise = state["noise_precision"] if self.weights is None else state["noise_precision"] * self.weights
         rows.draw(key, self.targets, noise, other, precision, shift, False, own)
 

@@ -115,7 +115,7 @@ class BuffetPosterior(HingePosterior):
         """Draw weights and biases of items."""
         use = self._columns(state)
         U, V = self.factors(state)
-        self._draw_rows(self.item_rows, V, U, state["item_precision"][use], np.zeros_like(V), key)
+        self._draw_rows(self.item_rows, V, U, np.diag(state["item_precision"][use]), np.zeros_like(V), key)
         state["V"][:, use] = V
 
     def draw_item_prior(self, state: State, key: Key) -> None:

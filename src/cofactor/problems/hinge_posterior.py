@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.hinges import draw_hinge_rows
 from cofactor.problems.ordinal_probit import LevelData
-from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.problems.priors import LinkedPrior, RowPrior, draw_normal_gamma
 from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 
@@ -36,6 +36,14 @@ class FixedPrior:
     def means(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the prior means (n, p) of the rows."""
         return np.zeros((n, self.n_columns))
+
+    def precision(self, state: State) -> NDArray[np.float64]:
+        """Return the identity."""
+        return np.eye(self.n_columns)
+
+    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means again: the precision is one."""
+        return self.means(state, n)
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Do nothing: this prior has no parameters."""
@@ -94,7 +102,7 @@ class HingePosterior:
         Or any object with the arrays of `LevelData`.
     n_levels : int
         R.
-    users, items : LinkedPrior or FixedPrior
+    users, items : RowPrior
     threshold_prior : ThresholdPrior
     c : float
         Half the weight of the loss.
@@ -113,8 +121,8 @@ class HingePosterior:
         self,
         data: LevelData,
         n_levels: int,
-        users: LinkedPrior | FixedPrior,
-        items: LinkedPrior | FixedPrior,
+        users: RowPrior,
+        items: RowPrior,
         threshold_prior: ThresholdPrior,
         *,
         c: float,
@@ -179,13 +187,13 @@ class HingePosterior:
 
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the rows of users given scales, thresholds and items."""
-        tau = state["user_precision"]
-        self._draw_rows(self.user_rows, state["U"], state["V"], tau, self.users.means(state, self.n), key)
+        precision, shifts = self.users.precision(state), self.users.shifts(state, self.n)
+        self._draw_rows(self.user_rows, state["U"], state["V"], precision, shifts, key)
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given scales, thresholds and users."""
-        tau = state["item_precision"]
-        self._draw_rows(self.item_rows, state["V"], state["U"], tau, self.items.means(state, self.m), key)
+        precision, shifts = self.items.precision(state), self.items.shifts(state, self.m)
+        self._draw_rows(self.item_rows, state["V"], state["U"], precision, shifts, key)
 
-    def _draw_rows(self, rows: Rows, own: Array, other: Array, tau: Array, means: Array, key: Key) -> None:
-        rows.draw(key, self.targets, self.weights, other, np.diag(tau), means * tau, self.biased, own)
+    def _draw_rows(self, rows: Rows, own: Array, other: Array, precision: Array, shifts: Array, key: Key) -> None:
+        rows.draw(key, self.targets, self.weights, other, precision, shifts, self.biased, own)

@@ -11,10 +11,11 @@ from scipy.special import ndtri
 
 from cofactor.kernels.drift import moment_means
 from cofactor.kernels.gibbs import draw_ordinal_rows
+from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift
 from cofactor.problems.observed import Entries
 from cofactor.problems.ordinal_moves import OrdinalMoves
-from cofactor.problems.priors import LinkedPrior, draw_normal_gamma
+from cofactor.problems.priors import RowPrior, draw_normal_gamma
 from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State, Step
 
@@ -48,7 +49,7 @@ class OrdinalUsers:
     ----------
     data : Ratings
         Their levels.
-    prior : LinkedPrior
+    prior : RowPrior
         Of their rows.
     n_tries : int
         Metropolis steps for each user and sweep.
@@ -66,7 +67,7 @@ class OrdinalUsers:
     """
 
     def __init__(
-        self, data: LevelData, prior: LinkedPrior, n_tries: int, prefix: str = "", drift: Drift | None = None
+        self, data: LevelData, prior: RowPrior, n_tries: int, prefix: str = "", drift: Drift | None = None
     ) -> None:
         self.data, self.prior, self.n_tries, self.prefix, self.drift = data, prior, n_tries, prefix, drift
         self.rows = Rows.of_users(data)
@@ -135,7 +136,7 @@ class OrdinalProbitPosterior:
         z_{ij} \sim N(x_{ij}, 1), \quad x_{ij} = u_i \cdot v_j + b_i + c_j, \quad
         y_{ij} = r \iff \theta_{i,r-1} < z_{ij} \le \theta_{ir}
 
-    with rows :math:`(u_i, b_i)` and :math:`(v_j, c_j)` under a `LinkedPrior` each, and
+    with rows :math:`(u_i, b_i)` and :math:`(v_j, c_j)` under a `BiasedPrior` each, and
     :math:`\theta_{i1} = a_{i1}, \theta_{ir} = \theta_{i,r-1} + e^{a_{ir}}, a_{ir} \sim N(m_r, s_r^2)`. A sweep
 
     1. draws the log-gaps a by Metropolis steps with z integrated out, then z (`thresholds`: z is valid only after it),
@@ -155,11 +156,11 @@ class OrdinalProbitPosterior:
         Or any object with the arrays of `LevelData`.
     n_levels : int
         R.
-    users, items : LinkedPrior
+    users, items : BiasedPrior
     gap_prior : GapPrior, optional
     n_tries : int, default=3
         Metropolis steps for each user and sweep.
-    shadow : tuple of Ratings and LinkedPrior, optional
+    shadow : tuple of Ratings and BiasedPrior, optional
         Levels of shadow users for the same items, and the prior of users with their features.
     drift : Drift, optional
         Over the moments of the ratings.
@@ -174,11 +175,11 @@ class OrdinalProbitPosterior:
         self,
         data: LevelData,
         n_levels: int,
-        users: LinkedPrior,
-        items: LinkedPrior,
+        users: BiasedPrior,
+        items: BiasedPrior,
         gap_prior: GapPrior | None = None,
         n_tries: int = 3,
-        shadow: tuple[LevelData, LinkedPrior] | None = None,
+        shadow: tuple[LevelData, BiasedPrior] | None = None,
         drift: Drift | None = None,
     ) -> None:
         self.data, self.n_levels, self.items, self.drift = data, n_levels, items, drift
@@ -261,7 +262,6 @@ def log_gaps(thresholds: NDArray[Any]) -> Array:
     return np.concatenate([theta[..., :1], np.log(np.maximum(np.diff(theta), _LEAST_GAP))], axis=-1)
 
 
-def draw_rows(rows: Rows, prior: LinkedPrior, z: Array, own: Array, other: Array, state: State, key: Key) -> None:
+def draw_rows(rows: Rows, prior: RowPrior, z: Array, own: Array, other: Array, state: State, key: Key) -> None:
     """Draw the rows of one side, with their biases, given z and the other side."""
-    tau = state[f"{prior.name}_precision"]
-    rows.draw(key, z, _ONE, other, np.diag(tau), prior.means(state, rows.n) * tau, True, own)
+    rows.draw(key, z, _ONE, other, prior.precision(state), prior.shifts(state, rows.n), True, own)

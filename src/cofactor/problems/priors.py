@@ -1,6 +1,8 @@
-"""Priors of factor rows whose parameters are drawn too: independent factors, perhaps with features, or correlated."""
+"""Priors of factor rows whose parameters are drawn too: independent factors, or correlated, perhaps with features."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,36 @@ from cofactor.samplers import Key, State
 
 #: Rows in a block of the kernels here.
 _BLOCK = 512
+
+
+class RowPrior(Protocol):
+    r"""A prior of rows :math:`w_i \sim N(m_i, P^{-1})`, whose own parameters are part of the state.
+
+    Attributes
+    ----------
+    name : str
+        Prefix of the arrays in the state.
+    n_columns : int
+        Length p of a row.
+    """
+
+    name: str
+    n_columns: int
+
+    def start(self) -> State:
+        """Return the prior's arrays to begin with."""
+
+    def precision(self, state: State) -> NDArray[np.float64]:
+        """Return P, (p, p)."""
+
+    def means(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the means m of n rows, (n, p)."""
+
+    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the products of P with the means of n rows, (n, p)."""
+
+    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
+        """Draw the prior's parameters given the rows."""
 
 
 class LinkedPrior:
@@ -75,6 +107,14 @@ class LinkedPrior:
             return np.tile(mean, (n, 1))
         return means_by(self.columns, state[f"{self.name}_weights"], mean)
 
+    def precision(self, state: State) -> NDArray[np.float64]:
+        """Return the matrix with τ on its diagonal."""
+        return np.diag(state[f"{self.name}_precision"])
+
+    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means of the rows times τ."""
+        return self.means(state, n) * state[f"{self.name}_precision"]
+
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw µ and τ given the rows and W, then µ and W given the rows, τ and ω, and ω given the rest."""
         random = key.generator()
@@ -118,8 +158,9 @@ class NormalWishartPrior:
         \Lambda \sim W(I, \nu_0), \quad \mu \mid \Lambda \sim N(0, (\beta_0 \Lambda)^{-1}), \quad
         W_k \mid \Lambda \sim N(0, (\omega \Lambda)^{-1}), \quad \omega \sim \mathrm{Gamma}(1, 1)
 
-    with the Wishart distribution of mean :math:`\nu_0 I`. The columns of the features must be orthogonal, as those of a
-    `LinkedPrior`.
+    with the Wishart distribution of mean :math:`\nu_0 I`. All of µ and W have covariances in proportion to
+    :math:`\Lambda^{-1}`, so their posterior given Λ is known in closed form, and Λ is drawn with both integrated out.
+    The columns of the features must be orthogonal, as those of a `LinkedPrior`.
 
     Parameters
     ----------
@@ -149,7 +190,7 @@ class NormalWishartPrior:
         table = np.zeros((0, 0)) if features is None else features
         self.features = np.ascontiguousarray(table, dtype=np.float64)
         self.columns = np.ascontiguousarray(table.T, dtype=np.float64)
-        self.squares = (self.columns**2).sum(axis=1)
+        self.squares, self.sums = (self.columns**2).sum(axis=1), self.columns.sum(axis=1)
 
     def start(self) -> State:
         """Return the prior's arrays: mean zero, no regression, precision one."""
@@ -162,44 +203,84 @@ class NormalWishartPrior:
         }
         return {f"{self.name}_{key}": array for key, array in arrays.items()}
 
+    def precision(self, state: State) -> NDArray[np.float64]:
+        """Return Λ."""
+        return state[f"{self.name}_precision"]
+
+    def means(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means (n, p) of the rows."""
+        return self.regressed(state[f"{self.name}_weights"], state[f"{self.name}_mean"], n)
+
     def shifts(self, state: State, n: int) -> NDArray[np.float64]:
         """Return the products (n, p) of Λ with the prior means of the rows."""
-        precision = state[f"{self.name}_precision"]
-        shift = np.einsum("ab,b->a", precision, state[f"{self.name}_mean"])
-        if not len(self.squares):
-            return np.tile(shift, (n, 1))
-        return means_by(self.columns, np.einsum("ab,kb->ka", precision, state[f"{self.name}_weights"]), shift)
+        mean, precision, weights = (state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights"))
+        return self.regressed(np.einsum("ab,kb->ka", precision, weights), np.einsum("ab,b->a", precision, mean), n)
+
+    def regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return a mean plus the products of the features with weights, for n rows of any length."""
+        return means_by(self.columns, weights, mean) if len(self.squares) else np.tile(mean, (n, 1))
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
-        """Draw Λ, then µ, given the rows, W and ω; then W and ω given the rest."""
-        random = key.generator()
-        (n, p), K = rows.shape, len(self.squares)
-        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
-        rest = rows - means_by(self.columns, weights, np.zeros(p)) if K else rows
-        total, degrees = self.strength + n, self.degrees + n + K
-        mean = rest.mean(axis=0)
-        inverse = np.eye(p) + scatter(rest, mean) + self.strength * n / total * np.outer(mean, mean)
+        """Draw Λ given the rows and ω, then µ and W given these and Λ, then ω."""
+        self.draw_by(key.generator(), state, rows)
+
+    def draw_by(self, random: np.random.Generator, state: State, rows: NDArray[np.float64]) -> None:
+        """Draw as `draw` does, with random numbers of this generator."""
+        mean, precision, weights, scale = self._parameters(state)
+        p, K = self.n_columns, len(self.squares)
+        best, total, degrees = self._expect(state, rows)
+        rest = rows - self.regressed(weights, best, len(rows))
+        inverse = np.eye(p) + scatter(rest, np.zeros(p)) + self.strength * np.outer(best, best)
         inverse += scale * np.einsum("ka,kb->ab", weights, weights)
         bartlett = np.tril(random.normal(size=(p, p)), -1)
         bartlett[np.diag_indices(p)] = np.sqrt(random.chisquare(degrees - np.arange(p)))
-        shift = np.empty(p)
-        wishart(inverse, bartlett, random.normal(size=p), state[f"{self.name}_precision"], shift)
-        state[f"{self.name}_mean"][:] = n * mean / total + shift / np.sqrt(total)
+        drawn, shift = np.empty((p, p)), np.empty(p)
+        wishart(inverse, bartlett, random.normal(size=p), drawn, shift)
+        precision[:], mean[:] = drawn, best + shift / np.sqrt(total)
         if K:
             self._draw_weights(state, rows, random)
+            rate = 1 + 0.5 * np.einsum("ka,ab,kb->", weights, drawn, weights)
+            scale[:] = random.gamma(1 + 0.5 * weights.size, 1 / rate)
+
+    def _parameters(self, state: State) -> tuple[NDArray[np.float64], ...]:
+        """Return µ, Λ, W and ω."""
+        return tuple(state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights", "weight_precision"))
+
+    def _expect(self, state: State, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+        """Write what is expected of W given the rows and ω, whatever Λ is.
+
+        Return what is expected of µ, its precision in units of Λ, and the degrees of freedom of Λ, with µ and W
+        integrated out.
+        """
+        *_, weights, scale = self._parameters(state)
+        of_weights, sums = scale + self.squares, rows.sum(axis=0)
+        products = self._products(rows)
+        gains = self.sums / of_weights  # by how much of µ the weights give way
+        total = self.strength + len(rows) - float(np.add.reduce(gains * self.sums))
+        best = (sums - np.einsum("k,ka->a", gains, products)) / total
+        weights[:] = products / of_weights[:, None] - np.outer(gains, best)
+        return best, total, self.degrees + len(rows)
+
+    def _products(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the products of features and rows, (K, p)."""
+        nothing = np.zeros(self.n_columns)
+        return products_with(self.features, rows, nothing) if len(self.squares) else np.zeros((0, self.n_columns))
 
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
-        """Draw W given the rows, µ, Λ and ω, then ω."""
-        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
-        precision, total = state[f"{self.name}_precision"], scale + self.squares[:, None]
-        root = precision.copy()
-        factorize(root, self.n_columns)
+        """Draw W given the rows, µ, Λ and ω."""
+        mean, precision, weights, scale = self._parameters(state)
+        total, root = scale + self.squares[:, None], lower_root(precision)
         noise = random.normal(size=weights.shape)
         for row in noise:
             solve_upper(root, row, self.n_columns)
-        weights[:] = products_with(self.features, rows, state[f"{self.name}_mean"]) / total + noise / np.sqrt(total)
-        rate = 1 + 0.5 * np.einsum("ka,ab,kb->", weights, precision, weights)
-        scale[:] = random.gamma(1 + 0.5 * weights.size, 1 / rate)
+        weights[:] = (self._products(rows) - np.outer(self.sums, mean)) / total + noise / np.sqrt(total)
+
+
+def lower_root(precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower triangular L with L Lᵀ = Λ."""
+    root = np.array(precision, order="C")
+    factorize(root, len(root))
+    return np.tril(root)
 
 
 def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -212,7 +293,7 @@ def scatter(rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.
         some = rows[k * _BLOCK : (k + 1) * _BLOCK]
         F = np.zeros((p, -(-len(some) // PAD) * PAD))
         F[:, : len(some)] = (some - mean).T
-        add_products(F, parts[k])
+        add_products(F, F.shape[1], parts[k])
 
     parallel_for(block, n_blocks)
     return np.asarray(np.add.reduce(parts, axis=0))

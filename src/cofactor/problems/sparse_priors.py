@@ -8,20 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.kernels.cholesky import solve_upper
 from cofactor.kernels.links import draw_weights, sparse_means
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.problems.priors import LinkedPrior
+from cofactor.problems.priors import NormalWishartPrior, lower_root
 from cofactor.samplers import State
 
 #: Stored features in one task of a thread.
 _ENTRIES = 1 << 14
 
 
-class SparseLinkedPrior(LinkedPrior):
-    """A `LinkedPrior` whose features are sparse: W is drawn coefficient by coefficient, each given the others.
+class SparseNormalWishartPrior(NormalWishartPrior):
+    r"""A `NormalWishartPrior` whose features are sparse: W is drawn coefficient by coefficient, each given the others.
 
-    The coefficients of a factor are drawn one after the other, so the features need not be orthogonal. Given the rows,
-    factors are independent of each other, and threads draw several at the same time.
+    So the features need not be orthogonal; Λ and µ are drawn given W. With :math:`\Lambda = L L^T` the columns of
+    :math:`W L` are independent of each other given the rows, and threads draw several at the same time.
 
     Parameters
     ----------
@@ -31,8 +32,8 @@ class SparseLinkedPrior(LinkedPrior):
         Length p of a row.
     features : csr_array of shape (n, K)
         Only stored entries cost time.
-    shape, rate, strength : float, default=1.0
-        a, b and κ.
+    strength, degrees
+        As in `NormalWishartPrior`.
     """
 
     def __init__(
@@ -41,21 +42,18 @@ class SparseLinkedPrior(LinkedPrior):
         n_columns: int,
         features: sparse.csr_array,
         *,
-        shape: float = 1.0,
-        rate: float = 1.0,
-        strength: float = 1.0,
+        strength: float = 2.0,
+        degrees: float | None = None,
     ) -> None:
-        super().__init__(name, n_columns, shape=shape, rate=rate, strength=strength)
+        super().__init__(name, n_columns, strength=strength, degrees=degrees)
         columns = features.tocsc()
-        self.by_row = _arrays(features)
-        self.by_column = _arrays(columns)
+        self.by_row, self.by_column = _arrays(features), _arrays(columns)
         self.squares = np.asarray(columns.multiply(columns).sum(axis=0), dtype=np.float64).ravel()
         self._cuts = cut_rows(self.by_row[0], _ENTRIES)
 
-    def means(self, state: State, n: int) -> NDArray[np.float64]:
-        """Return the prior means (n, p) of the rows."""
-        out = np.empty((n, self.n_columns))
-        weights, mean = state[f"{self.name}_weights"], state[f"{self.name}_mean"]
+    def regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return a mean plus the products of the features with weights, for n rows of any length."""
+        out, weights = np.empty((n, len(mean))), np.ascontiguousarray(weights)
 
         def block(k: int) -> None:
             sparse_means(self._cuts[k], self._cuts[k + 1], *self.by_row, weights, mean, out)
@@ -63,23 +61,36 @@ class SparseLinkedPrior(LinkedPrior):
         parallel_for(block, len(self._cuts) - 1)
         return out
 
-    @property
-    def linked(self) -> bool:
-        """Whether there is a regression."""
-        return True
+    def _expect(self, state: State, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+        """Leave W as it is, and return what it leaves for µ and Λ, µ integrated out."""
+        *_, weights, _ = self._parameters(state)
+        rest, total = rows - self.regressed(weights, np.zeros(self.n_columns), len(rows)), self.strength + len(rows)
+        return rest.sum(axis=0) / total, total, self.degrees + len(rows) + len(weights)
 
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
-        weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
-        precision = state[f"{self.name}_precision"]
-        rest = np.ascontiguousarray((rows - self.means(state, len(rows))).T)
-        noise = random.normal(size=weights.shape[::-1])
-        columns = np.ascontiguousarray(weights.T)
+        mean, precision, weights, scale = self._parameters(state)
+        root = lower_root(precision)
+        rest = np.einsum("ib,ba->ai", rows - self.regressed(weights, mean, len(rows)), root)
+        columns = np.einsum("kb,ba->ak", weights, root)
+        noise = random.normal(size=columns.shape)
 
         def factor(a: int) -> None:
-            draw_weights(*self.by_column, self.squares, rest[a], precision[a], scale[a], noise[a], columns[a])
+            draw_weights(*self.by_column, self.squares, rest[a], 1.0, scale[0], noise[a], columns[a])
 
         parallel_for(factor, len(columns))
-        weights[:] = columns.T
+        drawn = np.ascontiguousarray(columns.T)
+        for row in drawn:
+            solve_upper(root, row, self.n_columns)
+        weights[:] = drawn
+
+
+def normal_wishart(
+    name: str, n_columns: int, features: NDArray[np.float64] | sparse.csr_array | None, **settings: Any
+) -> NormalWishartPrior:
+    """Return the normal-Wishart prior with features, whatever kind these are."""
+    if isinstance(features, sparse.csr_array):
+        return SparseNormalWishartPrior(name, n_columns, features, **settings)
+    return NormalWishartPrior(name, n_columns, features, **settings)
 
 
 def _arrays(table: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:

@@ -13,8 +13,7 @@ from scipy.sparse.linalg import svds
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
-from cofactor.problems.priors import LinkedPrior, principal_axes
-from cofactor.problems.sparse_priors import SparseLinkedPrior
+from cofactor.problems.priors import principal_axes
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.ids import IdMap
@@ -307,13 +306,6 @@ def _expected(features: NDArray[np.float64], own: NDArray[np.float64]) -> NDArra
     with library_limit(1, "blas"):
         weights = np.linalg.solve(own.T @ own + np.eye(own.shape[1]), own.T @ (features - mean))
     return np.vstack([mean, weights])
-
-
-def linked_prior(name: str, p: int, features: Features) -> LinkedPrior:
-    """Return the prior of rows of length p with such features."""
-    if isinstance(features, sparse.csr_array):
-        return SparseLinkedPrior(name, p, features)
-    return LinkedPrior(name, p, features)
 
 
 def _n_columns(table: NDArray[Any] | None) -> int:

@@ -332,11 +332,12 @@ def _with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
 
 
 def _effort(model: Any) -> dict[str, Any]:
-    """Return the iterations; of a sampled model the sweeps, and the memory of its samples."""
+    """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
     samples = getattr(model, "samples_", None)
     if samples is None:
         return {"iterations": iterations(model)}
-    return {
+    chosen = {"factors": int(model.n_factors_)} if hasattr(model, "n_factors_") else {}
+    return chosen | {
         "sweeps": int(model.n_iter_),
         "burn_in": int(model.burn_in),
         "chains": len(model.chains_),
@@ -376,6 +377,8 @@ def _updates_in_words(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
     words = {}
+    if "factors" in values:
+        words["factors"] = str(values["factors"])
     if "sweeps" in values:
         chains = f" of {values['chains']} chains" if values["chains"] > 1 else ""  # after an update they are gone
         words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"

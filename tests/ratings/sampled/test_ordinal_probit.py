@@ -18,6 +18,7 @@ from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, Side
+from cofactor.ratings.sampled.rank import Rank
 
 SCALE = np.arange(1.0, 6.0)
 
@@ -44,8 +45,8 @@ def halves() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def model(**params: Any) -> OrdinalProbit:
     """Return an unfitted model of small size."""
-    defaults = {"n_implicit": 4, "n_sweeps": 150, "burn_in": 50, "random_state": 0}
-    return OrdinalProbit(2, **(defaults | params))
+    defaults = {"n_factors": 2, "n_implicit": 4, "n_sweeps": 150, "burn_in": 50, "random_state": 0}
+    return OrdinalProbit(**(defaults | params))
 
 
 @lru_cache
@@ -106,6 +107,68 @@ def test_probabilities_are_calibrated():
     for k in range(6):
         here = bins == k
         assert abs(above[here].mean() - truth[here].mean()) < 3 * np.sqrt(0.25 / here.sum()) + 0.01
+
+
+# ---------------------------------------------------------------- numbers of factors
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "share", "expected"),
+    [(3, 2, 1.0, (1, 2)), (2, 2000, 1.0, (2, 4)), (100, 90, 0.9, (6, 12)), (1200, 1000, 0.9, (48, 96))],
+)
+def test_the_rule_takes_as_many_factors_as_ratings_are_worth(n, m, share, expected):
+    """A root of their number, but no more than a product of such a shape has, and no more than 48."""
+    pairs = np.argwhere(np.random.default_rng(0).random((n, m)) < share)
+    ratings = Ratings.from_pairs(pairs, 1.0 + pairs.sum(axis=1) % 2)
+    rank = Rank.of(ratings, "auto", "auto")
+    assert (rank.factors, rank.implicit) == expected
+    assert Rank.of(ratings, 7, 9) == Rank(7, 9)
+
+
+def test_auto_is_the_number_it_comes_to():
+    X, y = small()
+    auto = model(n_factors="auto", n_implicit="auto", n_sweeps=8, burn_in=4).fit(X, y)
+    d, K = auto.n_factors_, auto.n_implicit_
+    assert auto.samples_["U"].shape[2] == d + 1
+    given = model(n_factors=d, n_implicit=K, n_sweeps=8, burn_in=4).fit(X, y)
+    assert (given.n_factors_, given.n_implicit_) == (d, K)
+    assert same(auto, given)
+    assert OrdinalProbit().get_params()["n_factors"] == OrdinalProbit().get_params()["n_implicit"] == "auto"
+    # a warm start goes on with what "auto" came to
+    longer = auto.set_params(warm_start=True, n_sweeps=4, n_factors=d, n_implicit=K).fit(X, y)
+    assert same(longer, model(n_factors=d, n_implicit=K, n_sweeps=12, burn_in=4).fit(X, y))
+
+
+def test_what_is_added_later_has_the_factors_of_training(tmp_path: Path):
+    """Many new ratings would be worth more factors than the model has."""
+    X, y, more, of_more = halves()
+    few = (X[:, 0] < 30) & (X[:, 1] < 30)
+    m = model(n_factors="auto", n_implicit="auto", n_sweeps=8, burn_in=4).fit(X[few], y[few])
+    assert m.n_factors_ < Rank.of(Ratings.from_pairs(X, y), "auto", "auto").factors
+    new = X[:, 0] >= 30
+    folded = m.fold_in(X[new & (X[:, 1] < 30)], y[new & (X[:, 1] < 30)])
+    m.save(tmp_path / "model")
+    updated = cofactor.load(tmp_path / "model").update(more, of_more)
+    for one in (folded, updated, m.set_params(n_factors=9)):
+        assert one.samples_["V"].shape[2] == one.n_factors_ + 1 == m.n_factors_ + 1
+        assert one.U_.shape == (len(one.users_), m.n_factors_)
+    updated.save(tmp_path / "again")
+    again = cofactor.load(tmp_path / "again")
+    np.testing.assert_array_equal(again.decision_function(more), updated.decision_function(more))
+
+
+def test_models_saved_before_factors_could_be_correlated_are_refused(tmp_path: Path):
+    model(n_sweeps=6, burn_in=3).fit(*small()).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    key = "learned.samples_.user_precision"
+    diagonals = np.ascontiguousarray(np.diagonal(arrays[key], axis1=1, axis2=2))
+    write_model(tmp_path / "old", header, arrays | {key: diagonals})
+    with pytest.raises(ModelFileError, match="samples of user_precision"):
+        cofactor.load(tmp_path / "old")
+    del header["learned"]["n_factors_"]
+    write_model(tmp_path / "older", header, arrays)
+    with pytest.raises(ModelFileError, match="n_factors_"):
+        cofactor.load(tmp_path / "older")
 
 
 # ---------------------------------------------------------------- decisions

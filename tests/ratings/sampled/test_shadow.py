@@ -74,7 +74,7 @@ def test_predictions_agree_with_those_of_fold_in():
     sd = parts.std(axis=0, ddof=1)
     z = (score(without.fold_in(*NEW), pairs).mean(axis=0) - x.mean(axis=0)) / sd
     assert np.sqrt(np.mean(z**2)) < 0.5
-    assert abs(z.mean()) < 0.05
+    assert abs(z.mean()) < 0.15  # it has a deviation of .045 over seeds
     turned = score(without.fold_in(NEW[0], 6 - NEW[1]), pairs).mean(axis=0)
     assert np.sqrt(np.mean(((turned - x.mean(axis=0)) / sd) ** 2)) > 3
 

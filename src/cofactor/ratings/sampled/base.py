@@ -139,6 +139,11 @@ class SampledModel(RatingModel):
         """Quantities of a sample that belong to users or items, and to which of them."""
         return self._sampled
 
+    @property
+    def _n_columns(self) -> int:
+        """Number of factors of a user or an item; 0 if they have none."""
+        return getattr(self, "n_factors", 0)
+
     @abstractmethod
     def _plan(self, given: FitInput) -> Plan:
         """Return what all chains share; set what is learned before they start."""
@@ -172,7 +177,7 @@ class SampledModel(RatingModel):
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""
-        return sum(ratings.shape) * getattr(self, "n_factors", 0) * self._bytes_of_number
+        return sum(ratings.shape) * self._n_columns * self._bytes_of_number
 
     @property
     def _bytes_of_number(self) -> int:
@@ -361,7 +366,7 @@ class SampledModel(RatingModel):
 
     def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
         """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
-        return identified(samples, self._sides, getattr(self, "n_factors", 0))
+        return identified(samples, self._sides, self._n_columns)
 
     # ---------------------------------------------------------------- saving
 
@@ -405,7 +410,7 @@ class SampledModel(RatingModel):
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
-        frame = {"frame": 2 * (getattr(self, "n_factors", 0) + 2,)} if "frame" in self.samples_ else {}
+        frame = {"frame": 2 * (self._n_columns + 2,)} if "frame" in self.samples_ else {}
         for name, shape in (self._sample_shapes() | frame).items():
             whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)

@@ -18,7 +18,7 @@ from cofactor.problems.priors import LinkedPrior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides, linked_prior
+from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
@@ -233,7 +233,9 @@ class GibbsMMMF(SampledModel):
 
     def _row_prior(self, name: str, features: Features) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases
-        return FixedPrior(name, p) if self.prior == "fixed" else linked_prior(name, p, features)
+        if self.prior == "fixed":
+            return FixedPrior(name, p)
+        return LinkedPrior(name, p, features if isinstance(features, np.ndarray) else None)
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""

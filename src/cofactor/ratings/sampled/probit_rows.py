@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
+from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_probit import log_gaps
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Side, linked_prior
+from cofactor.ratings.links import Side
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
 from cofactor.ratings.sampled.new_rows import NewRows, Sample
 from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
+from cofactor.samplers import State
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
@@ -24,10 +26,10 @@ __all__ = ["draw_items", "draw_users", "join_links", "join_past"]
 
 def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each user under each of some samples of items and priors."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "user"), model.n_factors + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "user"), model.n_factors_ + 1
     data, n = WithCold.of(ratings), len(ratings.users) + 1
     features = model._own_link(0, ratings).features(Side.users(ratings), given.user_features)
-    prior = linked_prior("user", p, features)
+    prior = BiasedPrior("user", p, features)
     shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
     drift = FoldInDrift(None if model.past_ is None else moments_of(ratings))
     visits = None
@@ -35,10 +37,11 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
         visits = model.past_.places(Visits(rows.before[ratings.row_of_entry], times_of(ratings)))
 
     def given_sample(sample: Sample) -> tuple[Any, ...]:
-        means, gaps = prior.means(sample, n), sample["gap_mean"].astype(float)
+        state = _of_prior(prior, sample)
+        means, gaps = prior.means(state, n), sample["gap_mean"].astype(float)
         multipliers = rows.begin(sample["drift_multiplier"], np.ones(())) if visits is not None else np.ones(n)
         return (
-            data.indices, data.levels, *drift.times, sample["V"], sample["user_precision"].astype(float), means,
+            data.indices, data.levels, *drift.times, sample["V"], prior.precision(state), prior.shifts(state, n),
             gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
             rows.begin(sample["U"], means), rows.begin(log_gaps(sample["thresholds"]), gaps),
             np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
@@ -51,24 +54,29 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
 
 def draw_items(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "item"), model.n_factors + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "item"), model.n_factors_ + 1
     data, m = WithCold.of(ratings), len(ratings.items) + 1
     side = Side.items(ratings).among(~model.is_shadow_)
-    prior = linked_prior("item", p, model._own_link(1, ratings).features(side, given.item_features))
+    prior = BiasedPrior("item", p, model._own_link(1, ratings).features(side, given.item_features))
     levels = data.levels[data.to_csr]
     places, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
     if model.past_ is not None:
         places = model.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
 
     def given_sample(sample: Sample) -> tuple[Any, ...]:
-        means = prior.means(sample, m)
+        state = _of_prior(prior, sample)
         return (
             data.col_indices, levels, sample["U"], sample["thresholds"],
-            *(unmoved if places is None else places.under(sample)), sample["item_precision"].astype(float), means,
-            rows.begin(sample["V"], means), rows.n_cycles,
+            *(unmoved if places is None else places.under(sample)), prior.precision(state), prior.shifts(state, m),
+            rows.begin(sample["V"], prior.means(state, m)), rows.n_cycles,
         )  # fmt: skip
 
     rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)})
+
+
+def _of_prior(prior: BiasedPrior, sample: Sample) -> State:
+    """Return the parameters of a prior in a sample, in double precision."""
+    return {name: array.astype(np.float64) for name, array in sample.items() if name.startswith(f"{prior.name}_")}
 
 
 def join_past(model: OrdinalProbit, part: OrdinalProbit, joint: Joint) -> None:
