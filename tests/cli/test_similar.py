@@ -29,6 +29,6 @@ def test_what_is_refused(run, model: Path, data, tmp_path: Path) -> None:
     assert "--titles names items" in run("similar", model, 3, "--users", "--titles", "ml-100k").err
     URP(2, tol=0.1).fit(data.X, data.y).save(tmp_path / "urp")
     assert "URP has no factors by which items are similar" in run("similar", tmp_path / "urp", 3).err
-    X, Y = make_labels(80, 20, random_state=0)[:2]
-    KNNVote(threshold=0).fit(X, Y).save(tmp_path / "tags")
+    made, _ = make_labels(80, 20, random_state=0)
+    KNNVote(threshold=0).fit(made.X, made.Y).save(tmp_path / "tags")
     assert "is a model of labels, which has no similar items" in run("similar", tmp_path / "tags", 3).err
