@@ -6,7 +6,7 @@ They are wide: a function takes arrays, lists and frames of pandas or polars, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ __all__ = [
     "RandomState",
     "RatingValues",
     "SideFeatures",
+    "SideName",
     "SparseTable",
 ]
 
@@ -44,6 +45,9 @@ Ids: TypeAlias = ArrayLike | Iterable[Any]
 
 #: Features of users, or of items: a mapping from ids, a frame, or ids with an array of a row for each, or with columns.
 SideFeatures: TypeAlias = Mapping[Any, Sequence[Any]] | tuple[Ids, ArrayLike | Mapping[str, ArrayLike]] | Frame
+
+#: Whether users or items are meant.
+SideName = Literal["user", "item"]
 
 #: Features of instances, shape (n, D): dense, sparse, or a frame.
 Features: TypeAlias = ArrayLike | SparseTable | Frame

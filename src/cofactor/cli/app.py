@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from cofactor.cli import compare, datasets, demo, doctor, evaluate, explain, fit, predict, recommend, reproduce, update
+from cofactor.cli import (
+    compare,
+    datasets,
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    fit,
+    predict,
+    recommend,
+    reproduce,
+    similar,
+    update,
+)
 from cofactor.cli.options import with_task_options
 
 app = typer.Typer(
@@ -63,6 +76,10 @@ EXAMPLES = {
         "cofactor recommend model.cofactor --all -n 20 --out recommendations.parquet",
         "cofactor recommend model.cofactor --ratings new-users.csv",
     ),
+    "similar": (
+        "cofactor similar model.cofactor 50 181 --titles ml-100k",
+        "cofactor similar model.cofactor ann --users -n 5",
+    ),
     "update": (
         "cofactor update model.cofactor today.csv",
         "cofactor update model.cofactor today.csv --duplicates last --out updated.cofactor",
@@ -102,6 +119,7 @@ _add("fit", fit.fit, "Work")
 _add("predict", predict.predict, "Work")
 _add("explain", explain.explain, "Work")
 _add("recommend", recommend.recommend, "Work")
+_add("similar", similar.similar, "Work")
 _add("update", update.update, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
 _add("compare", compare.compare, "Research")

@@ -18,7 +18,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, few, some_of
-from cofactor.typing import Ids, Pairs
+from cofactor.typing import Ids, Pairs, SideName
 
 
 @dataclass(frozen=True)
@@ -95,36 +95,40 @@ class Lookup:
                     stacklevel=callers_level(),
                 )
 
-    def known_users(self, users: Ids) -> NDArray[np.int32]:
-        """Return the indices of users, all of whom must be known."""
-        ids = listed(users, "users")
+    def known(self, asked: Ids, side: SideName = "user") -> NDArray[np.int32]:
+        """Return the indices of users, or of items, all of which must be known."""
+        argument = f"{side}s"
+        ids = listed(asked, argument)
         ids = np.atleast_1d(np.asarray(ids)) if not isinstance(ids, list | tuple) else ids
-        rows = self.users.index(ids, "users")
+        rows = self._of(side).index(ids, argument)
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
-            raise InvalidInputError(
-                f"user {bad!r} was not in training: fold new users in with fold_in(X, y) first", argument="users"
-            )
+            advice = "fold new users in with fold_in(X, y) first" if side == "user" else "leave it out"
+            raise InvalidInputError(f"{side} {bad!r} was not in training: {advice}", argument=argument)
         return rows
 
-    def candidates(self, candidates: Iterable[Any] | None) -> NDArray[np.int64]:
+    def _of(self, side: SideName) -> IdMap:
+        return self.users if side == "user" else self.items
+
+    def candidates(self, candidates: Iterable[Any] | None, side: SideName = "item") -> NDArray[np.int64]:
         """Return the sorted indices of the items to choose from, by default all; warn of those that are not known."""
+        known = self._of(side)
         if candidates is None:
-            return np.arange(len(self.items))
+            return np.arange(len(known))
         ids = list(candidates) if isinstance(candidates, set | frozenset) else listed(candidates, "candidates")
-        columns = self.items.index(ids, "candidates")
+        columns = known.index(ids, "candidates")
         if len(columns) and all(isinstance(one, bool | np.bool_) for one in ids):
             raise InvalidTypeError(
-                (Argument("candidates"), " holds True and False, expected ids of items"),
+                (Argument("candidates"), f" holds True and False, expected ids of {side}s"),
                 argument="candidates",
-                advice="pass the ids that a mask chooses, model.items_.ids[mask]",
+                advice=f"pass the ids that a mask chooses, model.{side}s_.ids[mask]",
             )
         bad = [one for one, column in zip(ids, columns, strict=True) if column < 0]
         if len(bad) == len(columns):
-            found = f"items of training: {few(bad)}" if bad else "items"
+            found = f"{side}s of training: {few(bad)}" if bad else f"{side}s"
             raise InvalidInputError((Argument("candidates"), f" holds no {found}"), argument="candidates")
         if bad:
-            out = counted(len(bad), "item that was", "items that were")
+            out = counted(len(bad), f"{side} that was", f"{side}s that were")
             warnings.warn(
                 InputWarning((Argument("candidates"), f" holds {out} not in training, left out: {few(bad)}")),
                 stacklevel=callers_level(),

@@ -18,6 +18,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
 from cofactor.ratings.visits import visits_of
@@ -124,14 +125,19 @@ def recommend(
         model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
     criterion = _criterion(model, at_least, quantile)
     known = Lookup(model.users_, model.items_)
-    rows, columns = visits_of(model, known.known_users(users), time), known.candidates(candidates)
+    rows, columns = visits_of(model, known.known(users), time), known.candidates(candidates)
     ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
     best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
-    ids = model.items_.ids[best]
-    if (best < 0).any():
+    return ids_at(model.items_, best), scores
+
+
+def ids_at(known: IdMap, places: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the ids at some places, None where these are -1."""
+    ids = known.ids[places]
+    if (places < 0).any():
         ids = ids.astype(object)
-        ids[best < 0] = None
-    return ids, scores
+        ids[places < 0] = None
+    return ids
 
 
 def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
-from cofactor.typing import Pairs, RatingValues, SideFeatures
+from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -30,7 +30,6 @@ __all__ = ["Joint", "SideName", "Updates", "joined_parts", "refit_due", "update"
 
 _Model = TypeVar("_Model", bound="RatingModel")
 
-SideName = Literal["user", "item"]
 
 #: Share of ratings that came since the last fit from which another fit is due. On MovieLens 100K daily updates by a
 #: sixth of the ratings still cost nothing that could be measured: RMSE of `OrdinalProbit` .004 below that of a refit,

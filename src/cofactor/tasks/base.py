@@ -307,17 +307,20 @@ class Task(ABC):
         """
         self._cannot("update")
 
-    def similar(self, model: Any, item: Any, n: int) -> Table:
-        """Return the items, or labels, that a fitted model holds to be most like one of them.
+    def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
+        """Return the items that a fitted model holds to be most like each of some, or users likewise.
 
         Parameters
         ----------
         model : estimator
             Fitted.
-        item : object
-            Id of an item, or name of a label.
+        ids : sequence
+            Ids of items, or of users.
         n : int
-            How many to return.
+            How many to return for each.
+        options : mapping from str to object, optional
+            "side": "item" or "user"; "titles": a known data set, or a file of ids and titles; "encoding" of that file;
+            "min_ratings": fewest ratings of those that are returned.
         """
         self._cannot("similar")
 

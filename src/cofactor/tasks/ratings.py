@@ -49,7 +49,7 @@ class RatingTask(Task):
     --------
     >>> task = RatingTask()
     >>> "binary-mmmf" in task.models(), task.can("recommend"), task.can("similar")
-    (True, True, False)
+    (True, True, True)
     """
 
     name = "ratings"
@@ -190,6 +190,31 @@ class RatingTask(Task):
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         return Table("Recommendations", columns, notes=notes)
+
+    def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
+        """Return similar items, or users; see `Task.similar`."""
+        given = {"side": "item", "titles": None, "encoding": "utf-8", "min_ratings": 5} | dict(options or {})
+        side, titles = given["side"], given["titles"]
+        if not hasattr(model, "similar_items"):
+            raise InvalidInputError(
+                f"{type(model).__name__} has no factors by which {side}s are similar: models such as ALS, MMMF and "
+                "OrdinalProbit have"
+            )
+        known = model.users_ if side == "user" else model.items_
+        asked = match_ids(ids, known)
+        find = model.similar_users if side == "user" else model.similar_items
+        found, similarities = find(asked, n, min_ratings=given["min_ratings"])
+        there = np.isfinite(similarities)
+        columns = {
+            side: [one for one, row in zip(asked, there, strict=True) for _ in range(int(row.sum()))],
+            "rank": np.broadcast_to(np.arange(1, n + 1), there.shape)[there],
+            "similar": found[there].tolist(),
+            "similarity": shortest(similarities[there]),
+        }
+        if titles is not None:
+            by_id = rating_files.read_titles(titles, given["encoding"])
+            columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
+        return Table(f"Similar {side}s", columns)
 
     def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""

@@ -21,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.similar import Factored
 from cofactor.ratings.updating import SideName
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
@@ -34,7 +35,7 @@ START_SCALE = 0.1
 MOST_ALPHA = 1e12
 
 
-class FactorModel(RatingModel):
+class FactorModel(Factored, RatingModel):
     """A model x_ij = U_i·V_j + b_i + c_j with a penalty of weight `alpha`, given or chosen by validation.
 
     Subclasses minimise their objective (`solve`), and say where one level ends and the next begins (`_boundaries`); by

@@ -19,6 +19,7 @@ from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.similar import Factored
 from cofactor.ratings.updating import SideName
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
@@ -27,7 +28,7 @@ from cofactor.typing import RandomState
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 
 
-class RatingSVD(RatingModel):
+class RatingSVD(Factored, RatingModel):
     r"""Truncated singular value decomposition of the matrix of ratings, with missing ones filled in.
 
     .. math::

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.similar import Factored
 
 __all__ = ["MeanFactors", "MeanScores"]
 
@@ -41,7 +42,7 @@ _MOST_TURNS = 50
 _RANK = 1e-9
 
 
-class MeanFactors:
+class MeanFactors(Factored):
     r"""Factors and biases of a model as posterior means over its draws, which are first turned into one frame.
 
     The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the

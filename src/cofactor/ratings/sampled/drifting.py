@@ -225,7 +225,7 @@ def drift(model: OrdinalProbit, users: Ids, time: ArrayLike) -> tuple[NDArray[np
         raise InvalidInputError(
             "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
         )
-    rows = Lookup(model.users_, model.items_).known_users(users)
+    rows = Lookup(model.users_, model.items_).known(users)
     places = model.past_.places(visits_of(model, rows, time))
     total, squares = np.zeros(len(rows)), np.zeros(len(rows))
     samples = model.samples_

@@ -1,0 +1,56 @@
+"""``cofactor similar``: items that users like alike, or users who like alike."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.errors import naming
+from cofactor.cli.files import check_sources, check_target, load_model
+from cofactor.cli.interrupts import loading
+from cofactor.cli.output import limited_threads, show_notes, write_table
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import task_of
+
+
+def similar(
+    model: options.ModelFile,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of items, or with --users of users.")],
+    users: Annotated[bool, typer.Option("--users", help="Find users who like alike, not items.")] = False,
+    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Number of similar ones for each.")] = 10,
+    min_ratings: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Leave out those with fewer ratings: their factors are mostly chance."),
+    ] = 5,
+    titles: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
+    ] = None,
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of the text file of --titles.")] = "utf-8",
+    out: options.Out = None,
+    safe_csv: options.SafeCsv = False,
+    threads: options.Threads = None,
+    json: options.Json = False,
+) -> None:
+    """List the most similar items: columns item, rank, similar, similarity, and title where titles are given.
+
+    Items are similar if users like them alike: the similarity is the correlation of their scores over all users, from
+    -1 to 1. Models with factors have it, such as als, mmmf and ordinal-probit.
+    """
+    inputs = {"MODEL": model, "--titles": titles}
+    check_target(out, *inputs.values())
+    check_sources(inputs)
+    if users and titles:
+        raise InvalidInputError("--titles names items, and --users asks for users: give one of them")
+    fitted = load_model(model)
+    with loading():
+        task = task_of(fitted)
+    if not task.can("similar"):
+        raise InvalidInputError(f"{model}: is a model of {task.name}, which has no similar items")
+    given = {"side": "user" if users else "item", "titles": titles, "encoding": encoding, "min_ratings": min_ratings}
+    with limited_threads(threads), naming({"items": "ID", "users": "ID"}):
+        table = task.similar(fitted, ids, n, given)
+    show_notes(table.notes)
+    write_table(table, out, as_json=json, safe_csv=safe_csv)

@@ -1,0 +1,288 @@
+"""Items whose scores are alike over all users, users whose scores are alike over all items, and vectors of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor.checks import check_choice, check_number, listed
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.files import PathLike, replacing
+from cofactor.kernels.threads import library_limit
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.recommending import Ranking, best_items, ids_at
+from cofactor.typing import Ids, SideName
+
+__all__ = ["Factored", "Vectors"]
+
+SIMILARITY, SCORES = "similarity", "scores"
+
+#: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
+_RANK = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Vectors of users or of items, for other software.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,)
+    values : ndarray of shape (n, k), float32
+        The vector of each id.
+    """
+
+    ids: NDArray[Any]
+    values: NDArray[np.float32]
+
+    def save(self, path: PathLike) -> None:
+        """Write the vectors as ``.npy``, ids beside them as ``.ids.npy``; or both as columns of a ``.parquet`` file.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that is there is replaced, when the new one is whole.
+
+        Raises
+        ------
+        InvalidInputError
+            If the name ends in neither.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> vectors = Vectors(np.array(["Up", "Alien"]), np.eye(2, dtype=np.float32))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     vectors.save(f"{folder}/items.npy")
+        ...     np.load(f"{folder}/items.ids.npy"), np.load(f"{folder}/items.npy").shape
+        (array(['Up', 'Alien'], dtype='<U5'), (2, 2))
+        """
+        target = Path(path)
+        if target.suffix == ".npy":
+            with replacing(target) as file, replacing(target.with_suffix(".ids.npy")) as beside:
+                np.save(file, self.values, allow_pickle=False)
+                np.save(beside, _plain(self.ids), allow_pickle=False)
+        elif target.suffix == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            flat = pa.array(self.values.ravel())
+            columns = {"id": _plain(self.ids), "vector": pa.FixedSizeListArray.from_arrays(flat, self.values.shape[1])}
+            with replacing(target) as file:
+                pq.write_table(pa.table(columns), file)
+        else:
+            raise InvalidInputError("expected a name that ends in .npy or .parquet", argument="path", found=str(path))
+
+
+class Factored:
+    """Similar items and users, and vectors, of a model whose scores are U_i·V_j + b_i + c_j.
+
+    Attributes
+    ----------
+    U_, V_ : ndarray of shape (n_users, d) and (n_items, d)
+    item_bias_ : ndarray of shape (n_items,)
+        c.
+    """
+
+    U_: Any
+    V_: Any
+    item_bias_: Any
+
+    def similar_items(
+        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        r"""Find the items that users like alike: whose scores go together most over all users.
+
+        .. math:: s_{jk} = \frac{v_j^\top C v_k}{\sqrt{v_j^\top C v_j} \sqrt{v_k^\top C v_k}}, \qquad
+            C = \frac{1}{n} \sum_i (u_i - \bar u) (u_i - \bar u)^\top
+
+        This is the correlation over users of :math:`u_i \cdot v_j` with :math:`u_i \cdot v_k`. Unlike the cosine of
+        :math:`v_j` and :math:`v_k`, it is the same for all factors that predict the same (Steck, Ekanadham & Kallus
+        2024). Biases do not count: items that all users like are not similar for that.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids.
+        n : int, default=10
+            Number of similar items for each.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from; by default all.
+        min_ratings : int, default=5
+            Fewest ratings in training of the items to choose from: the factors of items with few are mostly chance.
+            Other values than 0 need a model with its ratings.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            From -1 to 1; -inf where the id is None, and 0 with an item whose factors are 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If an item was not in training, or the model comes from a fold-in, whose users are too few to compare by.
+
+        References
+        ----------
+        H. Steck, C. Ekanadham & N. Kallus, "Is cosine-similarity of embeddings really about similarity?", WWW 2024,
+        doi:10.1145/3589335.3651526.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
+        >>> model.similar_items([0], 2)[0].tolist()
+        [[2, 4]]
+        """
+        return _similar(self, "item", items, n, candidates, min_ratings)
+
+    def similar_users(
+        self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the users who like alike: whose scores go together most over all items.
+
+        Parameters
+        ----------
+        users : array-like of shape (k,)
+            User ids.
+        n, candidates, min_ratings
+            As in `similar_items`, of users.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            User ids, the most similar first, never the user themselves. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            See `similar_items`.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
+        >>> sorted(model.similar_users([1], 3)[0][0].tolist())
+        [3, 5, 7]
+        """
+        return _similar(self, "user", users, n, candidates, min_ratings)
+
+    def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
+        r"""Return a vector of each item, for software that searches nearest neighbours.
+
+        Parameters
+        ----------
+        for_ : {"similarity", "scores"}, default="similarity"
+            "similarity": unit vectors, whose inner products are those of `similar_items`. "scores": :math:`(v_j, c_j)`,
+            whose inner product with the :math:`(u_i, 1)` of `user_vectors` is the score of the pair up to a number
+            that is the same for all items of a user. Of models drawn from a posterior these are means, see
+            `cofactor.ratings.OrdinalProbit`; the scores of the model itself rank a little better.
+
+        Returns
+        -------
+        Vectors
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
+        >>> users, items = model.user_vectors("scores"), model.item_vectors("scores")
+        >>> rest = model.decision_function(X).reshape(8, 6) - users.values @ items.values.T
+        >>> np.allclose(rest, rest[:, :1], atol=1e-5)
+        True
+        """
+        return _vectors(self, "item", for_)
+
+    def user_vectors(self, for_: str = SIMILARITY) -> Vectors:
+        """Return a vector of each user; see `item_vectors`.
+
+        Parameters
+        ----------
+        for_ : {"similarity", "scores"}, default="similarity"
+
+        Returns
+        -------
+        Vectors
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
+        >>> model.user_vectors("scores").values.shape
+        (8, 3)
+        """
+        return _vectors(self, "user", for_)
+
+
+def _vectors(model: Any, side: SideName, for_: str) -> Vectors:
+    check_is_fitted(model)
+    check_choice("for_", for_, (SIMILARITY, SCORES))
+    ids = (model.users_ if side == "user" else model.items_).ids
+    if for_ == SIMILARITY:
+        return Vectors(ids, _unit_vectors(model, side).astype(np.float32))
+    U, V, c = model.U_, model.V_, model.item_bias_
+    last = np.ones(len(U)) if side == "user" else c
+    return Vectors(ids, np.column_stack([U if side == "user" else V, last]).astype(np.float32))
+
+
+def _similar(
+    model: Any, side: SideName, asked: Ids, n: int, candidates: Iterable[Any] | None, min_ratings: int
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the most similar ids, and how similar they are."""
+    check_is_fitted(model)
+    check_number("n", n, low=1, whole=True)
+    check_number("min_ratings", min_ratings, low=0, whole=True)
+    known = model.users_ if side == "user" else model.items_
+    lookup = Lookup(model.users_, model.items_)
+    rows, columns = lookup.known(asked, side), lookup.candidates(candidates, side)
+    if min_ratings:
+        ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or save it with ratings=True"))
+        counts = ratings.user_counts if side == "user" else ratings.item_counts
+        columns = columns[counts[columns] >= min_ratings]
+    vectors = _unit_vectors(model, side)
+
+    def block(ours: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+        found = np.einsum("ad,bd->ab", vectors[ours], vectors[others])
+        found[ours[:, None] == others] = -np.inf
+        return found
+
+    places, similarities = best_items(Ranking(block, None), rows, columns.astype(np.int32), n, 1, None)
+    places[np.isneginf(similarities)] = -1  # the item itself, where nothing else is left
+    return ids_at(known, places), similarities
+
+
+def _unit_vectors(model: Any, side: SideName) -> NDArray[np.float64]:
+    """Return vectors of length 1, or 0, whose inner products are the correlations of scores over the other side."""
+    if model.updates_ is None:
+        raise InvalidInputError(
+            f"this {type(model).__name__} comes from a fold-in, and knows too few {side}s to compare by",
+            advice="ask the model that was fitted",
+        )
+    U, V = model.U_, model.V_
+    own, other = (U, V) if side == "user" else (V, U)
+    other = other[other.any(axis=1)].astype(np.float64)  # those without ratings say nothing
+    other -= other.mean(axis=0) if len(other) else 0.0
+    with library_limit(1, "blas"):
+        variances, axes = np.linalg.eigh(other.T @ other / max(len(other), 1))
+        kept = variances > _RANK * variances.max(initial=0)
+        vectors = own.astype(np.float64) @ (axes[:, kept] * np.sqrt(variances[kept]))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def _plain(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as numbers or text, which files hold."""
+    if ids.dtype.kind != "O":
+        return ids
+    values = listed(ids, "ids")
+    same = {type(one) for one in values}
+    return np.array(values if len(same) == 1 and same <= {str, int, float} else [str(one) for one in values])
