@@ -41,7 +41,8 @@ def evaluate(
             help="holdout (for ratings the default): a random part; kfold (for labels): each rating or instance held "
             "out once; weak: one rating of each user; strong: users held out, folded in from all their ratings but "
             "one; time: train on what came before, test on what came next; user-last: the last part of each user, by "
-            "time. Of labels also official: the published split; stratified: folds with equal shares of every label "
+            "time; per-user: a random part of each user; new-users: users held out, folded in from a part of their "
+            "ratings, tested on the others. Of labels also official: the published split; stratified: folds with equal shares of every label "
             "(stratified-pairs: of every pair of labels); grouped: rows with the same --id stay together; time: train "
             "on the rows before, test on the next, in the order of the file.",
         ),
@@ -53,7 +54,10 @@ def evaluate(
         ),
     ] = None,
     test_size: Annotated[
-        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part held out (holdout, time, user-last).")
+        float,
+        typer.Option(
+            metavar="X", min=0.0, max=1.0, help="Part held out (holdout, time, user-last, per-user, new-users)."
+        ),
     ] = 0.2,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",

@@ -34,6 +34,7 @@ from cofactor.model.selection.search import Search
 from cofactor.model.selection.trials import out_of_fold_scores, try_all
 from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
 from cofactor.model.time_splits import TimeSplit, UserLast
+from cofactor.model.user_splits import NewUsers, PerUserHoldout
 
 __all__ = [
     "LABEL_PROTOCOLS",
@@ -54,6 +55,8 @@ __all__ = [
     "KFold",
     "MeanTable",
     "Nemenyi",
+    "NewUsers",
+    "PerUserHoldout",
     "Posterior",
     "Result",
     "ResultStore",

@@ -303,7 +303,7 @@ def user_reciprocal_ranks(recommended: ArrayLike, relevant: Any, k: int | None =
     array([0.5, 0. ])
     """
     hits, n_relevant = _hits_at(recommended, relevant, k)
-    first: Values = np.where(hits.any(axis=1), 1 / (1 + hits.argmax(axis=1)), 0.0)
+    first = np.asarray(hits.any(axis=1) / (1 + hits.argmax(axis=1)))
     return _of_users(first, n_relevant)
 
 

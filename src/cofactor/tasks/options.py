@@ -201,7 +201,13 @@ KNOWN = Option(
     choices=("error", "merge", "replace"),
 )
 TEST_USERS = Option(
-    "test_users", "Part of the users held out (strong).", kind=float, default=0.1, unit="X", low=0.0, high=1.0
+    "test_users",
+    "Part of the users held out (strong, new-users).",
+    kind=float,
+    default=0.1,
+    unit="X",
+    low=0.0,
+    high=1.0,
 )
 PROBA = Option(
     "proba",

@@ -71,7 +71,7 @@ class Protocol:
     seed : int, default=0
         Seed of the splits.
     test_size : float, default=0.2
-        Part held out, where the protocol is "holdout", "user-last", or of ratings "time".
+        Part held out, where the protocol is "holdout", or of ratings "user-last", "per-user", "new-users" or "time".
     options : mapping from str to object
         Options of the task, such as ``test_users``.
     """
