@@ -5,7 +5,10 @@ from sklearn.model_selection import KFold
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
+from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.protocols import FoldInScorer, evaluate
+from cofactor.evaluation.recommendations import evaluate_recommendations
+from cofactor.evaluation.recommended import RecommendationScores
 from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
 from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
@@ -57,7 +60,9 @@ __all__ = [
     "Nemenyi",
     "NewUsers",
     "PerUserHoldout",
+    "PopularItems",
     "Posterior",
+    "RecommendationScores",
     "Result",
     "ResultStore",
     "RunProgress",
@@ -80,6 +85,7 @@ __all__ = [
     "decodings",
     "evaluate",
     "evaluate_labels",
+    "evaluate_recommendations",
     "fold_means",
     "friedman",
     "holm",

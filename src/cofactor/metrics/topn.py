@@ -147,7 +147,7 @@ def _hits_at(recommended: Any, relevant: Any, k: int | None) -> tuple[NDArray[np
     return values > 0, np.diff(table.indptr).astype(np.int64)
 
 
-def _of_users(values: NDArray[Any], n_relevant: NDArray[Any]) -> Values:
+def _of_users(values: Any, n_relevant: NDArray[Any]) -> Values:
     """Return values, NaN for users without relevant items."""
     return np.where(n_relevant > 0, values, np.nan)
 
@@ -303,7 +303,8 @@ def user_reciprocal_ranks(recommended: ArrayLike, relevant: Any, k: int | None =
     array([0.5, 0. ])
     """
     hits, n_relevant = _hits_at(recommended, relevant, k)
-    first = np.asarray(hits.any(axis=1) / (1 + hits.argmax(axis=1)))
+    first, found = np.zeros(len(hits)), hits.any(axis=1)
+    first[found] = 1 / (1 + hits[found].argmax(axis=1))
     return _of_users(first, n_relevant)
 
 
