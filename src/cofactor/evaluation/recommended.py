@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,22 @@ class RecommendationScores:
         """
         return user_difference(self.of(method, metric), self.of(other, metric))
 
+    def pairs(self, metric: str) -> list[tuple[str, str, UserMean]]:
+        """Return all pairs of methods but popularity, the better one first, with the difference of their means.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a measure.
+
+        Examples
+        --------
+        See `text`, which shows those of the first measure.
+        """
+        methods = [name for name in self.methods if name != POPULARITY]
+        methods.sort(key=lambda name: -np.nan_to_num(self.mean(name, metric).mean))
+        return [(a, b, self.difference(a, metric, b)) for a, b in combinations(methods, 2)]
+
     def scores(self, metric: str) -> Scores:
         """Return users × methods, for tests over users such as `wilcoxon_holm` and `friedman`.
 
@@ -155,7 +172,14 @@ class RecommendationScores:
             "mean ± 1.96 standard errors over users\n"
             "↑ ↓ above or below popularity by more than twice the error of the difference"
         )
-        return "\n".join([*lines[1:], "", below])
+        return "\n".join([*lines[1:], "", below, *self._pairs_in_words(self.metrics[0])])
+
+    def _pairs_in_words(self, metric: str) -> Iterator[str]:
+        for a, b, above in self.pairs(metric):
+            if above.n > 1:
+                verdict = "more than" if above.is_clear else "not more than"
+                spread = f"{_three(above.mean)} ± {_three(1.96 * above.error)}"
+                yield f"{metric}, {a} – {b}: {spread}, {verdict} twice its error"
 
     def __str__(self) -> str:
         return self.text()

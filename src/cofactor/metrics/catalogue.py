@@ -223,7 +223,8 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
         items = block[rows, places]
         member = sparse.csr_array((np.ones(rows.size), (rows, items)), (len(block), table.shape[0]))
         sums = member @ units
-        lengths: Values = np.asarray(sums.multiply(sums).sum(axis=1)).ravel()
+        sums.data *= sums.data
+        lengths: Values = np.asarray(sums.sum(axis=1)).ravel()
         counts = np.bincount(rows, minlength=len(block))
         cosines = divided(lengths - member @ ones, counts * (counts - 1))
         found[start : start + step] = 1 - cosines
