@@ -17,6 +17,8 @@ from cofactor.evaluation import (
     FoldInScorer,
     Holdout,
     KFold,
+    NewUsers,
+    PerUserHoldout,
     StrongGeneralization,
     TimeSplit,
     UserLast,
@@ -279,11 +281,13 @@ def test_evaluate_measures_each_split(protocol):
         "kfold": KFold(2, shuffle=True, random_state=3),
         "time": TimeSplit(2, times=times, test_size=0.2),
         "user-last": UserLast(times=times),
+        "per-user": PerUserHoldout(0.2, 2, 3),
+        "new-users": NewUsers(0.1, 0.2, 2, 3),
     }[protocol]
     assert len(results) == splitter.get_n_splits(X)
     for result, (train, *_, test) in zip(results, splitter.split(X), strict=True):
         fitted = UserMean().fit(X[train], y[train])
-        if protocol == "strong":
+        if protocol in ("strong", "new-users"):
             others = np.setdiff1d(np.arange(len(X)), [*train, *test])
             fitted = fitted.fold_in(X[others], y[others])
         error = np.abs(y[test] - fitted.predict(X[test]))
@@ -293,7 +297,7 @@ def test_evaluate_measures_each_split(protocol):
         assert (result["n_train"], result["n_test"]) == (train.size, test.size)
         assert result["fit_seconds"] > 0
         assert result["predict_seconds"] > 0
-        assert ("fold_in_seconds" in result) == (protocol == "strong")
+        assert ("fold_in_seconds" in result) == (protocol in ("strong", "new-users"))
 
 
 def test_evaluate_takes_splitters_and_its_own_scale():

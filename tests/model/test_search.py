@@ -254,7 +254,7 @@ def test_every_protocol_splits(task, protocol):
             (5,),
             {},
             InvalidTypeError,
-            r"protocol must be one of holdout, weak, .* user-last, an object with split\(X\), or pairs of training and",
+            r"protocol must be one of holdout, weak, .* new-users, an object with split\(X\), or pairs of training and",
         ),
     ],
 )

@@ -52,7 +52,8 @@ def compare(
             "--protocol",
             "-p",
             metavar="NAME",
-            help="For ratings holdout (the default), weak, strong, kfold, time or user-last; for labels kfold (the "
+            help="For ratings holdout (the default), weak, strong, kfold, time, user-last, per-user or new-users; for "
+            "labels kfold (the "
             "default), holdout, official, stratified, stratified-pairs, grouped or time; as in cofactor evaluate.",
         ),
     ] = None,

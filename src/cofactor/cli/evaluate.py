@@ -16,10 +16,11 @@ from cofactor.cli.output import (
     print_json,
     show_measured,
     show_notes,
+    show_ranked,
 )
 from cofactor.errors import InvalidInputError
 from cofactor.progress import Display, describe
-from cofactor.tasks.plain import Protocol, Settings
+from cofactor.tasks.plain import Protocol, Ranked, Settings
 
 if TYPE_CHECKING:
     from cofactor.tasks.plain import Progress
@@ -41,7 +42,9 @@ def evaluate(
             help="holdout (for ratings the default): a random part; kfold (for labels): each rating or instance held "
             "out once; weak: one rating of each user; strong: users held out, folded in from all their ratings but "
             "one; time: train on what came before, test on what came next; user-last: the last part of each user, by "
-            "time. Of labels also official: the published split; stratified: folds with equal shares of every label "
+            "time; per-user: a random part of each user; new-users: users held out, folded in from a part of their "
+            "ratings, tested on the others. "
+            "Of labels also official: the published split; stratified: folds with equal shares of every label "
             "(stratified-pairs: of every pair of labels); grouped: rows with the same --id stay together; time: train "
             "on the rows before, test on the next, in the order of the file.",
         ),
@@ -53,7 +56,10 @@ def evaluate(
         ),
     ] = None,
     test_size: Annotated[
-        float, typer.Option(metavar="X", min=0.0, max=1.0, help="Part held out (holdout, time, user-last).")
+        float,
+        typer.Option(
+            metavar="X", min=0.0, max=1.0, help="Part held out (holdout, time, user-last, per-user, new-users)."
+        ),
     ] = 0.2,
     task: options.TaskOption = None,
     alpha: options.Alpha = "auto",
@@ -82,12 +88,18 @@ def evaluate(
     Models that give levels probabilities have their log-loss and calibration error (ECE) too; a dash stands for models
     without.
 
+    With [bold]--rank[/bold], lists of recommendations are measured instead, beside what is popular: mean ± 1.96
+    standard errors over users.
+
     Of labels, [bold]--by-label[/bold] shows which ones are bad: those that cost most come first.
     """
     if not 0 < test_size < 1 or not 0 < own.get("test_users", 0.5) < 1:
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
+    odd = [] if own.get("rank") else options.given(context, ("at", "likes", "auc"))
+    if odd:
+        raise InvalidInputError(f"{odd[0]} is for lists of recommendations: give --rank too")
     inputs = {"FILE": file, **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
@@ -99,6 +111,7 @@ def evaluate(
         models, notes = chosen.contestants(names, settings)
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         split = Protocol(protocol, splits, seed, test_size, reading)
+        ranks = bool(own.get("rank"))
         with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
             def show(progress: Progress) -> None:
@@ -107,8 +120,12 @@ def evaluate(
                 title = f"{progress.model}, split {progress.split}"
                 display.show(detail=shown, text=title, done=progress.done, total=progress.total)
 
-            measured = chosen.evaluate(models, loaded, split, settings, show)
+            work = chosen.rank if ranks else chosen.evaluate
+            measured = work(models, loaded, split, settings, show)
     show_notes((*notes, *measured.notes))
+    if isinstance(measured, Ranked):
+        show_ranked(measured, as_json=json)
+        return
     by_label = bool(measured.by_label)
     if json:
         about = {"summary": measured.summary(), "chosen": measured.chosen(), "results": measured.results}

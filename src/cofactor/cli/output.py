@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cofactor.errors import Text
     from cofactor.solvers import Progress
-    from cofactor.tasks.plain import Column, Facts, Measured, Table
+    from cofactor.tasks.plain import Column, Facts, Measured, Ranked, Table
 
 __all__ = [
     "Download",
@@ -30,6 +30,7 @@ __all__ = [
     "show_facts",
     "show_measured",
     "show_notes",
+    "show_ranked",
     "write_table",
 ]
 
@@ -196,6 +197,24 @@ def show_measured(measured: Measured) -> None:
     for name, parameters in measured.chosen().items():
         values = ", ".join(f"{key} {in_splits(found)}" for key, found in parameters.items())
         console.print(f"[dim]chosen by {escape(name)}:[/dim] {escape(values)}")
+
+
+def show_ranked(ranked: Ranked, *, as_json: bool) -> None:
+    """Print measures of recommendations: a row for each, a column for each model; or all of them as JSON.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        Of a task.
+    as_json : bool
+        Print JSON.
+    """
+    if as_json:
+        print_json({**ranked.facts, "summary": ranked.summary})
+        return
+    console = human_console()
+    console.print(ranked.title, style="bold", markup=False)
+    console.print(ranked.text(console.width), markup=False)
 
 
 def in_splits(values: Sequence[Any]) -> str:

@@ -5,7 +5,10 @@ from sklearn.model_selection import KFold
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
+from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.protocols import FoldInScorer, evaluate
+from cofactor.evaluation.recommendations import evaluate_recommendations
+from cofactor.evaluation.recommended import RecommendationScores
 from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
 from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
 from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
@@ -34,6 +37,7 @@ from cofactor.model.selection.search import Search
 from cofactor.model.selection.trials import out_of_fold_scores, try_all
 from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
 from cofactor.model.time_splits import TimeSplit, UserLast
+from cofactor.model.user_splits import NewUsers, PerUserHoldout
 
 __all__ = [
     "LABEL_PROTOCOLS",
@@ -54,7 +58,11 @@ __all__ = [
     "KFold",
     "MeanTable",
     "Nemenyi",
+    "NewUsers",
+    "PerUserHoldout",
+    "PopularItems",
     "Posterior",
+    "RecommendationScores",
     "Result",
     "ResultStore",
     "RunProgress",
@@ -77,6 +85,7 @@ __all__ = [
     "decodings",
     "evaluate",
     "evaluate_labels",
+    "evaluate_recommendations",
     "fold_means",
     "friedman",
     "holm",

@@ -205,7 +205,8 @@ def compare(
         its official split. The name of a known data set stands for it: ``["emotions", "scene"]``. Models whose ``fit``
         knows time get the times, in training and in test.
     splits : str, splitter or list of pairs, optional
-        For ratings "holdout" (the default), "weak", "strong", "kfold", "time" or "user-last", see `evaluate`; for
+        For ratings "holdout" (the default), "weak", "strong", "kfold", "time", "user-last", "per-user" or "new-users",
+        see `evaluate`; for
         labels "kfold" (the default), "holdout", "official", "stratified", "stratified-pairs", "grouped" (by the ids of
         a `LabelDataset`) or "time" (rows are in order of time). Or a splitter of scikit-learn's kind, which brings its
         own settings; or pairs of training and test rows (`GivenSplits`).

@@ -56,9 +56,12 @@ def evaluate(
         User id and item id of each rating; perhaps with times in a third column.
     y : array-like of shape (n,)
         The ratings.
-    protocol : {"holdout", "weak", "strong", "kfold", "time", "user-last"}, splitter or list, default="holdout"
+    protocol : str, splitter or list, default="holdout"
+        One of `PROTOCOLS`.
         How to split: a random part, one rating per user, users held out and folded in, shuffled k-fold; or by time:
-        what came before from what came next (`TimeSplit`), or the last part of each user (`UserLast`).
+        what came before from what came next ("time", `TimeSplit`), or the last part of each user ("user-last",
+        `UserLast`). A random part of each user ("per-user", `PerUserHoldout`); new users, folded in from a part of
+        their ratings and tested on the others ("new-users", `NewUsers`).
         Or any object with ``split(X, y)`` of scikit-learn's kind, which brings its own settings; one with
         ``split_fold_in`` is used as the strong protocol. Or pairs of training and test rows (`GivenSplits`).
     n_splits : int, default=3
@@ -66,10 +69,10 @@ def evaluate(
     random_state : int, RandomState instance or None, default=0
         Seed of the splits. The model has its own.
     test_size : float or int, default=0.2
-        Part, or number, of the ratings to hold out ("holdout"), or of those of each user ("user-last"); part in each
-        test block ("time").
+        Part, or number, of the ratings to hold out ("holdout"), or of those of each user ("user-last", "per-user"),
+        or of each new user ("new-users"); part in each test block ("time").
     test_users : float or int, default=0.1
-        Part, or number, of the users to hold out ("strong").
+        Part, or number, of the users to hold out ("strong", "new-users").
     scale : array-like of shape (R,), optional
         The levels of the ratings, for NMAE and zero-one error. By default the ``levels`` of the model if it
         has any, otherwise the distinct values of y.
@@ -134,7 +137,7 @@ def evaluate(
         scale = model.get_params().get("levels")
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
-        raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which the strong protocol needs")
+        raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which this protocol needs")
     given = {"user_features": user_features, "item_features": item_features}
     features = {name: FeatureTable.read(table, name) for name, table in given.items() if table is not None}
     if features and not isinstance(model, DescribedModel):

@@ -1,6 +1,17 @@
 """Measures of how good predictions are."""
 
 from cofactor.metrics.by_label import LabelTable, LabelTally, report_by_label
+from cofactor.metrics.catalogue import (
+    catalogue_coverage,
+    distinct_items,
+    item_popularity,
+    share_interval,
+    take_calibration_bins,
+    user_diversities,
+    user_novelties,
+    user_popularities,
+    user_popularity_lifts,
+)
 from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.label_probabilities import label_calibration_bins, label_calibration_error, label_log_loss
 from cofactor.metrics.labels import (
@@ -46,6 +57,16 @@ from cofactor.metrics.ratings import (
     root_mean_squared_error,
     zero_one_error,
 )
+from cofactor.metrics.topn import (
+    user_aucs,
+    user_average_precisions,
+    user_hits,
+    user_ndcgs,
+    user_precisions,
+    user_recalls,
+    user_reciprocal_ranks,
+)
+from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 
 __all__ = [
     "LABEL_METRICS",
@@ -55,11 +76,14 @@ __all__ = [
     "LabelMetric",
     "LabelTable",
     "LabelTally",
+    "UserMean",
     "accuracy",
     "average_precision",
     "calibration_bins",
+    "catalogue_coverage",
     "confusion_matrix",
     "coverage",
+    "distinct_items",
     "error_by_level",
     "example_f1",
     "example_mcc",
@@ -67,6 +91,7 @@ __all__ = [
     "frobenius_relative_error",
     "greater_is_better",
     "hamming_loss",
+    "item_popularity",
     "label_accuracy",
     "label_calibration_bins",
     "label_calibration_error",
@@ -90,6 +115,21 @@ __all__ = [
     "rating_report",
     "report_by_label",
     "root_mean_squared_error",
+    "share_interval",
     "subset_accuracy",
+    "take_calibration_bins",
+    "user_aucs",
+    "user_average_precisions",
+    "user_difference",
+    "user_diversities",
+    "user_hits",
+    "user_mean",
+    "user_ndcgs",
+    "user_novelties",
+    "user_popularities",
+    "user_popularity_lifts",
+    "user_precisions",
+    "user_recalls",
+    "user_reciprocal_ranks",
     "zero_one_error",
 ]

@@ -15,6 +15,7 @@ from cofactor.model.given_splits import GivenSplits
 from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelKFold
 from cofactor.model.splits import Holdout, Parts, StrongGeneralization, WeakGeneralization
 from cofactor.model.time_splits import TimeSplit, UserLast
+from cofactor.model.user_splits import NewUsers, PerUserHoldout
 from cofactor.text import did_you_mean
 
 __all__ = [
@@ -57,6 +58,12 @@ class _Sizes:
     def strong(self) -> Any:
         return StrongGeneralization(self.test_users, self.n_splits, self.random_state)
 
+    def per_user(self) -> Any:
+        return PerUserHoldout(self.test_size, self.n_splits, self.random_state)
+
+    def new_users(self) -> Any:
+        return NewUsers(self.test_users, self.test_size, self.n_splits, self.random_state)
+
     def official(self) -> Any:
         return PredefinedSplit(np.where(self.train_rows, -1, 0))
 
@@ -83,6 +90,7 @@ _BY_NAME: Mapping[Task, Mapping[str, Callable[[_Sizes], Any]]] = {
     "ratings": {
         "holdout": _Sizes.holdout, "weak": _Sizes.weak, "strong": _Sizes.strong, "kfold": _Sizes.kfold,
         "time": _Sizes.by_time, "user-last": _Sizes.user_last,
+        "per-user": _Sizes.per_user, "new-users": _Sizes.new_users,
     },
     "labels": {
         "kfold": _Sizes.kfold, "holdout": _Sizes.holdout, "official": _Sizes.official,
@@ -103,6 +111,8 @@ SINGLE = frozenset({"official", "user-last"})
 """Names of the protocols that make one split, whatever number is asked for."""
 
 _BY_TIME = frozenset({"time", "user-last"})
+
+_FOLDING_IN = frozenset({"strong", "new-users"})
 
 FOLDS = frozenset({"kfold", "stratified", "stratified-pairs", "grouped"})
 """Names of the protocols that make folds, of which there must be two."""
@@ -137,10 +147,10 @@ def splitter_of(
     random_state : int, RandomState instance or None, default=0
         Seed.
     test_size : float or int, default=0.2
-        Part, or number, of the rows to hold out ("holdout"), or of those of each user ("user-last"); part of the
-        rows in each test block ("time", of ratings).
+        Part, or number, of the rows to hold out ("holdout"), or of those of each user ("user-last", "per-user"), or
+        of each new user ("new-users"); part of the rows in each test block ("time", of ratings).
     test_users : float or int, default=0.1
-        Part, or number, of the users to hold out ("strong").
+        Part, or number, of the users to hold out ("strong", "new-users").
     n_rows : int, optional
         Number of rows, so that more folds than rows are refused at once.
     train_rows : array of bool, optional
@@ -275,7 +285,7 @@ def folds_in(protocol: Any) -> bool:
     >>> folds_in("strong"), folds_in(KFold(3))
     (True, False)
     """
-    return protocol == "strong" if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
+    return protocol in _FOLDING_IN if isinstance(protocol, str) else hasattr(protocol, "split_fold_in")
 
 
 def parts_of(splitter: Any, X: Any, y: Any) -> Iterator[Parts]:

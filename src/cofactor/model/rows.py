@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -14,7 +15,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.times import is_missing, seconds_of
 from cofactor.text import counted
 
-__all__ = ["Rows", "check_part", "column_of", "n_rows"]
+__all__ = ["Rows", "check_part", "column_of", "held_out_counts", "n_rows"]
 
 Rows: TypeAlias = NDArray[np.int64]
 """Numbers of rows."""
@@ -67,3 +68,20 @@ def check_part(test_size: Any) -> None:
     check_number("test_size", test_size, low=0, inclusive=False)
     if test_size >= 1:
         raise InvalidInputError("expected a part of the rows, below 1", argument="test_size", found=test_size)
+
+
+def held_out_counts(counts: Rows, test_size: Any) -> Rows:
+    """Return how many rows of each user to hold out: a part of them, rounded, or a number; at most all but one.
+
+    Examples
+    --------
+    >>> held_out_counts(np.array([1, 2, 10, 100]), 0.2), held_out_counts(np.array([1, 2, 10]), 5)
+    (array([ 0,  1,  2, 20]), array([0, 1, 5]))
+    """
+    if isinstance(test_size, Integral):
+        check_number("test_size", test_size, low=1, whole=True)
+        wanted = np.full_like(counts, int(test_size))
+    else:
+        check_part(test_size)
+        wanted = np.maximum(np.floor(test_size * counts + 0.5 + 1e-9).astype(np.int64), 1)
+    return np.minimum(wanted, counts - 1)

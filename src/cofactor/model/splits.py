@@ -2,8 +2,9 @@
 
 Every splitter of ratings takes X, the pairs of user id and item id (array of shape (n, 2), list of pairs, or frame of
 two columns; times may be in a third one), and yields sorted arrays of row numbers. The same ``random_state`` gives the
-same split. Splits by time are in `cofactor.model.time_splits`, those of labels in `cofactor.model.label_splits`, the
-names of all in `cofactor.model.named_splits`.
+same split. Splits that hold out a share of each user are in
+`cofactor.model.user_splits`, those by time in `cofactor.model.time_splits`, those of labels in
+`cofactor.model.label_splits`, the names of all in `cofactor.model.named_splits`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "RowsOfUsers",
     "StrongGeneralization",
     "WeakGeneralization",
+    "n_held_out_users",
 ]
 
 Parts = tuple[Rows, Rows | None, Rows]
@@ -195,12 +197,7 @@ class StrongGeneralization(BaseShuffleSplit):
             If ``test_users`` is out of range, or too few users have two ratings.
         """
         users = RowsOfUsers(X, y)
-        n_test = self._n_test_users(users.counts.size)
-        if n_test > users.with_two.size:
-            raise InvalidInputError(
-                f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
-                f"and one to test, are only {users.with_two.size}: lower test_users"
-            )
+        n_test = n_held_out_users(self.test_users, users)
         rng = check_random_state(self.random_state)
         for _ in range(self.get_n_splits()):
             held_out = np.sort(rng.permutation(users.with_two)[:n_test])
@@ -211,20 +208,6 @@ class StrongGeneralization(BaseShuffleSplit):
             train = np.flatnonzero(~fold_in)
             fold_in[test] = False
             yield train, np.flatnonzero(fold_in), test
-
-    def _n_test_users(self, n_users: int) -> int:
-        if n_users < 2:
-            raise InvalidInputError(
-                "X has one user only, but some must be held out (test_users) and some remain for training"
-            )
-        whole = isinstance(self.test_users, Integral)
-        n_test = int(self.test_users) if whole else int(np.ceil(self.test_users * n_users - 1e-9))
-        if not 0 < n_test < n_users or not (whole or 0 < self.test_users < 1):
-            raise InvalidInputError(
-                f"test_users must be a part between 0 and 1 or a number from 1 to {n_users - 1} (some of "
-                f"{n_users} users must remain for training), found {self.test_users!r}"
-            )
-        return n_test
 
 
 class RowsOfUsers:
@@ -250,6 +233,28 @@ class RowsOfUsers:
         # A product just below 1 times a large count may round up to the count itself.
         picks = np.minimum((rng.random_sample(users.size) * counts).astype(np.int64), counts - 1)
         return np.sort(self.order[self.starts[users] + picks])
+
+
+def n_held_out_users(test_users: Any, users: RowsOfUsers) -> int:
+    """Return the number of users to hold out, of whom each has two ratings; refuse what leaves none for training."""
+    n_users = users.counts.size
+    if n_users < 2:
+        raise InvalidInputError(
+            "X has one user only, but some must be held out (test_users) and some remain for training"
+        )
+    whole = isinstance(test_users, Integral)
+    n_test = int(test_users) if whole else int(np.ceil(test_users * n_users - 1e-9))
+    if not 0 < n_test < n_users or not (whole or 0 < test_users < 1):
+        raise InvalidInputError(
+            f"test_users must be a part between 0 and 1 or a number from 1 to {n_users - 1} (some of "
+            f"{n_users} users must remain for training), found {test_users!r}"
+        )
+    if n_test > users.with_two.size:
+        raise InvalidInputError(
+            f"{counted(n_test, 'user is', 'users are')} to be held out, but users with two ratings, one to fold in "
+            f"and one to test, are only {users.with_two.size}: lower test_users"
+        )
+    return n_test
 
 
 def _others(n_rows: int, rows: Rows) -> Rows:

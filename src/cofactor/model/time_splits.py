@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import narwhals as nw
@@ -15,7 +14,7 @@ from sklearn.model_selection import BaseCrossValidator
 from cofactor.checks import check_number
 from cofactor.columns import find_timestamp, names_pairs
 from cofactor.errors import InvalidInputError
-from cofactor.model.rows import Rows, check_part, column_of, n_rows
+from cofactor.model.rows import Rows, check_part, column_of, held_out_counts, n_rows
 from cofactor.model.splits import RowsOfUsers
 from cofactor.model.times import likely_seconds, seconds_of, split_times
 
@@ -216,19 +215,8 @@ class UserLast(BaseCrossValidator):
         by_user = np.lexsort((seconds, users.codes))  # of equal times the rows keep their order
         codes = users.codes[by_user]
         left = users.starts[codes] + users.counts[codes] - np.arange(users.n_rows)  # from this rating on
-        held_out = left <= self._sizes(users.counts)[codes]
+        held_out = left <= held_out_counts(users.counts, self.test_size)[codes]
         yield np.sort(by_user[~held_out]), np.sort(by_user[held_out])
-
-    def _sizes(self, counts: Rows) -> Rows:
-        """Return how many ratings of each user are held out."""
-        size: Any = self.test_size
-        if isinstance(size, Integral):
-            check_number("test_size", size, low=1, whole=True)
-            wanted = np.full_like(counts, int(size))
-        else:
-            check_part(size)
-            wanted = np.maximum(np.floor(size * counts + 0.5 + 1e-9).astype(np.int64), 1)
-        return np.minimum(wanted, counts - 1)
 
 
 def _times_in(X: Any, y: Any) -> Any:

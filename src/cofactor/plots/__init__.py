@@ -27,6 +27,10 @@
 `plot_parameter_map`        a measure for each pair of values of two parameters
 `plot_parameter_lines`      a measure along a parameter, for several settings, with its spread
 `plot_label_tree`           the tree of MLC-HMF: instances that reach each node, and stay there
+`plot_recall_curves`        recall of lists of items against their length, for several methods
+`plot_coverage_tradeoff`    accuracy against how many items are recommended at all, by method
+`plot_popularity`           popularity of what is recommended against that of what users rated
+`plot_take_reliability`     how often items were taken against the probability of it
 `prediction_table`          predicted labels beside the true ones, as text or HTML
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
 ==========================  =========================================================================
@@ -48,6 +52,12 @@ from cofactor.plots.parameters import plot_parameter_lines, plot_parameter_map
 from cofactor.plots.predictions import prediction_table
 from cofactor.plots.probabilities import plot_label_reliability, plot_reliability, plot_trace
 from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperplanes
+from cofactor.plots.recommendations import (
+    plot_coverage_tradeoff,
+    plot_popularity,
+    plot_recall_curves,
+    plot_take_reliability,
+)
 from cofactor.plots.splits import plot_splits
 from cofactor.plots.trees import plot_label_tree
 
@@ -57,6 +67,7 @@ __all__ = [
     "plot_convergence",
     "plot_cooccurrence",
     "plot_correlations",
+    "plot_coverage_tradeoff",
     "plot_critical_difference",
     "plot_drift",
     "plot_drift_times",
@@ -72,9 +83,12 @@ __all__ = [
     "plot_marginals",
     "plot_parameter_lines",
     "plot_parameter_map",
+    "plot_popularity",
+    "plot_recall_curves",
     "plot_reliability",
     "plot_scaling",
     "plot_splits",
+    "plot_take_reliability",
     "plot_threshold_curves",
     "plot_trace",
     "plot_tradeoff",

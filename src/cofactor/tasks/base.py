@@ -16,7 +16,19 @@ from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 from cofactor.errors import InvalidInputError, Place, Text
 from cofactor.files import display_name
 from cofactor.tasks.options import without_unknown
-from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Request, Settings, Table
+from cofactor.tasks.plain import (
+    Built,
+    Column,
+    Facts,
+    Loaded,
+    Measured,
+    Progress,
+    Protocol,
+    Ranked,
+    Request,
+    Settings,
+    Table,
+)
 from cofactor.tasks.registry import TASKS
 from cofactor.text import counted, did_you_mean, folded, nearest
 from cofactor.typing import Listener
@@ -449,6 +461,23 @@ class Task(ABC):
             highest=self.highest,
             notes=notes,
         )
+
+    def rank(
+        self,
+        models: Mapping[str, Any],
+        loaded: Loaded,
+        protocol: Protocol,
+        settings: Settings,
+        listen: Callable[[Progress], None] | None = None,
+    ) -> Ranked:
+        """Measure the lists that models recommend to users, beside what is popular; see `evaluate`.
+
+        Parameters
+        ----------
+        models, loaded, protocol, settings, listen
+            As in `evaluate`.
+        """
+        self._cannot("recommend")
 
     def _cannot(self, ability: Ability) -> NoReturn:
         having = [one for one in ABILITIES if self.can(one)]

@@ -15,6 +15,7 @@ from cofactor.tasks.parsing import (
     names_in,
     parse_bins,
     parse_column,
+    parse_lengths,
     parse_levels,
     parse_ratings,
     parse_separator,
@@ -123,6 +124,7 @@ _COLUMNS = "Ratings: columns of FILE"
 _LABELS = "Labels: columns of FILE"
 _CHANCES = "What is written"
 _OUTPUT = "Labels: what is written"
+_LISTS = "Ratings: recommendations"
 _SIDES = "Ratings: features of users and items"
 _COLUMN_HELP = "Name of its column, or its position counted from 0."
 
@@ -201,7 +203,46 @@ KNOWN = Option(
     choices=("error", "merge", "replace"),
 )
 TEST_USERS = Option(
-    "test_users", "Part of the users held out (strong).", kind=float, default=0.1, unit="X", low=0.0, high=1.0
+    "test_users",
+    "Part of the users held out (strong, new-users).",
+    kind=float,
+    default=0.1,
+    unit="X",
+    low=0.0,
+    high=1.0,
+)
+RANK = Option(
+    "rank",
+    "Measure lists of recommendations instead: nDCG, precision, recall, MAP, hits, coverage, novelty and others, over "
+    "all unseen items, with errors over users, beside what is popular. By default a random part of each user is "
+    "held out (per-user), once.",
+    kind=bool,
+    default=False,
+    group=_LISTS,
+)
+AT = Option(
+    "at",
+    "Lengths of lists (--rank), with commas between; by default 10.",
+    default=(10,),
+    group=_LISTS,
+    unit="N",
+    parse=parse_lengths,
+    many=True,
+)
+LIKES = Option(
+    "likes",
+    "The least rating of an item that is liked (--rank); models with probabilities rank by that of such a rating. By "
+    "default whatever was taken is relevant.",
+    kind=float,
+    group=_LISTS,
+    unit="RATING",
+)
+AUC = Option(
+    "auc",
+    "Also the AUC (--rank), for which all items are ranked for every user; slow for models drawn from a posterior.",
+    kind=bool,
+    default=False,
+    group=_LISTS,
 )
 PROBA = Option(
     "proba",
@@ -398,7 +439,7 @@ _READ_LABELS = (
 RATINGS: OptionTable = {
     "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
     "compare": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
-    "evaluate": (*_READ_RATINGS, TEST_USERS, USER_FEATURES, ITEM_FEATURES),
+    "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
     "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
     "update": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),

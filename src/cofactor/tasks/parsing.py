@@ -19,6 +19,7 @@ __all__ = [
     "parse_alpha",
     "parse_bins",
     "parse_column",
+    "parse_lengths",
     "parse_levels",
     "parse_ratings",
     "parse_separator",
@@ -28,6 +29,26 @@ __all__ = [
 #: Numbers of a scale have fewer digits, and exponents below this.
 _MOST_DIGITS = 400
 _EXPONENT = re.compile(r"[eE]([+-]?\d+)\s*$")
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return the lengths of lists which numbers with commas stand for.
+
+    Parameters
+    ----------
+    text : str
+        What a user wrote.
+
+    Examples
+    --------
+    >>> parse_lengths("10, 20")
+    (10, 20)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) > 0 for word in words):
+        advice = "write whole numbers from 1, such as 10 or 10,20"
+        raise InvalidInputError("not lengths of lists", argument="at", found=text, advice=advice)
+    return tuple(dict.fromkeys(map(int, words)))
 
 
 def parse_levels(text: str) -> list[float] | list[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "Measured",
     "Progress",
     "Protocol",
+    "Ranked",
     "Request",
     "Room",
     "Settings",
@@ -71,7 +72,7 @@ class Protocol:
     seed : int, default=0
         Seed of the splits.
     test_size : float, default=0.2
-        Part held out, where the protocol is "holdout", "user-last", or of ratings "time".
+        Part held out, where the protocol is "holdout", or of ratings "user-last", "per-user", "new-users" or "time".
     options : mapping from str to object
         Options of the task, such as ``test_users``.
     """
@@ -312,6 +313,31 @@ class Measured:
         """Return the name of the best model."""
         sign = -1 if self.highest else 1
         return min(self.results, key=lambda name: sign * mean_std(self.values(name, self.best) or [])[0])
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What an evaluation of recommendations found.
+
+    Attributes
+    ----------
+    title : str
+        Data, protocol, splits and seed in words.
+    facts : mapping from str to object
+        The same for machines.
+    summary : mapping from str to mapping
+        For each model, and each measure, its mean over users with its error.
+    text : callable
+        Returns the table for people, given the width of a terminal.
+    notes : tuple of Text
+        What the user should also know.
+    """
+
+    title: str
+    facts: Mapping[str, Any]
+    summary: Mapping[str, Mapping[str, Any]]
+    text: Callable[[int], str]
+    notes: tuple[Text, ...] = ()
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:

@@ -26,7 +26,20 @@ from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import Wanted, assemble, short_names
-from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Request, Room, Settings, Table
+from cofactor.tasks.plain import (
+    Built,
+    Column,
+    Facts,
+    Loaded,
+    Progress,
+    Protocol,
+    Ranked,
+    Request,
+    Room,
+    Settings,
+    Table,
+)
+from cofactor.tasks.ranking import ranked
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import numbers, shortest
 from cofactor.text import counted
@@ -287,6 +300,22 @@ class RatingTask(Task):
         times = None if data.timestamps is None else data.timestamps.astype(np.float64)
         beside = loaded.data.features if takes_features(model) else {}
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
+
+    def rank(
+        self,
+        models: Mapping[str, Any],
+        loaded: Loaded,
+        protocol: Protocol,
+        settings: Settings,
+        listen: Callable[[Progress], None] | None = None,
+    ) -> Ranked:
+        """Measure recommendations; see `Task.rank`."""
+        if loaded.data.features:
+            named = (Argument(name) for name in loaded.data.features)
+            raise InvalidInputError((next(named), " does not go with ", Argument("rank"), ": leave it out"))
+        ready, notes = self.prepared(models, loaded, settings)
+        self.warm_up([model for model in ready.values() if hasattr(model, "predict")], loaded)
+        return ranked(ready, loaded, protocol, listen, notes)
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
         """Return the most frequent level, and the median of each user."""

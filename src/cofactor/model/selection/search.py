@@ -62,7 +62,8 @@ class Search(BaseEstimator):
         Of labels: some of "plain", "global", "per-label", "top-k", "cardinality", "auto", among which it chooses. By
         default the model decides by itself, with the threshold that it has, in each fit.
     validation : str, float, int or splitter, optional
-        How to hold data out: a protocol ("holdout", "weak", "strong", "kfold", "time" or "user-last" of ratings;
+        How to hold data out: a protocol ("holdout", "weak", "strong", "kfold", "time", "user-last", "per-user" or
+        "new-users" of ratings;
         "kfold", "holdout" or "stratified" of labels), a share, a number of folds, an object with ``split(X, y)``, or
         pairs of training and held-out rows. By default "holdout" for ratings, a fifth of the instances for labels.
     n_splits : int, default=3

@@ -1,0 +1,392 @@
+"""Fit models, let them recommend, and measure the lists against what was held out, user by user."""
+
+from __future__ import annotations
+
+import inspect
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_consistent_length
+
+from cofactor.checks import check_number
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.popularity import PopularItems
+from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
+from cofactor.interrupts import ending_all
+from cofactor.metrics import catalogue, topn
+from cofactor.metrics.ranked import divided
+from cofactor.model.named_splits import kind_of, parts_of, splitter_of
+from cofactor.model.splits import Parts
+from cofactor.model.times import pairs_for, timed_pairs
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.pairs import pair_columns
+from cofactor.typing import Pairs, RandomState
+
+__all__ = ["evaluate_recommendations"]
+
+Table = sparse.csr_array
+OnFit = Callable[[str, int, int], None]
+
+_RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
+_HIGHEST = 10  #: ratings up to this are exponents of gains as they are
+
+
+def evaluate_recommendations(
+    model: Any,
+    X: Pairs,
+    y: ArrayLike,
+    protocol: Any = "per-user",
+    n_splits: int = 1,
+    random_state: RandomState = 0,
+    *,
+    at: int | Sequence[int] = 10,
+    likes: float | None = None,
+    auc: bool = False,
+    undefined: Literal[0, "skip"] = "skip",
+    test_size: float = 0.2,
+    test_users: float = 0.1,
+    time: ArrayLike | None = None,
+    progress: OnFit | None = None,
+) -> RecommendationScores:
+    """Measure the lists that models recommend to users, beside what is popular.
+
+    Seen items are left out, all others are ranked, and none is sampled. An item is relevant if the user took it in the
+    test part and, with `likes`, rated it so high. Models whose ``recommend`` knows ``at_least``, and which have
+    probabilities of levels, then rank by the probability of such a rating.
+
+    Parameters
+    ----------
+    model : estimator, or mapping of str to estimator
+        With ``fit(X, y)`` and ``recommend(users, n)``, which returns ids and scores and leaves out what the users took;
+        where users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
+    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
+        User id and item id of each rating; perhaps with times in a third column.
+    y : array-like of shape (n,)
+        The ratings.
+    protocol : str, splitter or list, default="per-user"
+        As in `evaluate`: "per-user" holds out a random part of each user, "user-last" the last one, "time" what came
+        after a moment, "new-users" users who are folded in from a part of their ratings.
+    n_splits : int, default=1
+        Number of splits; a user's value is the mean over them.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the splits. Models have their own.
+    at : int or sequence of int, default=10
+        Lengths of lists at which to measure, the most important first.
+    likes : float, optional
+        The least rating of an item that is liked; by default whatever was taken is relevant.
+    auc : bool, default=False
+        Measure the AUC too, for which all items are ranked for each user: slow for models drawn from a posterior.
+    undefined : {"skip", 0}, default="skip"
+        Leave users out who have no relevant item in the test part, or count them as 0 in all measures of hits.
+    test_size, test_users, time
+        As in `evaluate`.
+    progress : callable, optional
+        Called before each fit with the name of the model, the number of fits that are done, and that of all.
+
+    Returns
+    -------
+    RecommendationScores
+        For every model, and for "popularity", at each k: ``ndcg``, ``precision``, ``recall``, ``capped_recall`` (hits /
+        min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
+        ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
+        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for.
+
+    Raises
+    ------
+    InvalidInputError
+        If no user of a test part is known, or nothing there is liked.
+    InvalidTypeError
+        If a model cannot recommend, or fold in where it must.
+
+    Notes
+    -----
+    Users of the test part who are in no other are left out, and counted in ``facts``: a model that does not know them
+    cannot recommend anything to them in particular. Items that are in the test part alone cannot be recommended, and
+    count as relevant all the same.
+
+    The gain of a rating r is 2^r - 1 where the scale lies in (0, 10]; other scales are first brought linearly to 1..5.
+    Novelty, popularity and diversity go by who took what in training; the vector of an item are its users.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import make_ratings
+    >>> from cofactor.ratings import ALS
+    >>> data = make_ratings(60, 40, 3, density=0.4, random_state=0)
+    >>> found = evaluate_recommendations(ALS(3, 1.0, random_state=0), data.X, data.y, at=5, likes=4)
+    >>> found.methods
+    ('popularity', 'ALS')
+    >>> found.mean("ALS", "hit_rate@5").n <= 60
+    True
+    """
+    check_consistent_length(X, y)
+    models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
+    lengths = _checked_lengths(at)
+    X, times = timed_pairs(X, time)
+    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined)
+    splitter = splitter_of(
+        protocol,
+        n_splits=n_splits,
+        random_state=random_state,
+        test_size=test_size,
+        test_users=test_users,
+        n_rows=len(asked.y),
+        times=times,
+    )
+    _check_models(models, folding=hasattr(splitter, "split_fold_in"))
+    everyone = {POPULARITY: PopularItems(), **models}
+    parts = list(parts_of(splitter, X, asked.y))
+    rows: dict[str, list[_Row]] = {name: [] for name in everyone}
+    n_left_out = 0
+    with ending_all():
+        for k, part in enumerate(parts):
+            split = asked.split(part)
+            n_left_out += split.n_left_out
+            for j, (name, one) in enumerate(everyone.items()):
+                if progress is not None:
+                    progress(name, k * len(everyone) + j, len(parts) * len(everyone))
+                rows[name].append(_measure(one, asked, split))
+    facts = {"protocol": kind_of(protocol), "splits": len(parts), "at": list(lengths), "likes": likes}
+    return RecommendationScores(
+        values={name: _by_user(found, len(asked.users)) for name, found in rows.items()},
+        of_lists={name: _listed([row.of_lists for row in found]) for name, found in rows.items()},
+        users=asked.users.ids,
+        facts=facts | {"users_left_out": n_left_out},
+    )
+
+
+@dataclass
+class _Row:
+    """What was measured of a model on a split."""
+
+    users: NDArray[Any]
+    of_users: dict[str, NDArray[np.float64]]
+    of_lists: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Data and settings of an evaluation; users and items as numbers."""
+
+    X: Any
+    y: NDArray[np.float64]
+    times: Any
+    lengths: tuple[int, ...]
+    likes: float | None
+    auc: bool
+    undefined: Literal[0, "skip"]
+
+    def __post_init__(self) -> None:
+        if self.likes is not None:
+            check_number("likes", self.likes, low=-np.inf)
+            if not (self.y >= self.likes).any():
+                raise InvalidInputError("no rating is that high", argument="likes", found=self.likes)
+
+    @cached_property
+    def _columns(self) -> tuple[Any, Any]:
+        return pair_columns(self.X)
+
+    @cached_property
+    def users(self) -> IdMap:
+        return IdMap(self._columns[0])
+
+    @cached_property
+    def items(self) -> IdMap:
+        return IdMap(self._columns[1])
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """User and item number of each rating."""
+        return self.users.index(self._columns[0]), self.items.index(self._columns[1])
+
+    @cached_property
+    def gains(self) -> NDArray[np.float64]:
+        """Gain of each rating."""
+        low, high = self.y.min(), self.y.max()
+        if low <= 0 or high > _HIGHEST:
+            return np.exp2(1 + 4 * (self.y - low) / max(high - low, 1e-12)) - 1
+        return np.exp2(self.y) - 1
+
+    def table(self, rows: NDArray[Any], values: NDArray[np.float64]) -> Table:
+        """Return the values of some ratings, users × items; of a pair that occurs twice the last one counts."""
+        of_users, of_items = (part[rows] for part in self.pairs)
+        keys = of_users.astype(np.int64) * len(self.items) + of_items
+        kept = len(rows) - 1 - np.unique(keys[::-1], return_index=True)[1]
+        shape = len(self.users), len(self.items)
+        return Table((values[rows][kept], (of_users[kept], of_items[kept])), shape=shape)
+
+    def split(self, parts: Parts) -> _Split:
+        """Return what all models are measured against on a split."""
+        train, fold_in, test = parts
+        ones = np.ones(len(self.y))
+        training = self.table(train, ones)
+        taken = training if fold_in is None else self.table(fold_in, ones)
+        held_out = self.table(test, self.gains)
+        held_out = Table(held_out - held_out.multiply(taken))  # an item taken before cannot be recommended
+        held_out.eliminate_zeros()
+        tested, known = np.diff(held_out.indptr) > 0, np.diff(taken.indptr) > 0
+        users = np.flatnonzero(tested & known)
+        if not users.size:
+            raise InvalidInputError("no user of the test part is known from another part", argument="protocol")
+        anything = Table(held_out[users])
+        liked = self.table(test, (self.y >= (-np.inf if self.likes is None else self.likes)).astype(np.float64))
+        relevant = Table(liked[users].multiply(anything.sign()))
+        relevant.eliminate_zeros()
+        if not relevant.nnz:
+            raise InvalidInputError("nothing in the test part is rated so high", argument="likes", found=self.likes)
+        return _Split(parts, users, relevant, anything, Table(taken[users]), training, int((tested & ~known).sum()))
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A split, and tables of its test users × items."""
+
+    parts: Parts
+    users: NDArray[Any]
+    relevant: Table
+    anything: Table  #: whatever was taken, with its gain
+    taken: Table
+    training: Table  #: of all users
+    n_left_out: int
+
+    @cached_property
+    def popularity(self) -> NDArray[np.float64]:
+        """Share of the training users who took each item."""
+        return np.diff(sparse.csc_array(self.training).indptr) / self.n_training_users
+
+    @cached_property
+    def n_training_users(self) -> int:
+        return int((np.diff(self.training.indptr) > 0).sum())
+
+    @cached_property
+    def n_items(self) -> int:
+        """Items that can be recommended."""
+        return int((self.popularity > 0).sum())
+
+    @cached_property
+    def vectors(self) -> Table:
+        """The users of each item."""
+        return Table(self.training.T)
+
+
+def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
+    """Fit a copy of a model, let it recommend, and measure."""
+    train, fold_in, _ = split.parts
+    X = pairs_for(model, asked.X, asked.times)
+    began = clock.perf_counter()
+    fitted = clone(model).fit(_safe_indexing(X, train), asked.y[train])
+    seconds = {"fit_seconds": clock.perf_counter() - began}
+    if fold_in is not None:
+        fitted = fitted.fold_in(_safe_indexing(X, fold_in), asked.y[fold_in])
+    how = _how(fitted, asked.likes)
+    ids = asked.users.ids[split.users]
+    began = clock.perf_counter()
+    found, _ = fitted.recommend(ids, max(asked.lengths), **how)
+    seconds["recommend_seconds"] = clock.perf_counter() - began
+    of_users, of_lists = _measures_of_lists(_numbers(asked.items, found), split, asked)
+    if asked.auc:
+        of_users["auc"] = _aucs(fitted, ids, asked, split, how)
+    if asked.undefined == 0:
+        hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
+        of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
+    return _Row(split.users, of_users, of_lists | seconds)
+
+
+def _measures_of_lists(
+    lists: NDArray[np.int64], split: _Split, asked: _Asked
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
+    """Return the measures of lists at each length: those with a value for each user, and those of all lists."""
+    of_users: dict[str, NDArray[np.float64]] = {}
+    of_lists: dict[str, float] = {}
+    relevant, anything, popularity = split.relevant, split.anything, split.popularity
+    for k in asked.lengths:
+        found = {
+            "ndcg": topn.user_ndcgs(lists, relevant, k),
+            "precision": topn.user_precisions(lists, relevant, k),
+            "recall": topn.user_recalls(lists, relevant, k),
+            "capped_recall": topn.user_recalls(lists, relevant, k, capped=True),
+            "map": topn.user_average_precisions(lists, relevant, k),
+            "mrr": topn.user_reciprocal_ranks(lists, relevant, k),
+            "hit_rate": topn.user_hits(lists, relevant, k),
+            **({} if asked.likes is None else {"any_ndcg": topn.user_ndcgs(lists, anything, k)}),
+            "graded_ndcg": topn.user_ndcgs(lists, anything, k, gains="given"),
+            "novelty": catalogue.user_novelties(lists, popularity, k, n_users=split.n_training_users),
+            "diversity": catalogue.user_diversities(lists, split.vectors, k),
+            "popularity_lift": catalogue.user_popularity_lifts(lists, split.taken, k, popularity=popularity),
+        }
+        of_users |= {f"{name}@{k}": values for name, values in found.items()}
+        n_distinct = catalogue.distinct_items(lists, len(asked.items), k)
+        of_lists |= {f"distinct@{k}": float(n_distinct), f"coverage@{k}": n_distinct / split.n_items}
+    return of_users, of_lists
+
+
+def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return the AUC of each user, from the ranks of all items that a model recommends; seen ones do not count."""
+    step = max(1, _RANKED // split.n_items)
+    found = []
+    for start in range(0, len(ids), step):
+        rows = slice(start, start + step)
+        ranking, scores = model.recommend(ids[rows], split.n_items, exclude_seen=False, **how)
+        numbers = _numbers(asked.items, ranking)
+        found.append(topn.user_aucs(numbers, split.relevant[rows], scores=scores, seen=split.taken[rows]))
+    return np.concatenate(found)
+
+
+def _how(model: Any, likes: float | None) -> dict[str, Any]:
+    """Return by what a model is to rank: the probability that an item is liked, where it has such."""
+    if likes is None or not hasattr(model, "predict_proba"):
+        return {}
+    return {"at_least": likes} if "at_least" in inspect.signature(model.recommend).parameters else {}
+
+
+def _numbers(items: IdMap, ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the numbers of items, -1 for None."""
+    ids = np.asarray(ids)
+    if ids.dtype != object:
+        return items.index(ids.ravel()).reshape(ids.shape).astype(np.int64)
+    there = np.array([one is not None for one in ids.ravel().tolist()]).reshape(ids.shape)
+    found = np.full(ids.shape, -1, dtype=np.int64)
+    found[there] = items.index(ids[there])
+    return found
+
+
+def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64]]:
+    """Return the values of all users, the mean over the splits in which they have one, NaN for those who have none."""
+    found = {}
+    for name in rows[0].of_users:
+        sums, counts = np.zeros(n_users), np.zeros(n_users)
+        for row in rows:
+            values = row.of_users[name]
+            there = ~np.isnan(values)
+            sums[row.users[there]] += values[there]
+            counts[row.users[there]] += 1
+        found[name] = divided(sums, counts)
+    return found
+
+
+def _checked_lengths(at: Any) -> tuple[int, ...]:
+    lengths = list(at) if np.iterable(at) and not isinstance(at, str) else [at]
+    if not lengths:
+        raise InvalidInputError("give at least one length of lists", argument="at")
+    for k in lengths:
+        check_number("at", k, low=1, whole=True)
+    return tuple(dict.fromkeys(int(k) for k in lengths))
+
+
+def _check_models(models: Mapping[str, Any], *, folding: bool) -> None:
+    if POPULARITY in models:
+        raise InvalidInputError(f"{POPULARITY!r} stands beside all models: give yours another name", argument="model")
+    for name, model in models.items():
+        for method in ("fit", "recommend", *(["fold_in"] if folding else [])):
+            if not hasattr(model, method):
+                raise InvalidTypeError(f"{name} has no method {method}, which is needed here", argument="model")
+
+
+def _listed(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(row[name] for row in rows) for name in rows[0]}

@@ -1,0 +1,262 @@
+"""Pictures of recommended lists: recall by length, accuracy against coverage, popularity, calibration of taking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cofactor.checks import check_number
+from cofactor.errors import InvalidInputError
+from cofactor.metrics.catalogue import share_interval
+from cofactor.metrics.probabilities import CalibrationBins
+from cofactor.plots.figures import MUTED, legend, new_axes, numbers, same_size, series, series_style, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_coverage_tradeoff", "plot_popularity", "plot_recall_curves", "plot_take_reliability"]
+
+
+def plot_recall_curves(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    ax: Axes | None = None,
+    *,
+    measure: str = "recall",
+    title: str = "",
+) -> Axes:
+    """Plot recall, or another measure of lists, against their length k, for several methods.
+
+    Parameters
+    ----------
+    curves : mapping from str to (lengths, values)
+        For each method lengths of lists, and the measure there.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    measure : str, default="recall"
+        What is measured.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no method, or lengths and values do not go together.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_recall_curves({"popularity": ([5, 10], [0.08, 0.14]), "EASE": ([5, 10], [0.2, 0.3])})
+    >>> ax.get_legend_handles_labels()[1]
+    ['popularity', 'EASE']
+    """
+    checked = list(series(curves, "curves", ("lengths", "values")))
+    ax = new_axes(ax, 7.4, 4.2)
+    for index, (name, lengths, values) in enumerate(checked):
+        order = np.argsort(lengths, kind="stable")
+        ax.plot(lengths[order], values[order], label=name, linewidth=1.6, markersize=5, **series_style(index))
+    ax.set_ylim(bottom=0)
+    ax.set_xlim(left=0)
+    tidy(ax, "items of each list, k", measure, title)
+    legend(ax)
+    return ax
+
+
+def plot_coverage_tradeoff(
+    points: Mapping[str, tuple[float, float]],
+    ax: Axes | None = None,
+    *,
+    measure: str = "nDCG@10",
+    coverage: str = "share of the items that are recommended",
+    title: str = "",
+) -> Axes:
+    """Plot accuracy against how many items are recommended at all, a mark for each method.
+
+    Parameters
+    ----------
+    points : mapping from str to (coverage, accuracy)
+        For each method.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    measure, coverage : str
+        What is measured.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        Up is more accurate, to the right is more of the catalogue.
+
+    Raises
+    ------
+    ValueError
+        If there is no method, or a number is not finite.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_coverage_tradeoff({"popularity": (0.03, 0.18), "EASE": (0.2, 0.37)})
+    >>> ax.get_legend_handles_labels()[1]
+    ['popularity', 'EASE']
+    """
+    if not points:
+        raise InvalidInputError("points is empty: give at least one method", argument="points")
+    checked = {str(name): numbers(point, f"points[{name!r}]") for name, point in points.items()}
+    for name, point in checked.items():
+        if len(point) != 2:
+            raise InvalidInputError(f"points[{name!r}] must be coverage and accuracy, found {len(point)} numbers")
+    ax = new_axes(ax, 7.4, 4.2)
+    ax.margins(0.12)
+    for index, (name, (across, up)) in enumerate(checked.items()):
+        style = series_style(index) | {"linestyle": "none"}
+        ax.plot([across], [up], label=name, markersize=8, **style)
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    tidy(ax, coverage, measure, title)
+    legend(ax)
+    return ax
+
+
+def plot_popularity(
+    rated: ArrayLike,
+    recommended: Mapping[str, ArrayLike],
+    ax: Axes | None = None,
+    *,
+    n_groups: int = 10,
+    title: str = "",
+) -> Axes:
+    """Plot how popular recommended items are against how popular the items are that the same users rated.
+
+    Parameters
+    ----------
+    rated : array-like of shape (n,)
+        For each user the mean popularity of the rated items, a share of the users.
+    recommended : mapping from str to array-like of shape (n,)
+        For each method the mean popularity of each user's list, see `cofactor.metrics.user_popularities`. Users for
+        whom one of the two is not known, NaN, are left out.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    n_groups : int, default=10
+        Users in order of `rated` are put in so many groups of about the same size.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        Means over groups, with twice their standard errors. On the dashed line recommendations are as popular as what
+        users rate; above it they are more so.
+
+    Raises
+    ------
+    ValueError
+        If there is no method, or numbers of users differ.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_popularity([0.1, 0.2, 0.3, 0.4], {"popularity": [0.5, 0.5, 0.4, 0.5]}, n_groups=2)
+    >>> ax.get_legend_handles_labels()[1]
+    ['as what users rate', 'popularity']
+    """
+    check_number("n_groups", n_groups, low=1, whole=True)
+    if not recommended:
+        raise InvalidInputError("recommended is empty: give at least one method", argument="recommended")
+    own = np.asarray(rated, dtype=np.float64)
+    ax = new_axes(ax, 7.4, 4.6)
+    highest = 0.0
+    bars = []
+    for name, given in recommended.items():
+        values = np.asarray(given, dtype=np.float64)
+        same_size(values, own, f"recommended[{name!r}]", "rated")
+        known = ~(np.isnan(values) | np.isnan(own))
+        if not known.any():
+            raise InvalidInputError(f"recommended[{name!r}] has no user whose popularities are known")
+        groups = np.array_split(np.argsort(own[known], kind="stable"), min(n_groups, int(known.sum())))
+        bars.append((str(name), *_group_means(own[known], values[known], groups)))
+        highest = max(highest, bars[-1][1].max(), (bars[-1][2] + bars[-1][3]).max())
+    ax.plot([0, highest], [0, highest], color=MUTED, linestyle="--", linewidth=1.2, label="as what users rate")
+    for index, (name, across, up, spread) in enumerate(bars):
+        ax.errorbar(across, up, spread, label=name, linewidth=1.6, markersize=5, capsize=2, **series_style(index))
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
+    legend(ax)
+    return ax
+
+
+def _group_means(
+    own: NDArray[np.float64], values: NDArray[np.float64], groups: list[NDArray[np.int64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the means of both over groups, and twice the standard error of the second."""
+    errors = [np.std(values[group], ddof=1) / np.sqrt(len(group)) if len(group) > 1 else 0.0 for group in groups]
+    means = (np.array([part[group].mean() for group in groups]) for part in (own, values))
+    across, up = means
+    return across, up, 2 * np.array(errors)
+
+
+def plot_take_reliability(
+    bins: CalibrationBins | Mapping[str, CalibrationBins], ax: Axes | None = None, *, title: str = ""
+) -> Axes:
+    """Plot how often users took items against the probability of it, both on logarithmic axes.
+
+    Parameters
+    ----------
+    bins : CalibrationBins, or mapping from str to CalibrationBins
+        As `cofactor.metrics.take_calibration_bins` returns them; for several methods by name. Bins that are empty, or
+        in which nothing was taken, are left out: zero has no place on a logarithmic axis.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        Bars are intervals of 95 % of the observed shares.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left to be drawn.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from cofactor.metrics import take_calibration_bins
+    >>> bins = take_calibration_bins([0.1, 0.1, 0.5, 0.6], [0, 1, 1, 0], edges=[0, 0.3, 1])
+    >>> ax = plot_take_reliability(bins)
+    >>> ax.get_legend_handles_labels()[1]
+    ['calibrated', 'observed']
+    """
+    given = dict(bins) if isinstance(bins, Mapping) else {"observed": bins}
+    ax = new_axes(ax, 7.4, 5.2)
+    shown = {str(name): one for name, one in given.items() if (np.nan_to_num(one.observed) > 0).any()}
+    if not shown:
+        raise InvalidInputError("no bin has an item that was taken: there is nothing to draw", argument="bins")
+    ends = []
+    for index, (name, one) in enumerate(shown.items()):
+        full = (np.nan_to_num(one.observed) > 0) & (one.predicted > 0)
+        low, high = (end[full] for end in share_interval(one))
+        across, up = one.predicted[full], one.observed[full]
+        bars = [np.maximum(up - low, 0), np.maximum(high - up, 0)]
+        ax.errorbar(across, up, bars, label=name, linewidth=1.6, markersize=5, capsize=2, **series_style(index))
+        ends += [across.min(), across.max(), up.min(), up.max()]
+    span = [min(ends) / 1.5, min(max(ends) * 1.5, 1.0)]
+    ax.plot(span, span, color=MUTED, linestyle="--", linewidth=1.2, label="calibrated", zorder=1)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    tidy(ax, "predicted probability of taking an item", "share that was taken", title)
+    legend(ax)
+    return ax

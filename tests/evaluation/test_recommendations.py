@@ -1,0 +1,235 @@
+"""Lists of recommendations: what is measured, on whom, and beside what."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.metrics import roc_auc_score
+
+from cofactor.datasets import make_ratings
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation import (
+    NewUsers,
+    PerUserHoldout,
+    PopularItems,
+    RecommendationScores,
+    evaluate_recommendations,
+    wilcoxon_holm,
+)
+from cofactor.metrics import user_mean, user_ndcgs
+from cofactor.ratings import ALS, OrdinalProbit
+
+DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)
+X, Y = DATA.X, DATA.y
+
+
+class Oracle(BaseEstimator):
+    """Recommends the items of a table with the highest numbers."""
+
+    def __init__(self, table=None):
+        self.table = table
+
+    def fit(self, X, y):
+        self.seen_ = {}
+        for user, item in np.asarray(X).tolist():
+            self.seen_.setdefault(user, set()).add(item)
+        return self
+
+    def fold_in(self, X, y):
+        return Oracle(self.table).fit(X, y)
+
+    def recommend(self, users, n=10, exclude_seen=True):
+        ids, scores = np.full((len(users), n), None, dtype=object), np.full((len(users), n), -np.inf)
+        for row, user in enumerate(np.asarray(users).tolist()):
+            order = np.argsort(-self.table[user], kind="stable").tolist()
+            left = [j for j in order if not exclude_seen or j not in self.seen_[user]][:n]
+            ids[row, : len(left)], scores[row, : len(left)] = left, self.table[user][left]
+        return ids, scores
+
+
+def tables():
+    ratings = np.zeros((60, 40))
+    ratings[X[:, 0], X[:, 1]] = Y
+    return ratings
+
+
+def test_who_knows_the_ratings_is_perfect() -> None:
+    found = evaluate_recommendations(Oracle(tables()), X, Y, at=(5, 10), likes=4, auc=True)
+    assert found.methods == ("popularity", "Oracle")
+    for metric in (
+        "ndcg@5",
+        "capped_recall@10",
+        "mrr@5",
+        "hit_rate@5",
+        "any_ndcg@5",
+        "graded_ndcg@10",
+        "map@10",
+        "auc",
+    ):
+        assert found.mean("Oracle", metric).mean == 1
+        assert found.mean("popularity", metric).mean < 0.9
+        assert found.difference("Oracle", metric).is_clear
+
+
+def test_numbers_equal_those_by_hand() -> None:
+    model = ALS(3, 1.0, random_state=0)
+    found = evaluate_recommendations(model, X, Y, n_splits=2, random_state=3, at=5, likes=4, auc=True)
+    ndcgs, aucs = np.zeros((2, 60)), np.zeros((2, 60))
+    distinct = []
+    for k, (train, test) in enumerate(PerUserHoldout(0.2, 2, 3).split(X)):
+        fitted = model.fit(X[train], Y[train])
+        ids, _ = fitted.recommend(np.arange(60), 5)
+        liked = Y[test] >= 4
+        relevant = sparse.csr_array((np.ones(liked.sum()), X[test][liked].T), shape=(60, 40))
+        ndcgs[k] = user_ndcgs(ids.astype(int), relevant)
+        distinct.append(np.unique(ids).size)
+        for u in range(60):
+            unseen = np.setdiff1d(fitted.items_.ids, X[train][X[train, 0] == u, 1])
+            truth = np.isin(unseen, X[test][liked & (X[test, 0] == u), 1])
+            scores = fitted.decision_function(np.column_stack([np.full(unseen.size, u), unseen]))
+            aucs[k, u] = roc_auc_score(truth, scores) if truth.any() else np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # users without a value in both splits
+        np.testing.assert_allclose(found.of("ALS", "ndcg@5"), np.nanmean(ndcgs, axis=0))
+        np.testing.assert_allclose(found.of("ALS", "auc"), np.nanmean(aucs, axis=0), rtol=1e-5)
+    assert found.of_lists["ALS"]["distinct@5"] == tuple(distinct)
+    mean = user_mean(found.of("ALS", "ndcg@5"))
+    assert found.mean("ALS", "ndcg@5") == mean
+    row = found.summary()["ALS"]["ndcg@5"]
+    assert (row["mean"], row["error"], row["users"]) == (mean.mean, mean.error, mean.n)
+
+
+def test_users_without_a_liked_item() -> None:
+    skipped, counted = (
+        evaluate_recommendations(PopularItems(), X, Y, at=5, likes=5, undefined=how) for how in ("skip", 0)
+    )
+    a, b = (one.mean("PopularItems", "ndcg@5") for one in (skipped, counted))
+    assert a.n < b.n == 60
+    assert a.mean * a.n == pytest.approx(b.mean * b.n)
+    assert skipped.mean("PopularItems", "novelty@5") == counted.mean("PopularItems", "novelty@5")
+
+
+def test_models_with_probabilities_rank_by_what_is_liked(monkeypatch) -> None:
+    asked = []
+    recommend = OrdinalProbit.recommend
+
+    def spy(self, users, n=10, *, exclude_seen=True, at_least=None):
+        asked.append(at_least)
+        return recommend(self, users, n, exclude_seen=exclude_seen, at_least=at_least)
+
+    monkeypatch.setattr(OrdinalProbit, "recommend", spy)
+    model = OrdinalProbit(2, burn_in=2, n_sweeps=8, random_state=0)
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4)
+    evaluate_recommendations({"probit": model}, X, Y, at=3)
+    assert asked == [4, None]
+
+
+@pytest.mark.parametrize("protocol", ["new-users", NewUsers(0.2, 0.5, 1, 0), "strong"])
+def test_new_users_are_folded_in(protocol) -> None:
+    found = evaluate_recommendations({"oracle": Oracle(tables()), "als": ALS(3, 1.0)}, X, Y, protocol, at=5)
+    n = found.mean("als", "ndcg@5").n
+    assert n == (12 if isinstance(protocol, NewUsers) else 6)
+    assert found.mean("oracle", "ndcg@5").mean == 1
+    assert np.isnan(found.of("als", "ndcg@5")).sum() == 60 - n
+
+
+def test_users_whom_nobody_knows_are_left_out_and_items_that_nobody_knows_are_missed() -> None:
+    train = np.flatnonzero((X[:, 0] > 2) & (X[:, 1] > 4))
+    test = np.flatnonzero((X[:, 0] <= 3) & (X[:, 1] <= 4))
+    found = evaluate_recommendations(ALS(2, 1.0), X, Y, [(train, test)], at=5)
+    assert found.facts["users_left_out"] == np.unique(X[test, 0]).size - 1
+    assert found.mean("ALS", "recall@5").n == 1
+    assert found.mean("ALS", "recall@5").mean == 0
+    test = np.flatnonzero(X[:, 0] <= 2)
+    with pytest.raises(InvalidInputError, match="no user of the test part is known"):
+        evaluate_recommendations(ALS(2, 1.0), X, Y, [(train, test)])
+
+
+def test_frames_words_and_times() -> None:
+    frame = pd.DataFrame({"user": [f"u{u}" for u in X[:, 0]], "item": [f"i{j:02}" for j in X[:, 1]]})
+    named = evaluate_recommendations(ALS(3, 1.0), frame, Y, at=5)
+    plain = evaluate_recommendations(ALS(3, 1.0), X, Y, at=5)
+    assert len(named.users) == 60
+    assert named.mean("popularity", "ndcg@5").mean == pytest.approx(plain.mean("popularity", "ndcg@5").mean, abs=0.1)
+    times = np.arange(len(X)) * 7919 % 1009
+    last = evaluate_recommendations(ALS(3, 1.0), X, Y, "user-last", at=5, time=times)
+    assert last.facts["protocol"] == "user-last"
+    assert last.mean("ALS", "ndcg@5").n == 60
+
+
+def test_tests_over_users() -> None:
+    found = evaluate_recommendations(Oracle(tables()), X, Y, at=5)
+    [pair] = wilcoxon_holm(found.scores("ndcg@5")).differing
+    assert pair.better == "Oracle"
+    assert pair.p_holm < 1e-6
+
+
+def test_the_table() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(50)
+    methods = {"popularity": base, "better": base + 0.2, "like it": base + rng.normal(0, 0.1, 50), "worse": base - 0.1}
+    values = {name: {"ndcg@10": column} for name, column in methods.items()}
+    found = RecommendationScores(values, {name: {"distinct@10": (1234.0,)} for name in values}, np.arange(50))
+    line = next(line for line in found.text().splitlines() if line.startswith("ndcg"))
+    assert (line.count("↑"), line.count("↓"), line.count("±")) == (1, 1, 4)
+    assert "1,234" in found.text()
+    assert "ndcg@10, better – like it: " in found.text()
+    ((first, second, above), *others) = found.pairs("ndcg@10")
+    assert (first, second, above.is_clear, len(others)) == ("better", "like it", True, 2)
+    narrow = found.text(40).splitlines()
+    assert max(map(len, narrow[: narrow.index("mean ± 1.96 standard errors over users")])) <= 40
+    assert sum(line.startswith("ndcg@10 ") for line in narrow) == 2
+    with pytest.raises(InvalidInputError, match="did you mean ndcg@10"):
+        found.mean("better", "ndcg@1")
+    with pytest.raises(InvalidInputError, match="did you mean better"):
+        found.mean("beter", "ndcg@10")
+
+
+def test_popular_items() -> None:
+    model = PopularItems().fit(X, Y)
+    counts = np.bincount(X[:, 1], minlength=40)
+    items, scores = model.recommend([3, 0], 40)
+    for row, user in enumerate((3, 0)):
+        left = np.setdiff1d(np.arange(40), X[X[:, 0] == user, 1])
+        best = left[np.lexsort((left, -counts[left]))]
+        assert items[row, : left.size].tolist() == best.tolist()
+        assert scores[row, : left.size].tolist() == counts[best].tolist()
+        assert (items[row, left.size :] == None).all()  # noqa: E711
+    everything, _ = model.recommend([3], 40, exclude_seen=False)
+    assert everything.tolist() == [np.lexsort((np.arange(40), -counts)).tolist()]
+    folded = model.fold_in([(99, int(everything[0, 0])), (99, 777)], [1, 1])
+    assert folded.recommend([99], 1)[0].tolist() == [[everything[0, 1]]]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"likes": 9}, InvalidInputError, "likes=9: no rating is that high"),
+        ({"at": 0}, InvalidInputError, "at=0: expected a whole number of at least 1"),
+        ({"at": []}, InvalidInputError, "at least one length"),
+        ({"protocol": "loo"}, InvalidInputError, "protocol='loo' is not known"),
+        ({"protocol": "time"}, InvalidInputError, "no times"),
+        ({"model": BaseEstimator()}, InvalidTypeError, "has no method fit"),
+        ({"model": {"popularity": PopularItems()}}, InvalidInputError, "give yours another name"),
+    ],
+)
+def test_bad_input(options, error, message) -> None:
+    with pytest.raises(error, match=message):
+        evaluate_recommendations(**{"model": PopularItems(), "X": X, "y": Y, **options})
+
+
+@pytest.mark.evidence
+def test_figures_of_movielens_100k(data_dir) -> None:
+    """Popularity on a random fifth of each user, as others measured it."""
+    from cofactor.datasets import load_ratings
+
+    data = load_ratings("ml-100k")
+    found = evaluate_recommendations({}, data.X, data.y, n_splits=2, at=(10, 20), likes=4)
+    figures = {"ndcg@10": 0.176, "precision@10": 0.136, "capped_recall@20": 0.219, "map@10": 0.089}
+    figures |= {"any_ndcg@10": 0.221, "graded_ndcg@10": 0.168}
+    for metric, value in figures.items():
+        assert found.mean("popularity", metric).mean == pytest.approx(value, abs=0.006)
+    assert found.mean("popularity", "novelty@10").mean == pytest.approx(1.43, abs=0.02)

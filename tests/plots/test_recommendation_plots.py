@@ -1,0 +1,68 @@
+"""Pictures of recommended lists: what they show, and what they refuse."""
+
+import numpy as np
+import pytest
+
+from cofactor.metrics import share_interval, take_calibration_bins
+from cofactor.plots import plot_coverage_tradeoff, plot_popularity, plot_recall_curves, plot_take_reliability
+
+from .pixels import check_drawn_and_whole
+
+
+def test_recall_curves_are_in_order_of_length() -> None:
+    ax = plot_recall_curves({"EASE": ([20, 5, 10], [0.4, 0.2, 0.3])}, title="ml-100k")
+    assert ax.lines[0].get_xydata().tolist() == [[5, 0.2], [10, 0.3], [20, 0.4]]
+    assert (ax.get_ylabel(), ax.get_title(loc="left")) == ("recall", "ml-100k")
+    assert ax.get_ylim()[0] == 0
+
+
+def test_coverage_tradeoff() -> None:
+    ax = plot_coverage_tradeoff({"popularity": (0.03, 0.18), "EASE": (0.2, 0.37)})
+    assert [line.get_xydata().tolist() for line in ax.lines] == [[[0.03, 0.18]], [[0.2, 0.37]]]
+    ax.figure.canvas.draw()
+    check_drawn_and_whole(ax)
+
+
+def test_popularity_by_groups() -> None:
+    rng = np.random.default_rng(0)
+    rated = rng.random(100)
+    lists = rated / 2 + 0.5
+    rated[3], lists[5] = np.nan, np.nan
+    ax = plot_popularity(rated, {"m": lists}, n_groups=7)
+    diagonal, points = ax.lines[0].get_xydata(), ax.lines[1].get_xydata()
+    assert (diagonal[:, 0] == diagonal[:, 1]).all()
+    known = np.delete(np.arange(100), [3, 5])
+    groups = np.array_split(known[np.argsort(rated[known])], 7)
+    np.testing.assert_allclose(points, [[rated[g].mean(), lists[g].mean()] for g in groups])
+
+
+def test_reliability_of_taking() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 6, 5000)
+    bins = take_calibration_bins(p, rng.random(5000) < p)
+    ax = plot_take_reliability({"model": bins, "none": take_calibration_bins([0.1], [0])})
+    (bars,) = ax.containers
+    np.testing.assert_allclose(bars[0].get_xydata(), np.column_stack([bins.predicted, bins.observed]))
+    low, high = share_interval(bins)
+    ends = np.array([segment[:, 1] for segment in bars[2][0].get_segments()])
+    np.testing.assert_allclose(ends, np.column_stack([low, high]))
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+@pytest.mark.parametrize(
+    ("picture", "message"),
+    [
+        (lambda: plot_recall_curves({}), "curves is empty"),
+        (lambda: plot_recall_curves({"a": ([1, 2], [1.0])}), "equally long"),
+        (lambda: plot_coverage_tradeoff({}), "points is empty"),
+        (lambda: plot_coverage_tradeoff({"a": (1.0, np.nan)}), "must be finite"),
+        (lambda: plot_coverage_tradeoff({"a": (1.0, 2.0, 3.0)}), "coverage and accuracy, found 3"),
+        (lambda: plot_popularity([0.1], {}), "recommended is empty"),
+        (lambda: plot_popularity([0.1], {"a": [0.1, 0.2]}), "equally long"),
+        (lambda: plot_popularity([np.nan], {"a": [0.1]}), "no user whose"),
+        (lambda: plot_take_reliability(take_calibration_bins([0.1], [0])), "nothing to draw"),
+    ],
+)
+def test_bad_data(picture, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        picture()
