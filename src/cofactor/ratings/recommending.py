@@ -18,6 +18,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
 from cofactor.ratings.visits import visits_of
@@ -27,7 +28,7 @@ from cofactor.typing import Ids
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Criterion", "Expectation", "of_all_pairs", "recommend"]
+__all__ = ["Criterion", "Expectation", "Ranking", "best_items", "ids_of", "of_all_pairs", "recommend"]
 
 
 class Criterion(Protocol):
@@ -127,11 +128,22 @@ def recommend(
     rows, columns = visits_of(model, known.known_users(users), time), known.candidates(candidates)
     ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
     best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
-    ids = model.items_.ids[best]
+    return ids_of(model.items_, best), scores
+
+
+def ids_of(items: IdMap, best: NDArray[Any]) -> NDArray[Any]:
+    """Return the ids of items, None where an index is -1.
+
+    Examples
+    --------
+    >>> ids_of(IdMap(["Alien", "Up"]), np.array([[1, -1]]))
+    array([['Up', None]], dtype=object)
+    """
+    ids = items.ids[best]
     if (best < 0).any():
         ids = ids.astype(object)
         ids[best < 0] = None
-    return ids, scores
+    return ids
 
 
 def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:
