@@ -45,8 +45,9 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
     highest = found.max(axis=1, keepdims=True)
     highest[~np.isfinite(highest)] = 0  # a row in which all was seen
     found -= highest
-    with np.errstate(divide="ignore"):
-        found -= np.log(np.exp(found).sum(axis=1, keepdims=True))
+    total = np.exp(found).sum(axis=1, keepdims=True)
+    total[total == 0] = 1
+    found -= np.log(total)
     return found
 
 

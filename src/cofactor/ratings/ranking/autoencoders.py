@@ -152,7 +152,9 @@ def weighed_table(
         reduced = np.zeros((n, V.shape[1]), dtype=np.float32)
         sums_of_rows(0, n, indptr, indices, values, V, 0, reduced)
         through = (reduced * weights["kept"]) @ V[first:last].T
-    own = X[:, first:last].toarray()
+    own = np.zeros((n, m), dtype=np.float32)
+    own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
+    own = own[:, first:last]
     return np.asarray(own - (own - through) / (1 - weights["leverage"][first:last]), dtype=np.float32)
 
 

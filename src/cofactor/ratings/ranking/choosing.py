@@ -31,8 +31,8 @@ __all__ = ["Wish", "recommended"]
 #: Users times items of one block: 4 MB for each exposure model.
 _CELLS_PER_BLOCK = 1 << 20
 
-#: Items whose probability of being liked is looked at first, beyond those asked for.
-_MORE = 30
+#: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
+_MORE = 10
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,13 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
         found, total = _best(open_, n, gains)
         best[lo:hi, :n], scores[lo:hi, :n] = found, total
         there = np.nonzero(found >= 0)
-        shares[lo:hi, :n][there] = np.exp(log_share[there[0], found[there]].astype(np.float64))
+        log_shares_found = log_share[there[0], found[there]].astype(np.float64)
+        shares[lo:hi, :n][there] = np.exp(log_shares_found)
+        if likes is not None:  # unless items are ranked by something else, which is replaced below
+            likes[lo:hi, :n][there] = np.exp(total[there] - log_shares_found)
 
-    with thread_limit(None):
-        each_block(block, k, max(1, _CELLS_PER_BLOCK // max(m, 1)))
-    if likes is not None and taste is not None:
+    each_block(block, k, max(1, _CELLS_PER_BLOCK // max(m, 1)))
+    if likes is not None and taste is not None and wish.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
         p = model.rating_model_._all_probabilities(visitors[there[0]], best[there].astype(np.int32))  # type: ignore
         likes[there] = expected(p, taste.liked)
@@ -145,33 +147,56 @@ def _best(
     """Return the best items of each row, -1 where fewer are left, and their scores.
 
     Gains are at most 0: so once n items are at hand which are better than the highest share of those not looked at, no
-    other item can be among the best.
+    other item can be among the best. Items are looked at by falling shares, a few at a time.
     """
     k, m = log_share.shape
-    looked = min(m, n if gains is None else n + _MORE)
-    found, total = np.full((k, n), -1, dtype=np.int64), np.full((k, n), -np.inf)
-    rows = np.arange(k)
+    found, scores = np.full((k, n), -1, dtype=np.int64), np.full((k, n), -np.inf)
+    rows, width = np.arange(k), min(m, n if gains is None else 8 * (n + _MORE))
     while len(rows):
-        part = log_share[rows]
-        order = (
-            np.argpartition(-part, looked - 1, axis=1)[:, :looked]
-            if looked < m
-            else np.tile(np.arange(m), (len(part), 1))
-        )
-        order.sort(axis=1)
-        values = np.take_along_axis(part, order, axis=1).astype(np.float64)
-        least = values.min(axis=1)
-        if gains is not None:
-            there = np.nonzero(np.isfinite(values))
-            values[there] += gains(rows[there[0]], order[there])
-        ranked = np.argsort(-values, axis=1, kind="stable")[:, :n]
-        top = np.take_along_axis(values, ranked, axis=1)
-        done = np.ones(len(rows), dtype=np.bool_) if looked == m or gains is None else (top[:, -1] >= least)
-        done |= ~np.isfinite(least)  # all that are left were looked at
+        order = _highest(log_share[rows], width)
+        shares = np.take_along_axis(log_share[rows], order, axis=1).astype(np.float64)
+        total = shares if gains is None else _with_gains(rows, order, shares, n, gains)
+        ranked = np.lexsort((order, -total), axis=1)[:, :n]
+        top = np.take_along_axis(total, ranked, axis=1)
+        done = (top[:, -1] >= shares[:, -1]) | (width == m) | (gains is None)
         chosen = np.where(np.isfinite(top), np.take_along_axis(order, ranked, axis=1), -1)
-        found[rows[done]], total[rows[done]] = chosen[done], top[done]
-        rows, looked = rows[~done], min(m, 3 * looked)
-    return found, total
+        found[rows[done]], scores[rows[done]] = chosen[done], top[done]
+        rows, width = rows[~done], min(m, 8 * width)
+    return found, scores
+
+
+def _highest(table: NDArray[Any], width: int) -> NDArray[np.int64]:
+    """Return the columns of the highest numbers of each row, by falling numbers, ties by column."""
+    m = table.shape[1]
+    best = np.tile(np.arange(m), (len(table), 1))
+    if width < m:
+        best = np.sort(np.argpartition(-table, width - 1, axis=1)[:, :width], axis=1)
+    falling = np.argsort(-np.take_along_axis(table, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, falling, axis=1)
+
+
+def _with_gains(
+    rows: NDArray[Any],
+    order: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    n: int,
+    gains: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Return shares and gains together where they can be among the n best, elsewhere -inf."""
+    total = np.full(shares.shape, -np.inf)
+    threshold = np.full(len(rows), -np.inf)
+    lo, width = 0, shares.shape[1]
+    while lo < width:
+        hi = min(width, lo + (n + _MORE if lo == 0 else max(_MORE, 1)))
+        where = np.nonzero(shares[:, lo:hi] > threshold[:, None])  # shares fall, and -inf is never above
+        if not len(where[0]):
+            break
+        at = (where[0], where[1] + lo)
+        total[at] = shares[at] + gains(rows[at[0]], order[at])
+        if hi >= n:
+            threshold = -np.partition(-total[:, :hi], n - 1, axis=1)[:, n - 1]
+        lo = hi
+    return total
 
 
 def _gains_of(
