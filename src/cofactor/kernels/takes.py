@@ -11,17 +11,17 @@ from cofactor.kernels.rows import add_outer
 
 
 @ordered
-def co_occurrences(lo, hi, col_indptr, col_indices, to_csr, indptr, indices, values, out):  # type: ignore[no-untyped-def]
-    """Write rows lo..hi of XᵀX, X being the sparse matrix: what each item was taken together with."""
+def co_occurrences(lo, hi, col_indptr, col_indices, to_csr, indptr, indices, left, right, out):  # type: ignore[no-untyped-def]
+    """Write rows lo..hi of LᵀR into `out`, L and R having the same pattern: what each item was taken together with."""
     for j in range(lo, hi):
-        row = out[j]
+        row = out[j - lo]
         for k in range(len(row)):
             row[k] = 0
         for e in range(col_indptr[j], col_indptr[j + 1]):
             i = col_indices[e]
-            x = values[to_csr[e]]
+            x = left[to_csr[e]]
             for k in range(indptr[i], indptr[i + 1]):
-                row[indices[k]] += x * values[k]
+                row[indices[k]] += x * right[k]
 
 
 @ordered

@@ -22,7 +22,17 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.profiles.attitude import Attitude
 from cofactor.ratings.profiles.gplvm import GPLVM
 from cofactor.ratings.profiles.urp import URP
-from cofactor.ratings.ranking import EASE, ExposureModel, ImplicitALS, Popularity, Recommender
+from cofactor.ratings.ranking import (
+    BPR,
+    EASE,
+    ExposureModel,
+    ImplicitALS,
+    ItemKNN,
+    LogisticMF,
+    Popularity,
+    Recommender,
+    RP3beta,
+)
 from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
@@ -55,6 +65,7 @@ MODELS: dict[str, type[RatingModel]] = {
 __all__ = [
     "ALS",
     "BPMF",
+    "BPR",
     "EASE",
     "GPLVM",
     "HMF",
@@ -72,8 +83,11 @@ __all__ = [
     "GibbsMMMF",
     "IdMap",
     "ImplicitALS",
+    "ItemKNN",
+    "LogisticMF",
     "OrdinalProbit",
     "Popularity",
+    "RP3beta",
     "RatingModel",
     "RatingNMF",
     "RatingSVD",

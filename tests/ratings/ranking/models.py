@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from cofactor.ratings import EASE, ImplicitALS, Popularity, Recommender
+from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking import MODELS
 
 MODELS_UNDER_TEST: dict[str, Any] = {
@@ -17,6 +17,10 @@ MODELS_UNDER_TEST: dict[str, Any] = {
     "EASE, low rank": EASE(alpha=3.0, solver="low-rank", n_factors=5),
     "ImplicitALS": ImplicitALS(3, random_state=0),
     "ImplicitALS by cg": ImplicitALS(3, solver="cg", random_state=0),
+    "ItemKNN": ItemKNN(8, shrinkage=1),
+    "RP3beta": RP3beta(8),
+    "LogisticMF": LogisticMF(3, 1.0, random_state=0),
+    "BPR": BPR(3, max_iter=400, random_state=0),
     "Recommender": Recommender([EASE(), ImplicitALS(3)], None, random_state=0),
 }
 assert {type(model).__name__ for model in MODELS_UNDER_TEST.values()} == set(MODELS)

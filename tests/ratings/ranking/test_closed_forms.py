@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
-from cofactor.ratings import EASE, ImplicitALS
+from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
+from cofactor.ratings import EASE, ImplicitALS, ItemKNN, RP3beta
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes
 
@@ -122,3 +124,39 @@ def test_soft_log_is_finite_and_increasing() -> None:
     np.testing.assert_allclose(found[~below], expected[~below], atol=1e-4)
     assert (np.diff(found) > 0).all()
     assert np.isfinite(soft_log(np.array([-1e6, 1e6]), 0.02)).all()
+
+
+def test_logistic_mf_descends_along_its_gradient() -> None:
+    takes, rng = as_takes(takes_of(12, 9)), np.random.default_rng(0)
+    X, w = table_of(takes_of(12, 9)), rng.uniform(0.5, 3, takes.n_ratings)
+    problem = ImplicitLogisticProblem(takes, w, 2, 0.7)
+    x = rng.normal(size=problem.size).astype(np.float32)
+    a = {name: array.astype(float) for name, array in problem.arrays(x).items()}
+    S, W = a["U"] @ a["V"].T + a["b"][:, None] + a["c"], np.ones_like(X)
+    W[takes.pairs()] = w
+    penalty = 0.35 * sum(np.sum(a[name] ** 2) for name in "UVb")
+    J = np.sum(W * np.where(X > 0, np.logaddexp(0, -S), np.logaddexp(0, S))) + penalty
+    gradient, other = np.empty_like(x), np.empty_like(x)
+    assert problem.value_gradient(x, gradient) == pytest.approx(J, rel=1e-5)
+    for step in rng.normal(size=(4, problem.size)).astype(np.float32):
+        values = [problem.value_gradient(x + np.float32(t) * step, other) for t in (-0.02, -0.01, 0.01, 0.02)]
+        assert np.dot([1, -8, 8, -1], values) / 0.12 == pytest.approx(float(gradient @ step), rel=0.01, abs=0.05)
+
+
+@pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)
+def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
+    X = table_of(takes_of())
+    n, m = X.sum(axis=1, keepdims=True), X.sum(axis=0)
+    if isinstance(model, ItemKNN):
+        W = X.T @ X / (np.sqrt(np.outer(m, m)) + 2)
+    else:
+        W = ((X / m) ** 0.7).T @ ((X / n) ** 0.7) / m**0.4
+    np.fill_diagonal(W, 0)
+    found = clone(model).fit(takes_of())
+    np.testing.assert_allclose(found.weights_.toarray(), W, rtol=1e-4)
+    few = clone(model).set_params(n_neighbors=4).fit(takes_of()).weights_.toarray()
+    axis = 0 if isinstance(model, ItemKNN) else 1
+    assert ((few > 0).sum(axis=axis) == 4).all()
+    assert np.allclose(
+        few.sum(axis=axis), np.sort(W, axis=axis).take(range(-4, 0), axis=axis).sum(axis=axis), rtol=1e-4
+    )

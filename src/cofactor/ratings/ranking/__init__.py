@@ -6,14 +6,32 @@
 from typing import Any
 
 from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.bpr import BPR
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.implicit_als import ImplicitALS
+from cofactor.ratings.ranking.logistic_mf import LogisticMF
+from cofactor.ratings.ranking.neighbours import ItemKNN, RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.recommender import Recommender
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import as_takes
 
 #: Every model by its class name.
-MODELS: dict[str, type[Any]] = {model.__name__: model for model in (Popularity, EASE, ImplicitALS, Recommender)}
+MODELS: dict[str, type[Any]] = {
+    model.__name__: model for model in (Popularity, EASE, ImplicitALS, ItemKNN, RP3beta, LogisticMF, BPR, Recommender)
+}
 
-__all__ = ["EASE", "MODELS", "ExposureModel", "ImplicitALS", "Popularity", "Recommendations", "Recommender", "as_takes"]
+__all__ = [
+    "BPR",
+    "EASE",
+    "MODELS",
+    "ExposureModel",
+    "ImplicitALS",
+    "ItemKNN",
+    "LogisticMF",
+    "Popularity",
+    "RP3beta",
+    "Recommendations",
+    "Recommender",
+    "as_takes",
+]

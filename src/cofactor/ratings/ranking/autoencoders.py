@@ -99,7 +99,12 @@ def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> ND
     """Return XᵀX."""
     out = np.empty((size, size), dtype=np.float64 if size <= _PRECISE else np.float32)
     cuts = cut_rows(columns[0], _ENTRIES_PER_BLOCK)
-    parallel_for(lambda k: co_occurrences(cuts[k], cuts[k + 1], *columns, *rows, values, out), len(cuts) - 1)
+
+    def block(k: int) -> None:
+        lo, hi = cuts[k], cuts[k + 1]
+        co_occurrences(lo, hi, *columns, *rows, values, values, out[lo:hi])
+
+    parallel_for(block, len(cuts) - 1)
     return out
 
 

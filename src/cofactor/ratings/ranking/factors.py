@@ -37,11 +37,8 @@ class FactorExposure(ExposureModel):
         """Learn factors and biases from where they start, in so many rounds at most."""
 
     @abstractmethod
-    def _users_given_items(self, takes: Ratings) -> NDArray[np.float32]:
-        """Return the rows of users, items held fixed."""
-
     def _fold_in(self, given: FitInput) -> None:
-        self.U_ = self._users_given_items(given.ratings)
+        """Solve for the rows of users, items held fixed."""
 
     def _refit(self, given: FitInput, before: Self) -> None:
         """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
@@ -57,7 +54,7 @@ class FactorExposure(ExposureModel):
     def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
         """Return random factors, and no biases."""
         n, m = takes.shape
-        scale = 0.1 / np.sqrt(n_factors)
+        scale = np.float32(0.1 / np.sqrt(n_factors))
         U, V = (scale * generator.standard_normal((k, n_factors), dtype=np.float32) for k in (n, m))
         return U, V, np.zeros(m, dtype=np.float32)
 

@@ -150,9 +150,10 @@ class ImplicitALS(FactorExposure):
         solver = cast(Literal["exact", "cg"], self.solver)
         return ImplicitProblem(takes, weights, self.n_factors, self.alpha, self.unobserved, solver)
 
-    def _users_given_items(self, takes: Ratings) -> NDArray[np.float32]:
+    def _fold_in(self, given: FitInput) -> None:
+        takes = given.ratings
         problem = self._problem(takes, strengths_of(self, takes))
         problem.row_solver = "exact"
         x = problem.pack({"U": np.zeros((len(takes.users), self.n_factors)), "V": self.V_})
         problem.update_rows(x)
-        return np.array(problem.arrays(x)["U"])
+        self.U_ = np.array(problem.arrays(x)["U"])

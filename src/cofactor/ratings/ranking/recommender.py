@@ -31,7 +31,7 @@ from cofactor.ratings.ranking.base import ExposureModel, new_takes
 from cofactor.ratings.ranking.choosing import Wish, recommended
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
-from cofactor.ratings.ranking.implicit_als import ImplicitALS
+from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
@@ -65,8 +65,9 @@ class Recommender(BaseEstimator):
     Parameters
     ----------
     exposure : ExposureModel, or list of them, optional
-        Who takes what; by default `EASE` and `ImplicitALS`. With both, nDCG@10 of likes on MovieLens 100K was .006
-        above that of `EASE` alone.
+        Who takes what; by default `EASE` and `LogisticMF`. On MovieLens 100K (80/20 of each user, three seeds) nDCG@10
+        of what was liked was .405 with `EASE`, .400 with `LogisticMF` and .413 with both; .406 with `EASE` and
+        `ImplicitALS`, .409 with all three.
     ratings : RatingModel or "auto" or None, default="auto"
         What is liked once taken, a model with `predict_proba`. "auto" is ``OrdinalProbit(n_factors=10)``, without time,
         where the ratings have two levels or more; None for takes alone, and counts.
@@ -153,7 +154,7 @@ class Recommender(BaseEstimator):
     def _exposure(self) -> list[Any]:
         """Return unfitted exposure models."""
         if self.exposure is None:
-            return [EASE(), ImplicitALS()]
+            return [EASE(), LogisticMF()]
         given = self.exposure
         parts = list(given) if isinstance(given, Sequence) else [given]
         if not parts:
