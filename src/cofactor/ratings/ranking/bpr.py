@@ -135,7 +135,8 @@ class BPR(FactorExposure):
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings
-        U, weights = np.zeros((len(takes.users), self.n_factors), dtype=np.float32), strengths_of(self, takes)
+        U = np.zeros((len(takes.users), self.V_.shape[1]), dtype=np.float32)
+        weights = strengths_of(self, takes)
         for k in range(self.max_iter):
             self._pass(takes, weights, k, self.max_iter, (U, self.V_, self.item_bias_), False)
         self.U_ = U

@@ -134,7 +134,7 @@ class ImplicitALS(FactorExposure):
         self._solve(given, *self._start(given.ratings, self.n_factors, generator), self.max_iter)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        problem = self._problem(given.ratings, strengths_of(self, given.ratings))
+        problem = self._problem(given.ratings, V.shape[1])
         result = alternating_least_squares(
             problem,
             problem.pack({"U": U, "V": V}),
@@ -146,14 +146,14 @@ class ImplicitALS(FactorExposure):
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
-    def _problem(self, takes: Ratings, weights: NDArray[np.float32]) -> ImplicitProblem:
+    def _problem(self, takes: Ratings, d: int) -> ImplicitProblem:
         solver = cast(Literal["exact", "cg"], self.solver)
-        return ImplicitProblem(takes, weights, self.n_factors, self.alpha, self.unobserved, solver)
+        return ImplicitProblem(takes, strengths_of(self, takes), d, self.alpha, self.unobserved, solver)
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings
-        problem = self._problem(takes, strengths_of(self, takes))
+        problem = self._problem(takes, self.V_.shape[1])
         problem.row_solver = "exact"
-        x = problem.pack({"U": np.zeros((len(takes.users), self.n_factors)), "V": self.V_})
+        x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
         self.U_ = np.array(problem.arrays(x)["U"])

@@ -126,7 +126,7 @@ class LogisticMF(FactorExposure):
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         weights = strengths_of(self, given.ratings)
-        problem = ImplicitLogisticProblem(given.ratings, weights, self.n_factors, self.alpha)
+        problem = ImplicitLogisticProblem(given.ratings, weights, V.shape[1], self.alpha)
         start = problem.pack({"U": U, "V": V, "b": self.user_bias_, "c": c})
         with library_limit(1, "blas"):
             result = lbfgs(problem, start, max_iter=max_iter, tol=self.tol, callback=given.monitor.stage(""))
@@ -136,7 +136,8 @@ class LogisticMF(FactorExposure):
 
     def _fold_in(self, given: FitInput) -> None:
         takes, fixed = given.ratings, {"V": self.V_, "c": self.item_bias_}
-        problem = ImplicitLogisticProblem(takes, strengths_of(self, takes), self.n_factors, self.alpha, fixed)
+        d = self.V_.shape[1]
+        problem = ImplicitLogisticProblem(takes, strengths_of(self, takes), d, self.alpha, fixed)
         with library_limit(1, "blas"):
             result = lbfgs(problem, np.zeros(problem.size, dtype=np.float32), max_iter=self.max_iter, tol=self.tol)
         arrays = problem.arrays(result.x)

@@ -44,7 +44,8 @@ class Popularity(ExposureModel):
     >>> X = [("ann", "Up"), ("bob", "Up"), ("bob", "Alien"), ("eve", "Heat")]
     >>> Popularity().fit(X).recommend(["eve"], n=2)[0].tolist()
     [['Up', 'Alien']]
-    >>> Popularity(half_life=1).fit(X, time=["2000-01-01", "2000-01-01", "2000-01-03", "2000-01-01"]).scores_.round(3)
+    >>> days = np.array(["2000-01-01", "2000-01-01", "2000-01-03", "2000-01-01"], dtype="datetime64[D]")
+    >>> Popularity(half_life=1).fit(X, time=days).scores_.round(3)
     array([0.333, 0.083, 0.167])
     """
 

@@ -23,7 +23,7 @@ from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import Ratings, as_ratings
+from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users
 from cofactor.ratings.ids import IdMap
@@ -161,6 +161,10 @@ class Recommender(BaseEstimator):
             raise InvalidInputError("expected at least one exposure model", argument="exposure", found=given)
         return parts
 
+    def _rating_kind(self) -> Any:
+        """Return the unfitted rating model."""
+        return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(n_factors=10)
+
     # ---------------------------------------------------------------- learning
 
     def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
@@ -188,7 +192,7 @@ class Recommender(BaseEstimator):
                 )
             takes = as_takes(X, y, times=time)
         else:
-            rated = as_ratings(X, y, times=time)
+            rated = self._rating_kind()._read(X, y, time)
             takes = as_takes(rated)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
@@ -211,7 +215,7 @@ class Recommender(BaseEstimator):
         self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in parts]
         self.rating_model_ = None
         if rated is not None:
-            kind = OrdinalProbit(n_factors=10) if isinstance(self.ratings, str) else clone(self.ratings)
+            kind = self._rating_kind()
             self.rating_model_ = _seeded(kind, seeds[0])._learn(FitInput(rated), monitor.stage(type(kind).__name__))
         given = takes if rated is None else rated
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale

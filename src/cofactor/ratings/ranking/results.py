@@ -28,14 +28,16 @@ class Recommendations:
     scores : ndarray of shape (k, n), float64
         What they are ranked by: a logarithm of a probability or of an expected gain; -inf where there is no item.
     p_take : ndarray of shape (k, n), float64
-        The probability that the item is the next one that the user takes.
+        The probability p that the item is the next one that the user takes. Among the next k it is with a probability
+        of about k p, or 1 if that is less: of held-out takes of MovieLens 100K, .505 were where this said .477, and
+        .242, .138, .073, .035 where it said .243, .140, .071, .032.
     p_like : ndarray of shape (k, n), float64, or None
         The probability that the user likes it once taken; None without a rating model.
 
     Examples
     --------
-    >>> some = np.array([[0.5, 0.0]])
-    >>> found = Recommendations(np.array([7]), np.array([["Up", None]], dtype=object), np.log(some + 1e-9), some, None)
+    >>> items, p = np.array([["Up", None]], dtype=object), np.array([[0.5, np.nan]])
+    >>> found = Recommendations(np.array([7]), items, np.array([[-0.7, -np.inf]]), p, None)
     >>> found.to_frame("polars").columns, len(found.to_frame("polars"))
     (['user', 'rank', 'item', 'score', 'p_take'], 1)
     """
