@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,9 +88,22 @@ def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch
     assert (tmp_path / "predictions.csv").stat().st_size > 0
 
 
+def test_python_example_of_recommendations() -> None:
+    from types import SimpleNamespace
+
+    (code,) = (block for block in blocks("python") if "Recommender" in block)
+    quick = code.replace("Recommender(", "Recommender(ratings=OrdinalProbit(2, n_sweeps=20, burn_in=10), ")
+    X = [(user, item) for user in range(190, 202) for item in (50, 172, *range(15)) if (user + item) % 3]
+    ratings = "from cofactor.ratings import OrdinalProbit\n"
+    names: dict[str, Any] = {"data": SimpleNamespace(X=X, y=[1 + (u * i) % 5 for u, i in X])}
+    exec(compile(ratings + quick, "README.md", "exec"), names)
+    assert names["found"].p_like.shape == (1, 10)
+
+
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(blocks("python")[1], "README.md", "exec"), names)
+    (code,) = (block for block in blocks("python") if "LabelRidge" in block)
+    exec(compile(code, "README.md", "exec"), names)
     assert (tmp_path / "tags.cofactor").stat().st_size > 0
     assert names["tags"].shape == names["chances"].shape == (5, 45)  # type: ignore[attr-defined]

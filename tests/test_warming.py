@@ -13,6 +13,7 @@ from cofactor import warming
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
 from cofactor.ratings import MODELS as RATING_MODELS
+from cofactor.ratings.ranking import MODELS as RANKING_MODELS
 
 #: Counts what is compiled, not what is read from disk.
 COUNT = """
@@ -38,6 +39,11 @@ for name in names:
         model.predict(X)
         model.recommend([0, 1])
         model.fold_in(X[:30], y[:30], known="replace").recommend([0])
+    elif name in ratings.ranking.MODELS:
+        X = np.argwhere(rng.random((40, 30)) < 0.5)
+        model = ratings.ranking.MODELS[name]().fit(X)
+        model.recommend()
+        model.fold_in(X[:30], known="replace").recommend([0])
     else:
         X = rng.random((60, 9))
         model = {**labels.MODELS, **labels.TRANSFORMERS}[name]()
@@ -80,7 +86,8 @@ def test_after_warm_up_no_model_compiles_anything() -> None:
     cofactor.warm_up()
     assert warming.is_warm()
     assert cofactor.warm_up().n_models == 0
-    assert answer_of(f"{COUNT}answer.send(found)", names=[*RATING_MODELS, *LABEL_MODELS, *TRANSFORMERS]) == {}
+    names = [*RATING_MODELS, *RANKING_MODELS, *LABEL_MODELS, *TRANSFORMERS]
+    assert answer_of(f"{COUNT}answer.send(found)", names=names) == {}
 
 
 def test_progress_is_told() -> None:
@@ -97,4 +104,5 @@ def test_other_sources_are_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_every_setting_is_of_a_model() -> None:
     assert set(warming.RATINGS) <= set(RATING_MODELS)
+    assert set(warming.RANKING) <= set(RANKING_MODELS)
     assert set(warming.LABELS) <= set(LABEL_MODELS)

@@ -48,7 +48,8 @@ def load(path: str | Path) -> Any:
     from cofactor import labels, persistence, ratings
     from cofactor.model.pipelines import ADAPTERS_BY_NAME
 
-    models: dict[str, Any] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
+    rankers = ratings.ranking.MODELS
+    models: dict[str, Any] = {**ratings.MODELS, **rankers, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
     return persistence.load(path, models)
 
 

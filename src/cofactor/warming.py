@@ -34,6 +34,7 @@ from cofactor.labels import TRANSFORMERS
 from cofactor.model.parallel import in_workers
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
+from cofactor.ratings.ranking import MODELS as RANKING_MODELS
 from cofactor.version import __version__
 
 #: Settings of rating models besides the default ones. The precision is the default one, except for what
@@ -55,6 +56,11 @@ RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "GibbsMMMF": ({"prior": "fixed", "biases": False}, {"implicit": "low-rank"}),
     "GibbsIPMMMF": ({"prior": "learned", "biases": False},),
     "Ensemble": ({"estimator": MMMF(2, 1.0, max_iter=2)},),
+}
+#: Settings of models of who takes what besides the default ones.
+RANKING: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "EASE": ({"solver": "primal"}, {"solver": "dual"}, {"solver": "low-rank"}),
+    "ImplicitALS": ({"solver": "cg"},),
 }
 #: Settings of label models besides the default ones.
 LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
@@ -129,7 +135,7 @@ def _names() -> list[str]:
     all processes end together.
     """
     first = ("OrdinalProbit", "BinaryRelevance", *LABEL_MODELS, *TRANSFORMERS, "GPLVM", "MMMF", "IPMMMF", "GibbsIPMMMF")
-    return list(dict.fromkeys([*first, *RATING_MODELS]))
+    return list(dict.fromkeys([*first, *RATING_MODELS, *RANKING_MODELS]))
 
 
 def _run(name: str) -> str:
@@ -144,6 +150,9 @@ def _run(name: str) -> str:
             for settings in ({}, *RATINGS.get(name, ())):
                 _run_ratings(_small(RATING_MODELS[name], settings))
             _compile_width(RATING_MODELS[name])
+        elif name in RANKING_MODELS:
+            for settings in ({}, *RANKING.get(name, ())):
+                _run_takes(_small(RANKING_MODELS[name], settings))
         else:
             for settings in ({}, *LABELS.get(name, ())):
                 for dtype in ("float64", "float32"):
@@ -188,6 +197,16 @@ def _run_ratings(model: RatingModel) -> None:
             fitted.predict_proba(X)
     model.update(X[:20], y[:20])
     model.complete()
+
+
+def _run_takes(model: Any) -> None:
+    if "ratings" in model.get_params(deep=False):  # of what it holds, the rest is compiled with the models themselves
+        model.set_params(ratings=None)
+    X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
+    model.fit(X)
+    for fitted in (model, model.fold_in(X[:20], known="replace")):
+        fitted.recommend(n=2)
+    model.update(X[:20])
 
 
 def _compile_width(kind: type[Any]) -> None:
@@ -241,7 +260,7 @@ def _key() -> str:
     """Return a checksum of all on which compiled code depends: versions, the processor, sources, and the models."""
     kernels = Path(cofactor.kernels.__file__).parent
     facts = [__version__, numba.__version__, np.__version__, get_host_cpu_name(), platform.machine()]
-    facts += [repr([_names(), RATINGS, LABELS])]
+    facts += [repr([_names(), RATINGS, RANKING, LABELS])]
     for path in (Path(__file__), *sorted(kernels.glob("*.py"))):
         facts.append(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}")
     return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()

@@ -25,7 +25,7 @@ from cofactor import labels, ratings
 from cofactor.datasets import RatingDataset, load_labels
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels import MLCHMF, OMF, PLST, BinaryRelevance, LabelModel, MLkNN
-from cofactor.ratings import ALS, BPMF, HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
+from cofactor.ratings import ALS, BPMF, EASE, HMF, MMMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
 from cofactor.samplers import DivergedError
 
 #: Parameters that make a fit as short as possible.
@@ -66,6 +66,11 @@ def fitted() -> Iterator[tuple[str, Any]]:
     for name, kind in ratings.MODELS.items():
         y = np.where(LEVELS > 3, 1.0, -1.0) if name == "BinaryMMMF" else LEVELS
         yield name, _small(kind).fit(PAIRS, y)
+    for name, kind in ratings.ranking.MODELS.items():
+        given = {"ratings": _small(OrdinalProbit)} if name == "Recommender" else {}
+        yield name, _small(kind, **given).fit(PAIRS, *([LEVELS] if given else []))
+    for solver in ("dual", "low-rank"):
+        yield f"EASE, {solver}", EASE(1.0, solver=solver, n_factors=2).fit(PAIRS)
     texts = [(f"user {u}", f"film {i}") for u, i in PAIRS.tolist()]
     mixed = [(u if u % 2 else str(u), i / 2) for u, i in PAIRS.tolist()]
     yield "text ids", _small(MMMF).fit(texts, LEVELS)
@@ -112,7 +117,10 @@ def fitted() -> Iterator[tuple[str, Any]]:
 
 def ask(model: Any, folder: Path) -> None:
     """Call everything that a loaded model can do; what the package refuses by its own errors is fine."""
-    questions = _of_ratings(model) if isinstance(model, RatingModel) else _of_labels(model)
+    if isinstance(model, RatingModel):
+        questions = _of_ratings(model)
+    else:
+        questions = _of_takes(model) if type(model).__name__ in ratings.ranking.MODELS else _of_labels(model)
     for question in (*questions, lambda: cofactor.save(model, folder / "again")):
         with suppress(InvalidInputError, InvalidTypeError, DivergedError):
             question()
@@ -150,6 +158,20 @@ def _of_ratings(model: RatingModel) -> list[Callable[[], Any]]:
         questions.append(lambda: model.coding_.levels_of(LEVELS))
     if "warm_start" in model.get_params(deep=False):
         questions.append(go_on)
+    return questions
+
+
+def _of_takes(model: Any) -> list[Callable[[], Any]]:
+    items = model.items_.ids.tolist()
+    new = [(u, i) for u in ("x", "y") for i in items[:3]]
+    questions: list[Callable[[], Any]] = [
+        lambda: model.recommend(n=3),
+        lambda: model.recommend(model.users_.ids[:3], 3, exclude_seen=False),
+        lambda: model.fold_in(new).recommend(n=3),
+        lambda: copy(model).update([("x", items[0]), (model.users_.ids.tolist()[0], "new")]).recommend(n=2),
+    ]
+    if hasattr(model, "decision_function"):
+        questions.append(lambda: model.decision_function([*new, (model.users_.ids.tolist()[0], items[0])]))
     return questions
 
 

@@ -135,6 +135,21 @@ PARAMETERS: Mapping[str, str] = {
             weight of a penalty stands beside them as it is, and where it is chosen by validation, held-out ratings
             count once. Models whose objective is no sum over ratings refuse weights, and an error says which take
             them.""",
+    "takes": """\
+        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or data set
+            User id and item id of each take; a pair may come several times, its counts add up. A frame may have a
+            column of counts (count, plays, clicks, views, purchases, ...) and one of times. The stored entries of a
+            sparse matrix of users × items are counts. Of a `Ratings`, and of a data set of ratings, any rated item
+            counts as taken, once.
+        y : array-like of shape (n,), optional
+            How often each pair was taken, at least 0; by default once. Ratings are no counts: leave them out.""",
+    "take_weight": """\
+        sample_weight : array-like of shape (n,), optional
+            How much each row of X counts, at least 0; it multiplies counts.""",
+    "counts": """\
+        counts : {"log", "linear", "binary"}, default={default}
+            What a count says: 1 + ln(count) if it is above 1, the count itself, or that there is one. Counts are known
+            to be heavy-tailed; takes without counts say 1 in each way.""",
     "time_of_pairs": """\
         time : array-like of shape (n,), number, or date, optional
             When each pair is to be predicted for, or one time for all, for models that know time, which need it; by

@@ -69,8 +69,10 @@ def plain(value: Any) -> Any:
 def from_plain(value: Any, models: Mapping[str, Any]) -> Any:
     """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`.
 
-    A dict of numbers alone is such a dict, as weights by name are.
+    A dict of numbers alone is such a dict, as weights by name are; lists may hold estimators.
     """
+    if isinstance(value, list):
+        return [from_plain(one, models) for one in value]
     if isinstance(value, dict) and not all(isinstance(number, int | float) for number in value.values()):
         params = member(value, "params", dict)
         kind = models.get(member(value, "class", str))

@@ -1,9 +1,11 @@
 """Models of ratings: users × items, on a discrete scale.
 
 `MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`. Contract
-tests, the command line and `cofactor.load` find all models there.
+tests, the command line and `cofactor.load` find all models there. Models of who takes what, whatever the rating, have a
+registry of their own, `cofactor.ratings.ranking.MODELS`.
 """
 
+from cofactor.ratings import ranking
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ensemble import Ensemble
@@ -20,6 +22,17 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.profiles.attitude import Attitude
 from cofactor.ratings.profiles.gplvm import GPLVM
 from cofactor.ratings.profiles.urp import URP
+from cofactor.ratings.ranking import (
+    BPR,
+    EASE,
+    ExposureModel,
+    ImplicitALS,
+    ItemKNN,
+    LogisticMF,
+    Popularity,
+    Recommender,
+    RP3beta,
+)
 from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
@@ -52,6 +65,8 @@ MODELS: dict[str, type[RatingModel]] = {
 __all__ = [
     "ALS",
     "BPMF",
+    "BPR",
+    "EASE",
     "GPLVM",
     "HMF",
     "IPMMMF",
@@ -63,13 +78,21 @@ __all__ = [
     "Attitude",
     "BinaryMMMF",
     "Ensemble",
+    "ExposureModel",
     "GibbsIPMMMF",
     "GibbsMMMF",
     "IdMap",
+    "ImplicitALS",
+    "ItemKNN",
+    "LogisticMF",
     "OrdinalProbit",
+    "Popularity",
+    "RP3beta",
     "RatingModel",
     "RatingNMF",
     "RatingSVD",
     "Ratings",
+    "Recommender",
     "as_ratings",
+    "ranking",
 ]

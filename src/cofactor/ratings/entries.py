@@ -163,10 +163,7 @@ def refuse_one_level(
     """Refuse ratings of one level: nothing tells them apart. Shells say what cuts counts into levels there."""
     if distinct.size != 1:
         return
-    likes = (
-        "; from likes, clicks or purchases alone a recommender for implicit feedback can learn, such as those of the "
-        "package implicit"
-    )
+    likes = "; from likes, clicks or purchases alone models of implicit feedback learn, such as EASE, or a Recommender"
     found = distinct[0] if isinstance(distinct[0], str) else f"{distinct[0]:g}"
     more = "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
     raise InvalidInputError(

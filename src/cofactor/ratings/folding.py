@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,8 +27,9 @@ from cofactor.typing import SideFeatures
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
+    from cofactor.ratings.ranking.base import ExposureModel
 
-__all__ = ["new_items", "new_ratings", "new_users"]
+__all__ = ["KNOWN", "new_items", "new_ratings", "new_users", "settled"]
 
 #: What may become of users, or items, that were in training.
 KNOWN = ("error", "merge", "replace")
@@ -72,7 +73,7 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
     if sparse.issparse(X):
         Lookup(model.users_, items).check_columns(X)
     if X is None and table is not None:
-        return _settled(model, without_ratings(table.ids, items, scale), known, "users")
+        return settled(model, without_ratings(table.ids, items, scale), known, "users")
     with _advising():
         new = as_ratings(
             X,
@@ -88,7 +89,7 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
         return new  # rows have no ids, so they are new users
     if table is not None:
         new = merged(without_ratings(_others(table.ids, model.users_), items, scale), new)
-    return _settled(model, new, known, "users")
+    return settled(model, new, known, "users")
 
 
 def new_items(
@@ -114,7 +115,7 @@ def new_items(
     _check(X, y, known, table)
     users, scale = model.users_, model.scale_
     if X is None and table is not None:
-        return _settled(model, without_ratings(users, table.ids, scale), known, "items")
+        return settled(model, without_ratings(users, table.ids, scale), known, "items")
     user_ids, item_ids, y, times = entries_of(X, y, time)
     items = IdMap(item_ids, "the item ids of X")
     rows, values = users.index(user_ids), rating_values(y, len(user_ids))
@@ -135,7 +136,7 @@ def new_items(
         new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds)
     if table is not None:
         new = merged(without_ratings(users, _others(table.ids, model.items_), scale), new)
-    return new if sparse.issparse(X) else _settled(model, new, known, "items")
+    return new if sparse.issparse(X) else settled(model, new, known, "items")
 
 
 @contextmanager
@@ -167,8 +168,24 @@ def _others(ids: IdMap, known: IdMap) -> IdMap:
     return IdMap(ids.ids[known.index(ids.ids) < 0])
 
 
-def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users", "items"]) -> Ratings:
-    """Return the ratings that count, where the model knows some of the users, or items."""
+def settled(
+    model: RatingModel | ExposureModel,
+    new: Ratings,
+    known: str,
+    side: Literal["users", "items"],
+    join: Callable[[Ratings, Ratings], Ratings] | None = None,
+) -> Ratings:
+    """Return the ratings that count, where the model knows some of the users, or items.
+
+    Parameters
+    ----------
+    model : RatingModel or ExposureModel
+    new : Ratings
+    known : {"error", "merge", "replace"}
+    side : {"users", "items"}
+    join : callable, optional
+        Merges earlier ratings and new ones; by default the later one of a pair counts.
+    """
     given: IdMap = getattr(new, side)
     ours: IdMap = getattr(model, f"{side}_")
     known_before = ours.index(given.ids) >= 0
@@ -190,7 +207,8 @@ def _settled(model: RatingModel, new: Ratings, known: str, side: Literal["users"
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
     earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))
-    return _both(among(earlier, **{side: given}), new, merge)
+    earlier = among(earlier, **{side: given})
+    return _both(earlier, new, merge) if join is None else join(earlier, new)
 
 
 def _both(earlier: Ratings, new: Ratings, what: str | Argument) -> Ratings:

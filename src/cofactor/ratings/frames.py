@@ -15,7 +15,7 @@ from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
-__all__ = ["is_frame", "split_frame"]
+__all__ = ["is_frame", "split_frame", "times_of_frame"]
 
 
 def is_frame(X: Any) -> bool:
@@ -70,10 +70,11 @@ def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
             argument="X",
             advice="give them these names, or pass the two columns of ids as X and the ratings as y",
         ) from None
-    return frame.select(user, item).to_native(), frame[rating].to_native(), _times(frame, (user, item, rating))
+    return frame.select(user, item).to_native(), frame[rating].to_native(), times_of_frame(frame, (user, item, rating))
 
 
-def _times(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
+def times_of_frame(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
+    """Return the column of times of a frame, others being taken; None where there is none, or some cannot be read."""
     names = [str(name) for name in frame.columns]
     position = find_timestamp(names, len(names), [frame.columns.index(name) for name in taken])
     if position is None:

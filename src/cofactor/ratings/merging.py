@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["among", "merged", "without_ratings"]
+__all__ = ["among", "merged", "union", "without_ratings"]
 
 
 def merged(earlier: Ratings, later: Ratings) -> Ratings:
@@ -30,7 +30,7 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     >>> both.items.ids.tolist(), both.shape, both.levels.tolist()
     (['Alien', 'Heat', 'Up'], (2, 3), [2, 3, 3])
     """
-    users, items = _union(earlier.users, later.users), _union(earlier.items, later.items)
+    users, items = union(earlier.users, later.users), union(earlier.items, later.items)
     parts = (earlier, later)
     rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
     columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
@@ -81,7 +81,7 @@ def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> R
     return Ratings.from_entries(users, items, none, none, np.zeros(0), scale)
 
 
-def _union(first: IdMap, second: IdMap) -> IdMap:
+def union(first: IdMap, second: IdMap) -> IdMap:
     """Return the ids of both."""
     if (first.index(second.ids) >= 0).all():
         return first

@@ -28,7 +28,7 @@ from cofactor.typing import Ids
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Criterion", "Expectation", "of_all_pairs", "recommend"]
+__all__ = ["Criterion", "Expectation", "Ranking", "best_items", "ids_of", "of_all_pairs", "recommend"]
 
 
 class Criterion(Protocol):
@@ -128,15 +128,21 @@ def recommend(
     rows, columns = visits_of(model, known.known(users), time), known.candidates(candidates)
     ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
     best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
-    return ids_at(model.items_, best), scores
+    return ids_of(model.items_, best), scores
 
 
-def ids_at(known: IdMap, places: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the ids at some places, None where these are -1."""
-    ids = known.ids[places]
-    if (places < 0).any():
+def ids_of(items: IdMap, best: NDArray[Any]) -> NDArray[Any]:
+    """Return the ids of items, None where an index is -1.
+
+    Examples
+    --------
+    >>> ids_of(IdMap(["Alien", "Up"]), np.array([[1, -1]]))
+    array([['Up', None]], dtype=object)
+    """
+    ids = items.ids[best]
+    if (best < 0).any():
         ids = ids.astype(object)
-        ids[places < 0] = None
+        ids[best < 0] = None
     return ids
 
 

@@ -16,7 +16,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import PathLike, replacing
 from cofactor.kernels.threads import library_limit
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.recommending import Ranking, best_items, ids_at
+from cofactor.ratings.recommending import Ranking, best_items, ids_of
 from cofactor.typing import Ids, SideName
 
 __all__ = ["Factored", "Vectors"]
@@ -257,7 +257,7 @@ def _similar(
 
     places, similarities = best_items(Ranking(block, None), rows, columns.astype(np.int32), n, 1, None)
     places[np.isneginf(similarities)] = -1  # the item itself, where nothing else is left
-    return ids_at(known, places), similarities
+    return ids_of(known, places), similarities
 
 
 def _unit_vectors(model: Any, side: SideName) -> NDArray[np.float64]:

@@ -1,0 +1,153 @@
+"""Loops over what users took: co-occurrences, sums of rows, and ridge regressions in which what was not taken counts.
+
+`indptr, indices` is the sparsity pattern and `values` what each stored entry weighs, as in `observed`.
+"""
+
+import numpy as np
+
+from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
+from cofactor.kernels.compile import kernel, ordered
+from cofactor.kernels.rows import add_outer
+
+
+@ordered
+def co_occurrences(lo, hi, col_indptr, col_indices, to_csr, indptr, indices, left, right, out):  # type: ignore[no-untyped-def]
+    """Write rows lo..hi of LᵀR into `out`, L and R having the same pattern: what each item was taken together with."""
+    for j in range(lo, hi):
+        row = out[j - lo]
+        for k in range(len(row)):
+            row[k] = 0
+        for e in range(col_indptr[j], col_indptr[j + 1]):
+            i = col_indices[e]
+            x = left[to_csr[e]]
+            for k in range(indptr[i], indptr[i + 1]):
+                row[indices[k]] += x * right[k]
+
+
+@ordered
+def sums_of_rows(lo, hi, indptr, indices, values, W, first, out):  # type: ignore[no-untyped-def]
+    """Write row i of X W, for rows i from lo to hi, into out[i], of W the columns from `first` on."""
+    width = out.shape[1]
+    for i in range(lo, hi):
+        o = out[i]
+        for k in range(width):
+            o[k] = 0
+        e = indptr[i]
+        while e + 3 < indptr[i + 1]:
+            _add_four(values[e : e + 4], W, indices[e : e + 4], first, o)
+            e += 4
+        while e < indptr[i + 1]:
+            _add_one(values[e], W[indices[e]], first, o)
+            e += 1
+
+
+@ordered
+def _add_one(x, row, first, out):  # type: ignore[no-untyped-def]
+    for k in range(len(out)):
+        out[k] += x * row[first + k]
+
+
+@ordered
+def _add_four(x, W, rows, first, out):  # type: ignore[no-untyped-def]
+    x0, x1, x2, x3 = x[0], x[1], x[2], x[3]
+    a, b, c, d = W[rows[0]], W[rows[1]], W[rows[2]], W[rows[3]]
+    for k in range(len(out)):
+        out[k] = (((out[k] + x0 * a[first + k]) + x1 * b[first + k]) + x2 * c[first + k]) + x3 * d[first + k]
+
+
+@kernel
+def ridge_of_takes(lo, hi, indptr, indices, values, targets, features, base, ridge, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi from their normal equations, in double precision.
+
+    Row i solves (base + ridge_i I + Σ_k w_k F_k F_kᵀ) u = Σ_k t_k F_k over its stored entries, with w the `values` and
+    t the `targets`; `base` is the part of all items, taken or not. A row without entries is zero.
+    """
+    d = features.shape[1]
+    gram = np.empty((d, d))
+    x = np.empty(d)
+    for i in range(lo, hi):
+        start = indptr[i]
+        n = indptr[i + 1] - start
+        x[:] = 0
+        if n == 0:
+            out[i] = 0
+            continue
+        F = np.empty((n, d))
+        for k in range(n):
+            j = indices[start + k]
+            root = np.sqrt(values[start + k])
+            t = targets[start + k]
+            for f in range(d):
+                F[k, f] = root * features[j, f]
+                x[f] += t * features[j, f]
+        for f in range(d):
+            for g in range(f + 1):
+                gram[f, g] = base[f, g]
+            gram[f, f] += ridge[i]
+        add_outer(F, gram)
+        factorize(gram, d)
+        solve_lower(gram, x, d)
+        solve_upper(gram, x, d)
+        for f in range(d):
+            out[i, f] = x[f]
+
+
+@kernel
+def ridge_of_takes_cg(lo, hi, indptr, indices, values, targets, features, base, ridge, n_steps, out):  # type: ignore[no-untyped-def]
+    """Improve the same minimisers by conjugate gradient steps from what `out` holds; `base` is symmetric."""
+    d = features.shape[1]
+    r = np.empty(d)
+    p = np.empty(d)
+    A_p = np.empty(d)
+    for i in range(lo, hi):
+        w = out[i]
+        start = indptr[i]
+        n = indptr[i + 1] - start
+        if n == 0:
+            w[:] = 0
+            continue
+        for f in range(d):
+            p[f] = w[f]
+            r[f] = 0
+        for k in range(n):
+            row = features[indices[start + k]]
+            t = targets[start + k]
+            for f in range(d):
+                r[f] += t * row[f]
+        _apply(start, n, indices, values, features, base, ridge[i], p, A_p)
+        for f in range(d):
+            r[f] -= A_p[f]
+            p[f] = r[f]
+        squared = np.sum(r * r)
+        for _ in range(n_steps):
+            if squared <= 1e-20:
+                break
+            _apply(start, n, indices, values, features, base, ridge[i], p, A_p)
+            t = squared / np.sum(p * A_p)
+            for f in range(d):
+                w[f] += t * p[f]
+                r[f] -= t * A_p[f]
+            following = np.sum(r * r)
+            for f in range(d):
+                p[f] = r[f] + (following / squared) * p[f]
+            squared = following
+
+
+@kernel
+def _apply(start, n, indices, values, features, base, ridge, p, out):  # type: ignore[no-untyped-def]
+    """Write (base + ridge I + Σ_k w_k F_k F_kᵀ) p."""
+    d = len(p)
+    for f in range(d):
+        s = ridge * p[f]
+        row = base[f]
+        for g in range(d):
+            s += row[g] * p[g]
+        out[f] = s
+    for k in range(n):
+        row = features[indices[start + k]]
+        s = p[0] * 0
+        for f in range(d):
+            s += row[f] * p[f]
+        s *= values[start + k]
+        for f in range(d):
+            out[f] += s * row[f]

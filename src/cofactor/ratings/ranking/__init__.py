@@ -1,0 +1,37 @@
+"""Who takes what: models of exposure, learned from clicks, plays and purchases, or from which items were rated.
+
+`MODELS` is the registry: a new model is one file, its import here, and its name in `MODELS` and `__all__`.
+"""
+
+from typing import Any
+
+from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.bpr import BPR
+from cofactor.ratings.ranking.ease import EASE
+from cofactor.ratings.ranking.implicit_als import ImplicitALS
+from cofactor.ratings.ranking.logistic_mf import LogisticMF
+from cofactor.ratings.ranking.neighbours import ItemKNN, RP3beta
+from cofactor.ratings.ranking.popularity import Popularity
+from cofactor.ratings.ranking.recommender import Recommender
+from cofactor.ratings.ranking.results import Recommendations
+from cofactor.ratings.ranking.takes import as_takes
+
+#: Every model by its class name.
+MODELS: dict[str, type[Any]] = {
+    model.__name__: model for model in (Popularity, EASE, ImplicitALS, ItemKNN, RP3beta, LogisticMF, BPR, Recommender)
+}
+
+__all__ = [
+    "BPR",
+    "EASE",
+    "MODELS",
+    "ExposureModel",
+    "ImplicitALS",
+    "ItemKNN",
+    "LogisticMF",
+    "Popularity",
+    "RP3beta",
+    "Recommendations",
+    "Recommender",
+    "as_takes",
+]

@@ -1,0 +1,185 @@
+"""Linear autoencoders of takes in closed form: by items, by users, or by leading singular vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.takes import co_occurrences, sums_of_rows
+from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.model.state import check_array
+from cofactor.problems.singular import PatchedMatrix
+from cofactor.ratings.data import Ratings
+
+__all__ = ["check_weights", "closed_form", "weighed_table"]
+
+#: Rows of XᵀX up to which it is inverted in double precision.
+_PRECISE = 2048
+_ENTRIES_PER_BLOCK = 20_000
+_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
+_STEPS = 5
+
+#: Weights by name, of one of three forms: ``W``; ``K``, ``B`` and ``leverage``; or ``V``, ``kept`` and ``leverage``.
+Weights = Mapping[str, Any]
+
+
+def closed_form(takes: Ratings, values: NDArray[np.float32], solver: str, n_factors: int) -> Callable[[float], Weights]:
+    """Return what gives the weights that a penalty alpha asks for: the part that all alphas share is done once.
+
+    Parameters
+    ----------
+    takes : Ratings
+    values : ndarray of shape (n_ratings,)
+        What each take says: the entries of X.
+    solver : {"primal", "dual", "low-rank"}
+    n_factors : int
+        Number of singular vectors, for the last.
+    """
+    if solver == "primal":
+        return _primal(takes, values)
+    return _dual(takes, values) if solver == "dual" else _low_rank(takes, values, n_factors)
+
+
+def _primal(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
+    r = takes
+    gram = _gram((r.col_indptr, r.col_indices, r.to_csr), (r.indptr, r.indices), values, len(r.items))
+
+    def solve(alpha: float) -> Weights:
+        P = _inverse(gram, alpha)
+        W = (P / -np.diag(P)).astype(np.float32)  # column j over P_jj
+        np.fill_diagonal(W, 0)
+        return {"W": W}
+
+    return solve
+
+
+def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weights]:
+    r, order = takes, np.arange(takes.n_ratings, dtype=np.int32)
+    back = np.empty(r.n_ratings, dtype=np.int32)
+    back[r.to_csr] = order
+    gram = _gram((r.indptr, r.indices, back), (r.col_indptr, r.col_indices), values[r.to_csr], len(r.users))
+    B = sparse.csr_array((values, r.indices, r.indptr), shape=r.shape)
+
+    def solve(alpha: float) -> Weights:
+        K = _inverse(gram, alpha).astype(np.float32)
+        pulled = B.T @ K  # (items, users): b_jᵀ K
+        leverage = np.zeros(len(r.items))
+        np.add.at(leverage, r.indices, pulled[r.indices, r.row_of_entry].astype(np.float64) * values)
+        return {"K": K, "B": B, "leverage": leverage.astype(np.float32)}
+
+    return solve
+
+
+def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
+    n, m = takes.shape
+    matrix = PatchedMatrix(takes, values, np.zeros((n, 0)), np.zeros((m, 0)))
+    k = min(n_factors, n, m)
+    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)))
+    for _ in range(_STEPS):
+        Q, _ = np.linalg.qr(matrix.transposed_times(matrix.times(Q)))
+    image = matrix.times(Q)
+    squares, axes = np.linalg.eigh(image.T @ image)
+    V, squares = (Q @ axes)[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+
+    def solve(alpha: float) -> Weights:
+        kept = squares / (squares + alpha)
+        weights = {"V": V, "kept": kept, "leverage": (V * V) @ kept}
+        return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
+
+    return solve
+
+
+def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> NDArray[Any]:
+    """Return XᵀX."""
+    out = np.empty((size, size), dtype=np.float64 if size <= _PRECISE else np.float32)
+    cuts = cut_rows(columns[0], _ENTRIES_PER_BLOCK)
+
+    def block(k: int) -> None:
+        lo, hi = cuts[k], cuts[k + 1]
+        co_occurrences(lo, hi, *columns, *rows, values, values, out[lo:hi])
+
+    parallel_for(block, len(cuts) - 1)
+    return out
+
+
+def _inverse(gram: NDArray[Any], alpha: float) -> NDArray[Any]:
+    """Return (gram + alpha I)⁻¹, in order of rows."""
+    A = np.array(gram, order="F")
+    A[np.diag_indices_from(A)] += alpha  # LAPACK works in place on columns
+    potrf, potri = (getattr(lapack, ("d" if A.dtype == np.float64 else "s") + name) for name in ("potrf", "potri"))
+    A, info = potrf(A, lower=1, overwrite_a=1, clean=0)
+    if info == 0:
+        A, info = potri(A, lower=1, overwrite_c=1)
+    if info != 0:
+        raise InvalidInputError(
+            f"the co-occurrences with alpha={alpha:g} on their diagonal cannot be inverted",
+            argument="alpha",
+            advice="take a larger alpha",
+        )
+    lower = np.tril_indices(len(A), -1)
+    if len(A) <= _PRECISE:
+        A.T[lower] = A[lower]
+        return A.T
+    for lo in range(0, len(A), 512):  # the indices of large triangles would take more than the matrix
+        A[:lo, lo : lo + 512] = A[lo : lo + 512, :lo].T
+        here = A[lo : lo + 512, lo : lo + 512]
+        here[...] = np.tril(here) + np.tril(here, -1).T
+    return A.T
+
+
+def weighed_table(
+    weights: Weights, rows: tuple[NDArray[Any], NDArray[Any], NDArray[Any]], first: int, last: int
+) -> NDArray[np.float32]:
+    """Return X W for rows of X, of the items from `first` to `last` - 1.
+
+    Without W itself, with Q = X (I + BᵀKB) or X V D Vᵀ: x - (x - q) / (1 - h), h being the leverages of items.
+    """
+    indptr, indices, values = rows
+    n = len(indptr) - 1
+    if "W" in weights:
+        out = np.empty((n, last - first), dtype=np.float32)
+        sums_of_rows(0, n, indptr, indices, values, weights["W"], first, out)
+        return out
+    m = len(weights["leverage"])
+    X = sparse.csr_array((values, indices, indptr), shape=(n, m))
+    if "K" in weights:
+        B = weights["B"]
+        part = B if last - first == m else B[:, first:last]
+        through = np.asarray(part.T @ (weights["K"] @ (B @ X.T).toarray())).T
+    else:
+        V = weights["V"]
+        reduced = np.zeros((n, V.shape[1]), dtype=np.float32)
+        sums_of_rows(0, n, indptr, indices, values, V, 0, reduced)
+        through = (reduced * weights["kept"]) @ V[first:last].T
+    own = np.zeros((n, m), dtype=np.float32)
+    own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
+    own = own[:, first:last]
+    return np.asarray(own - (own - through) / (1 - weights["leverage"][first:last]), dtype=np.float32)
+
+
+def check_weights(weights: Any, n_items: int) -> None:
+    """Refuse weights read from a file which do not fit each other."""
+    if not isinstance(weights, dict):
+        raise InvalidInputError("the weights must have names")
+    m = n_items
+    if set(weights) == {"W"}:
+        check_array("W", weights["W"], (m, m), np.float32)
+        return
+    check_array("leverage", weights.get("leverage"), (m,), np.float32)
+    if set(weights) == {"K", "B", "leverage"}:
+        n = np.shape(weights["K"])[0] if np.ndim(weights["K"]) else 0
+        check_array("K", weights["K"], (n, n), np.float32)
+        if not sparse.issparse(weights["B"]) or cast(Any, weights["B"]).shape != (n, m):
+            raise InvalidInputError(f"B must be sparse of shape {(n, m)}")
+    elif set(weights) == {"V", "kept", "leverage"}:
+        d = np.shape(weights["kept"])[0] if np.ndim(weights["kept"]) else 0
+        check_array("kept", weights["kept"], (d,), np.float32)
+        check_array("V", weights["V"], (m, d), np.float32)
+    else:
+        raise InvalidInputError(f"weights of no known form: {sorted(weights)}")

@@ -1,0 +1,432 @@
+"""The contract of every exposure model: who takes what, learned from takes alone."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from cofactor import persistence
+from cofactor.checks import check_callback, check_choice, check_flag, check_number
+from cofactor.coding import Coding
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.threads import library_limit
+from cofactor.model.commit import committed, learned_names
+from cofactor.model.docs import fill_docs
+from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.progress import Monitor
+from cofactor.model.size import refuse_too_large
+from cofactor.model.state import check_array, check_course
+from cofactor.problems.choice import soft_log
+from cofactor.ratings.blocks import each_block, pairs_per_block
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.folding import KNOWN, settled
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
+from cofactor.ratings.recommending import Ranking, best_items, ids_of
+from cofactor.ratings.saving import model_of_state, state_of_model
+from cofactor.ratings.updating import Updates, refit_due
+from cofactor.solvers.result import Callback
+from cofactor.typing import Ids, Pairs, RatingValues
+
+__all__ = ["ExposureModel", "entries_of_users", "new_takes", "strengths_of"]
+
+#: Numbers as which a tile of scores counts, as a model of two levels would have them.
+_LEVELS = 2
+
+
+@fill_docs
+@refuses_unknown_parameters
+class ExposureModel(BaseEstimator, ABC):
+    """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
+
+    Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
+
+    Attributes
+    ----------
+    users_, items_ : IdMap
+        Ids of users and items.
+    ratings_ : Ratings or None
+        The takes, on the scale 0, 1 and with counts as weights; None if the model was saved without.
+    popularity_ : ndarray of shape (n_items,)
+        Share of the users who took each item, by which items are ranked for users who took none.
+    updates_ : Updates or None
+        What `update` took in since the last fit; None for a model that comes from a fold-in.
+    refit_due_ : bool
+        Whether a tenth of the takes came after the last fit.
+    """
+
+    #: Parameter in the constructor of every model.
+    counts: str
+
+    users_: IdMap
+    items_: IdMap
+    scale_: NDArray[np.float64]
+    ratings_: Ratings | None
+    popularity_: NDArray[np.float64]
+    updates_: Updates | None = None
+    coding_: Coding | None = None
+
+    #: Names of the attributes that a fit learns, and a file holds.
+    _learned: ClassVar[tuple[str, ...]] = ("popularity_",)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docs(cls)
+
+    # ---------------------------------------------------------------- what a subclass provides
+
+    @abstractmethod
+    def _fit(self, given: FitInput) -> None:
+        """Learn from checked takes; set nothing but what is learned."""
+
+    @abstractmethod
+    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        """Return the scores of the items from `first` to `last` - 1 for users, given by index, who took something."""
+
+    def _fold_in(self, given: FitInput) -> None:
+        """Replace what belongs to users by what the given users' takes say; nothing, where all is about items."""
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        """Learn from all takes, after some came in; what was chosen in the fit stays, `before` has it."""
+        self._fit(given)
+
+    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """Return parameters chosen by takes that are held out, if any, and `_log_takes` after a fit without these."""
+        inner = clone(self)._learn(FitInput(held_out.train))
+        return {}, inner._all_log_takes(held_out.users)
+
+    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
+        return soft_log(scores, 0.02)
+
+    def _fit_bytes(self, takes: Ratings) -> int:
+        """Return what a fit takes at least."""
+        return 4 * sum(takes.shape) * getattr(self, "n_factors", 0)
+
+    def _check_params(self) -> None:
+        """Refuse parameters out of their range."""
+        check_choice("counts", self.counts, ("log", "linear", "binary"))
+        check_callback(getattr(self, "callback", None))
+
+    # ---------------------------------------------------------------- learning
+
+    def fit(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from takes.
+
+        Parameters
+        ----------
+        {takes}
+        {time}
+        {take_weight}
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            A ValueError, if parameters or data are not valid; the message says what was found and what to do.
+        """
+        self._check_params()
+        return self._learn(FitInput(as_takes(X, y, times=time, sample_weight=sample_weight)))
+
+    def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
+        """Learn from checked takes, wholly or not at all."""
+        with committed(self) as fitted, self._monitor(listener) as monitor:
+            fitted._take(given.ratings, Updates(given.ratings.n_ratings))
+            fitted._fit(replace(given, monitor=monitor))
+        return self
+
+    def _monitor(self, listener: Callback | None = None) -> Monitor:
+        listener = listener or getattr(self, "callback", None)
+        return Monitor(listener, bool(getattr(self, "verbose", 0)), type(self).__name__)
+
+    def _take(self, takes: Ratings, updates: Updates | None) -> None:
+        """Set what takes say before anything is learned."""
+        refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
+        self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
+        self.ratings_, self.updates_ = takes, updates
+        self.popularity_ = takes.item_counts / max(len(takes.users), 1)
+
+    # ---------------------------------------------------------------- scores
+
+    def decision_function(self, X: Pairs) -> NDArray[Any]:
+        """Return real-valued scores of pairs; for one user, a higher score means an item more likely to be taken.
+
+        A user who took nothing, or is not known, has the popularity of items as scores; an item that was not in
+        training has -inf.
+
+        Parameters
+        ----------
+        {pairs}
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        users, items, _ = Lookup(self.users_, self.items_).pairs(X, "fallback")
+        self._require_ratings(("save it with ratings=True",))
+        distinct, place = np.unique(users, return_inverse=True)
+        out = np.full(len(users), -np.inf)
+        by_user = np.argsort(place, kind="stable")
+        height = self._height()
+
+        def block(lo: int, hi: int) -> None:
+            table = self._score_table(distinct[lo:hi], 0, len(self.items_))
+            here = by_user[np.searchsorted(place[by_user], lo) : np.searchsorted(place[by_user], hi)]
+            here = here[items[here] >= 0]
+            out[here] = table[place[here] - lo, items[here]]
+
+        with library_limit(1, "blas"):
+            each_block(block, len(distinct), height)
+        return out
+
+    def _height(self) -> int:
+        """Return for how many users the scores of all items are computed at a time."""
+        return max(1, pairs_per_block(_LEVELS) // max(len(self.items_), 1))
+
+    def _score_table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
+        takes = self._require_ratings(("save it with ratings=True",))
+        warm = (users >= 0) & (takes.user_counts[users] > 0)
+        if warm.all():
+            return self._table(users, first, last)
+        table = np.tile(self.popularity_[first:last], (len(users), 1))
+        if warm.any():
+            table[warm] = self._table(users[warm], first, last)
+        return table
+
+    def _all_log_takes(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return `_log_takes` of the scores of all items for some users, by index."""
+        out = np.empty((len(users), len(self.items_)), dtype=np.float32)
+
+        def block(lo: int, hi: int) -> None:
+            out[lo:hi] = self._log_takes(self._score_table(users[lo:hi], 0, len(self.items_)))
+
+        with library_limit(1, "blas"):
+            each_block(block, len(users), self._height())
+        return out
+
+    def _block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of items, given by increasing indices."""
+        first, last = int(items[0]), int(items[-1]) + 1
+        table = self._score_table(users, first, last)
+        return table if last - first == len(items) else table[:, items - first]
+
+    def recommend(
+        self,
+        users: Ids | None = None,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        candidates: Iterable[Any] | None = None,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Recommend the items that users most likely take next.
+
+        Parameters
+        ----------
+        users : array-like of shape (k,), optional
+            User ids, in the order of the result; by default all users of the model.
+        n : int, default=10
+            Number of items for each user. It may exceed the number of items left for a user.
+        exclude_seen : bool, default=True
+            Leave out the items that a user took in training.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from; by default all.
+
+        Returns
+        -------
+        items : ndarray of shape (k, n)
+            Item ids, best first, ties by the order of `items_`. A user with fewer items left than n has None in the
+            last columns; the dtype is then object.
+        scores : ndarray of shape (k, n)
+            Their scores; -inf where the item is None.
+        """
+        check_is_fitted(self)
+        check_number("n", n, low=1, whole=True)
+        check_flag("exclude_seen", exclude_seen)
+        known = Lookup(self.users_, self.items_)
+        rows = np.arange(len(self.users_), dtype=np.int32) if users is None else known.known(users)
+        columns = known.candidates(candidates).astype(np.int32)
+        takes = self._require_ratings(("save it with ratings=True",))
+        with library_limit(1, "blas"):
+            ranking = Ranking(self._block, None)
+            best, scores = best_items(ranking, rows, columns, n, _LEVELS, takes if exclude_seen else None)
+        return ids_of(self.items_, best), scores
+
+    def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
+        """Return the takes, or refuse to go on without them."""
+        if self.ratings_ is None:
+            raise InvalidInputError((f"this {type(self).__name__} was saved without its takes: ", *advice))
+        return self.ratings_
+
+    # ---------------------------------------------------------------- new users, new takes
+
+    def fold_in(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        known: str = "error",
+    ) -> Self:
+        """Return a model for users who were not in training, items held fixed.
+
+        Parameters
+        ----------
+        {takes}
+            Items that were not in training say nothing and are left out; a user who took no others is recommended what
+            is popular.
+        {time}
+        {take_weight}
+        {known}
+
+        Returns
+        -------
+        ExposureModel
+            Of the same class, with the same methods, knowing the users given here only.
+        """
+        check_is_fitted(self)
+        return self._folded_in(new_takes(self, X, y, time, sample_weight, known))
+
+    def _folded_in(self, takes: Ratings) -> Self:
+        """Return a copy that knows the given users instead of those of training."""
+        new = copy.copy(self)
+        new.users_, new.ratings_, new.updates_ = takes.users, takes, None
+        with library_limit(1, "blas"):
+            new._fold_in(FitInput(takes))
+        return new
+
+    def update(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Take new takes, and with them new users and items, into the model, as after another day.
+
+        Counts of a pair that was there before add up. What was chosen in the fit, such as the weight of a penalty,
+        stays. Models in closed form are then what a fit to all takes with these choices would give, to the bit; those
+        with factors go on from where they stood.
+
+        Parameters
+        ----------
+        {takes}
+        {time}
+        {take_weight}
+
+        Returns
+        -------
+        self
+            An update that fails leaves the model as it was.
+        """
+        check_is_fitted(self)
+        earlier = self._require_ratings(("new takes have nothing to be merged with; save it with ratings=True",))
+        if self.updates_ is None:
+            raise InvalidInputError("this model comes from a fold-in", advice="update the model that was fitted")
+        new = as_takes(X, y, times=time, sample_weight=sample_weight)
+        both, updates = joined_takes(earlier, new), self.updates_.after(new.n_ratings)
+        before = copy.copy(self)
+        with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
+            grown._take(both, updates)
+            grown._refit(FitInput(both, monitor=monitor), before)
+        return self
+
+    refit_due_ = property(refit_due)
+
+    # ---------------------------------------------------------------- saving
+
+    def save(self, path: str | Path, *, ratings: bool = True) -> None:
+        """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
+
+        Parameters
+        ----------
+        {path}
+        ratings : bool, default=True
+            Whether to keep the takes, without which only new users can be folded in.
+        """
+        check_is_fitted(self)
+        lean = copy.copy(self)
+        lean.ratings_ = self.ratings_ if ratings else None
+        persistence.save(path, lean)
+
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
+        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take what `_saved` returned, read from a file and not checked yet."""
+        for name, value in saved.items():
+            setattr(self, name, value)
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
+        if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, TAKEN):
+            raise InvalidInputError("the scale of takes must be 0, 1")
+        check_course(self)
+        check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return a header which JSON can hold, and arrays."""
+        return state_of_model(self)
+
+    @classmethod
+    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused."""
+        return model_of_state(cls, header, arrays, models)
+
+
+def new_takes(
+    model: Any, X: Any, y: Any = None, time: Any = None, sample_weight: Any = None, known: str = "error"
+) -> Ratings:
+    """Return the takes of users to fold in, of the items of a model."""
+    check_choice("known", known, KNOWN)
+    unknown: Literal["error", "drop"] = "drop"
+    if sparse.issparse(X):
+        Lookup(model.users_, model.items_).check_columns(X)
+        if known != "error":
+            raise InvalidInputError(
+                "a sparse matrix has no ids, so all it holds is new", argument="known", advice="pass pairs of ids"
+            )
+    new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items=unknown)
+    return new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
+
+
+def entries_of_users(takes: Ratings, users: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the offsets of the entries of some users, in this order, and which entries these are."""
+    starts = takes.indptr[users]
+    counts = takes.indptr[users + 1] - starts
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return indptr, np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
+
+
+def strengths_of(
+    model: ExposureModel, takes: Ratings, entries: NDArray[np.int64] | slice = slice(None)
+) -> NDArray[np.float32]:
+    """Return how much each take, or each of some takes, says to a model."""
+    return strengths(takes, model.counts, entries).astype(np.float32)

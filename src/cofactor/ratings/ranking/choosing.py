@@ -1,0 +1,255 @@
+"""The search for the items with the highest P(take) × P(like), which looks only at items that can be among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.checks import check_choice, check_flag, check_number
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.threads import thread_limit
+from cofactor.limits import CELLS
+from cofactor.problems.choice import log_shares
+from cofactor.ratings.blocks import each_block
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.probability import expected
+from cofactor.ratings.ranking.results import Recommendations
+from cofactor.ratings.recommending import ids_of
+from cofactor.ratings.visits import visits_of
+from cofactor.text import counted
+
+if TYPE_CHECKING:
+    from cofactor.ratings.ranking.recommender import Recommender
+
+__all__ = ["Wish", "recommended"]
+
+#: Users times items of one block: 4 MB for each exposure model.
+_CELLS_PER_BLOCK = 1 << 20
+
+#: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
+_MORE = 10
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a caller asks to be recommended: see `Recommender.recommend`."""
+
+    n: int
+    rank_by: str
+    at_least: float | None
+    exclude_seen: bool
+    exclude: Iterable[Any] | Mapping[Any, Iterable[Any]] | None
+    candidates: Iterable[Any] | None
+    time: Any
+
+    def check(self, model: Recommender) -> None:
+        """Refuse what cannot be had."""
+        check_number("n", self.n, low=1, whole=True)
+        check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain"))
+        check_flag("exclude_seen", self.exclude_seen)
+        if model.rating_model_ is not None:
+            return
+        for name, value in (("rank_by", self.rank_by), ("at_least", self.at_least), ("time", self.time)):
+            if value not in (None, "auto", "take"):
+                raise InvalidInputError(
+                    (Argument(name, value), " needs a rating model, and there is none"),
+                    argument=name,
+                    advice="fit to ratings, not to takes alone",
+                )
+
+
+@dataclass(frozen=True)
+class _Taste:
+    """What is liked: numbers for each level, and what the score adds of it, at most 0."""
+
+    liked: NDArray[np.float64]
+    gains: NDArray[np.float64]
+
+    def log_gain(self, p: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the logarithm of the share of the highest gain that is expected."""
+        return np.log(np.maximum(expected(p, self.gains), 1e-300))
+
+
+def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
+    """Return what a recommender recommends."""
+    wish.check(model)
+    ratings = model._require_ratings(("fold new users in, or save it with ratings=True",))
+    known = Lookup(model.users_, model.items_)
+    rows = np.arange(len(model.users_), dtype=np.int32) if users is None else known.known(users)
+    m, k = len(model.items_), len(rows)
+    n = min(wish.n, m)
+    what = (Argument("n", int(wish.n)), f" for {counted(k, 'user', form=',')} asks for {wish.n * k:,} items")
+    CELLS.check(wish.n * k, what, size=n * k)
+    allowed = np.zeros(m, dtype=np.bool_)
+    allowed[known.candidates(wish.candidates)] = True
+    own = _excluded(known, wish.exclude, allowed)
+    taste = _taste(model, wish)
+    by_taste = taste is not None and wish.rank_by != "take"
+    visitors = None if model.rating_model_ is None else visits_of(model.rating_model_, rows, wish.time)
+    best = np.full((k, wish.n), -1, dtype=np.int64)
+    scores, shares = np.full((k, wish.n), -np.inf), np.full((k, wish.n), np.nan)
+    likes = None if taste is None else np.full((k, wish.n), np.nan)
+
+    def block(lo: int, hi: int) -> None:
+        here = rows[lo:hi]
+        seen = _seen(ratings, here)
+        log_share = log_shares(utilities(model, here), seen if wish.exclude_seen else None)
+        open_ = log_share.copy()
+        open_[:, ~allowed] = -np.inf
+        for row, user in enumerate(here.tolist()):
+            if user in own:
+                open_[row, own[user]] = -np.inf
+        gains = None
+        if by_taste:
+            assert taste is not None
+            gains = _gains_of(model, visitors[lo:hi], taste)  # type: ignore[index]
+        found, total = _best(open_, n, gains)
+        best[lo:hi, :n], scores[lo:hi, :n] = found, total
+        there = np.nonzero(found >= 0)
+        log_shares_found = log_share[there[0], found[there]].astype(np.float64)
+        shares[lo:hi, :n][there] = np.exp(log_shares_found)
+        if likes is not None:  # unless items are ranked by something else, which is replaced below
+            likes[lo:hi, :n][there] = np.exp(total[there] - log_shares_found)
+
+    each_block(block, k, max(1, _CELLS_PER_BLOCK // max(m, 1)))
+    if likes is not None and taste is not None and wish.rank_by in ("take", "gain"):
+        there = np.nonzero(best >= 0)
+        p = model.rating_model_._all_probabilities(visitors[there[0]], best[there].astype(np.int32))  # type: ignore
+        likes[there] = expected(p, taste.liked)
+    return Recommendations(model.users_.ids[rows], ids_of(model.items_, best), scores, shares, likes)
+
+
+def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
+    """Return c · ℓ of all items for users by index; of those who took nothing the logarithm of the popularity."""
+    parts, m = model.exposures_, len(model.items_)
+    out = np.zeros((len(users), m), dtype=np.float32)
+    warm = model._require_ratings().user_counts[users] > 0
+    some = users if warm.all() else users[warm]
+    total = np.zeros((len(some), m), dtype=np.float32)
+    if len(some):
+        for weight, part in zip(model.weights_, parts, strict=True):
+            total += np.float32(weight) * part._log_takes(part._table(some, 0, m))
+    if warm.all():
+        return total
+    out[warm] = total
+    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(len(model.users_), 1)))
+    return out
+
+
+def _best(
+    log_share: NDArray[Any], n: int, gains: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the best items of each row, -1 where fewer are left, and their scores.
+
+    Gains are at most 0: so once n items are at hand which are better than the highest share of those not looked at, no
+    other item can be among the best. Items are looked at by falling shares, a few at a time.
+    """
+    k, m = log_share.shape
+    found, scores = np.full((k, n), -1, dtype=np.int64), np.full((k, n), -np.inf)
+    rows, width = np.arange(k), min(m, n if gains is None else 8 * (n + _MORE))
+    while len(rows):
+        order = _highest(log_share[rows], width)
+        shares = np.take_along_axis(log_share[rows], order, axis=1).astype(np.float64)
+        total = shares if gains is None else _with_gains(rows, order, shares, n, gains)
+        ranked = np.lexsort((order, -total), axis=1)[:, :n]
+        top = np.take_along_axis(total, ranked, axis=1)
+        done = (top[:, -1] >= shares[:, -1]) | (width == m) | (gains is None)
+        chosen = np.where(np.isfinite(top), np.take_along_axis(order, ranked, axis=1), -1)
+        found[rows[done]], scores[rows[done]] = chosen[done], top[done]
+        rows, width = rows[~done], min(m, 8 * width)
+    return found, scores
+
+
+def _highest(table: NDArray[Any], width: int) -> NDArray[np.int64]:
+    """Return the columns of the highest numbers of each row, by falling numbers, ties by column."""
+    m = table.shape[1]
+    best = np.tile(np.arange(m), (len(table), 1))
+    if width < m:
+        best = np.sort(np.argpartition(-table, width - 1, axis=1)[:, :width], axis=1)
+    falling = np.argsort(-np.take_along_axis(table, best, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(best, falling, axis=1)
+
+
+def _with_gains(
+    rows: NDArray[Any],
+    order: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    n: int,
+    gains: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Return shares and gains together where they can be among the n best, elsewhere -inf."""
+    total = np.full(shares.shape, -np.inf)
+    threshold = np.full(len(rows), -np.inf)
+    lo, width = 0, shares.shape[1]
+    while lo < width:
+        hi = min(width, lo + (n + _MORE if lo == 0 else max(_MORE, 1)))
+        where = np.nonzero(shares[:, lo:hi] > threshold[:, None])  # shares fall, and -inf is never above
+        if not len(where[0]):
+            break
+        at = (where[0], where[1] + lo)
+        total[at] = shares[at] + gains(rows[at[0]], order[at])
+        if hi >= n:
+            threshold = -np.partition(-total[:, :hi], n - 1, axis=1)[:, n - 1]
+        lo = hi
+    return total
+
+
+def _gains_of(
+    model: Recommender, visitors: Any, taste: _Taste
+) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+    rating_model: Any = model.rating_model_
+
+    def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
+        with thread_limit(1):  # the other threads have blocks of their own
+            return taste.log_gain(rating_model._all_probabilities(visitors[rows], items.astype(np.int32)))
+
+    return gains
+
+
+def _taste(model: Recommender, wish: Wish) -> _Taste | None:
+    """Return what is liked, and what is gained."""
+    if model.rating_model_ is None:
+        return None
+    scale = model.scale_
+    at_least = scale[3 * len(scale) // 4] if wish.at_least is None else wish.at_least
+    check_number("at_least", at_least, low=-np.inf)
+    liked = (scale >= at_least).astype(float)
+    if not 0 < liked.sum() < len(liked):
+        raise InvalidInputError(
+            (Argument("at_least", at_least), f" says nothing on the scale {scale[0]:g} to {scale[-1]:g}"),
+            argument="at_least",
+        )
+    if wish.rank_by != "gain":
+        return _Taste(liked, liked)
+    levels = np.arange(1, len(scale) + 1) - len(scale)
+    gains = np.exp2(levels) - np.exp2(-len(scale))  # 2^level - 1 as a share of 2^R
+    return _Taste(liked, gains)
+
+
+def _seen(ratings: Ratings, users: NDArray[Any]) -> NDArray[np.bool_]:
+    indptr, items, _ = ratings.rows(users)
+    seen = np.zeros((len(users), len(ratings.items)), dtype=np.bool_)
+    seen[np.repeat(np.arange(len(users)), np.diff(indptr)), items] = True
+    return seen
+
+
+def _excluded(known: Lookup, exclude: Any, allowed: NDArray[np.bool_]) -> dict[int, NDArray[Any]]:
+    """Take items that nobody is to get from those allowed; return those that some users are not to get, by index."""
+    if exclude is None:
+        return {}
+    if isinstance(exclude, Mapping):
+        users = known.known(list(exclude))
+        return {int(user): _indices(known, items) for user, items in zip(users, exclude.values(), strict=True)}
+    allowed[_indices(known, exclude)] = False
+    return {}
+
+
+def _indices(known: Lookup, items: Iterable[Any]) -> NDArray[Any]:
+    """Return the indices of items, those that are not known left out: they are not recommended anyway."""
+    found = known.items.index(list(items), "exclude")
+    return found[found >= 0]

@@ -1,0 +1,70 @@
+"""What exposure models with a row of factors for each user share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.updating import Joint
+
+__all__ = ["FactorExposure"]
+
+
+class FactorExposure(ExposureModel):
+    r"""An exposure model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
+
+    Attributes
+    ----------
+    U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
+    item_bias_ : ndarray of shape (n_items,), float32
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "U_", "V_", "item_bias_")
+
+    U_: NDArray[np.float32]
+    V_: NDArray[np.float32]
+    item_bias_: NDArray[np.float32]
+
+    @abstractmethod
+    def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
+        """Learn factors and biases from where they start, in so many rounds at most."""
+
+    @abstractmethod
+    def _fold_in(self, given: FitInput) -> None:
+        """Solve for the rows of users, items held fixed."""
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
+        takes = given.ratings
+        none = np.zeros(0, np.int32)
+        users = Joint("user", takes.users, takes.users.index(before.users_.ids), none)
+        items = Joint("item", takes.items, takes.items.index(before.items_.ids), none)
+        U = users.rows(before.U_, before.U_[:0])
+        V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
+        params = self.get_params(deep=False)
+        self._solve(given, U, V, c, max(1, params["max_iter"] // 2))
+
+    def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
+        """Return random factors, and no biases."""
+        n, m = takes.shape
+        scale = np.float32(0.1 / np.sqrt(n_factors))
+        U, V = (scale * generator.standard_normal((k, n_factors), dtype=np.float32) for k in (n, m))
+        return U, V, np.zeros(m, dtype=np.float32)
+
+    @property
+    def _factor_scores(self) -> FactorScores:
+        return FactorScores(self.U_, self.V_, np.zeros(len(self.U_), np.float32), self.item_bias_)
+
+    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._factor_scores.block(users, np.arange(first, last))
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        self._factor_scores.check(len(self.users_), len(self.items_))

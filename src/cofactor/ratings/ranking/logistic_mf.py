@@ -1,0 +1,156 @@
+"""Logistic matrix factorization: the probability that a user takes an item at all."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from cofactor.checks import check_number, make_generator
+from cofactor.kernels.threads import library_limit
+from cofactor.model.state import check_array
+from cofactor.problems.choice import soft_log
+from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
+from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.ranking.base import strengths_of
+from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.solvers import lbfgs
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
+
+__all__ = ["LogisticMF"]
+
+
+class LogisticMF(FactorExposure):
+    r"""Factors of users and items, with a logistic loss of all cells: taken or not.
+
+    .. math::
+
+        J = \sum_{(u,j) \in \Omega} w_{uj} \log(1 + e^{-x_{uj}}) + \sum_{(u,j) \notin \Omega} \log(1 + e^{x_{uj}})
+        + \tfrac{\alpha}{2} (\|U\|^2 + \|V\|^2 + \|b\|^2), \qquad x_{uj} = U_u \cdot V_j + b_u + c_j
+
+    with Ω what was taken, w = 1, or more for large `counts`. All cells count, so that a fit takes time in proportion to
+    users times items; it is minimised by L-BFGS.
+
+    Parameters
+    ----------
+    n_factors : int, default=16
+        Number d of factors.
+    alpha : float, default=6.0
+        Weight of the penalty, above 0.
+    max_iter : int, default=40
+        Largest number of iterations.
+    tol : float, default=1e-4
+        The fit ends when J fell by less than this share of itself per iteration.
+    {counts}
+    {random_state}
+        It is the seed of the start.
+    {callback}
+    {verbose}
+
+    Attributes
+    ----------
+    U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
+        Factors.
+    user_bias_, item_bias_ : ndarray of shape (n_users,) and (n_items,), float32
+        b and c.
+    objective_ : float
+        J at the end.
+    n_iter_ : int
+        Number of iterations.
+    users_, items_, ratings_, popularity_, updates_
+        See `ExposureModel`.
+
+    References
+    ----------
+    C. C. Johnson, "Logistic matrix factorization for implicit feedback data", NIPS workshop 2014; there gradient steps
+    alternate between users and items.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
+    >>> model = LogisticMF(n_factors=2, alpha=0.5, random_state=0).fit(X)
+    >>> model.recommend([0], n=1)[0].tolist()
+    [[4]]
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "user_bias_", "objective_", "n_iter_")
+
+    user_bias_: NDArray[np.float32]
+    objective_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_factors: int = 16,
+        alpha: float = 6.0,
+        *,
+        max_iter: int = 40,
+        tol: float = 1e-4,
+        counts: str = "log",
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_factors = n_factors
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.counts = counts
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("n_factors", "max_iter"):
+            check_number(name, getattr(self, name), low=1, whole=True)
+        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
+        check_number("tol", self.tol, low=0)
+
+    def _fit(self, given: FitInput) -> None:
+        n = len(given.ratings.users)
+        U, V, _ = self._start(given.ratings, self.n_factors, make_generator(self.random_state))
+        share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
+        self.user_bias_ = np.zeros(n, dtype=np.float32)
+        self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        users = given.ratings.users
+        self.user_bias_ = np.zeros(len(users), dtype=np.float32)
+        self.user_bias_[users.index(before.users_.ids)] = before.user_bias_
+        super()._refit(given, before)
+
+    def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
+        weights = strengths_of(self, given.ratings)
+        problem = ImplicitLogisticProblem(given.ratings, weights, V.shape[1], self.alpha)
+        start = problem.pack({"U": U, "V": V, "b": self.user_bias_, "c": c})
+        with library_limit(1, "blas"):
+            result = lbfgs(problem, start, max_iter=max_iter, tol=self.tol, callback=given.monitor.stage(""))
+        arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
+        self.U_, self.V_, self.user_bias_, self.item_bias_ = (arrays[name] for name in "UVbc")
+        self.objective_, self.n_iter_ = result.objective, result.n_iter
+
+    def _fold_in(self, given: FitInput) -> None:
+        takes, fixed = given.ratings, {"V": self.V_, "c": self.item_bias_}
+        d = self.V_.shape[1]
+        problem = ImplicitLogisticProblem(takes, strengths_of(self, takes), d, self.alpha, fixed)
+        with library_limit(1, "blas"):
+            result = lbfgs(problem, np.zeros(problem.size, dtype=np.float32), max_iter=self.max_iter, tol=self.tol)
+        arrays = problem.arrays(result.x)
+        self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
+
+    @property
+    def _factor_scores(self) -> FactorScores:
+        return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
+
+    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the logarithm of the probability, hardly below that of .01: smaller ones are not known so well."""
+        return soft_log(expit(scores), 0.02)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_array("user_bias_", self.user_bias_, (len(self.users_),), np.float32)

@@ -1,0 +1,234 @@
+"""Items that were taken by the same users: nearest neighbours, and walks from user to item."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cofactor.checks import check_number
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.takes import co_occurrences
+from cofactor.problems.choice import soft_log
+from cofactor.ratings.blocks import each_block
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.ranking.base import ExposureModel, entries_of_users, strengths_of
+
+__all__ = ["ItemKNN", "RP3beta"]
+
+_ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
+
+
+class _Neighbours(ExposureModel):
+    """An exposure model with a few weights for each item, whose scores are sums over what a user took."""
+
+    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "weights_", "level_")
+
+    n_neighbors: int
+
+    weights_: sparse.csr_array
+    level_: float
+
+    @abstractmethod
+    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
+        """Return similarities of some items with all others, given their co-occurrences."""
+
+    @abstractmethod
+    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the values of which co-occurrences are sums of products."""
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
+
+    def _fit_bytes(self, takes: Ratings) -> int:
+        m = len(takes.items)
+        return 8 * m * min(self.n_neighbors, m)
+
+    def _fit(self, given: FitInput) -> None:
+        takes = given.ratings
+        m = len(takes.items)
+        k = min(self.n_neighbors, m)
+        nearest, weights = np.zeros((m, k), dtype=np.int32), np.zeros((m, k), dtype=np.float32)
+        sides = self._sides(takes)
+        pattern = (takes.col_indptr, takes.col_indices, takes.to_csr, takes.indptr, takes.indices)
+
+        def block(lo: int, hi: int) -> None:
+            table = np.empty((hi - lo, m), dtype=np.float32)
+            co_occurrences(lo, hi, *pattern, *sides, table)
+            table = self._similarities(takes, table, lo)
+            table[np.arange(hi - lo), np.arange(lo, hi)] = 0
+            best = np.argpartition(-table, k - 1, axis=1)[:, :k] if k < m else np.tile(np.arange(m), (hi - lo, 1))
+            nearest[lo:hi] = np.sort(best, axis=1)
+            weights[lo:hi] = np.take_along_axis(table, nearest[lo:hi].astype(np.int64), axis=1)
+
+        each_block(block, m, _ROWS)
+        kept = sparse.csr_array((weights.ravel(), nearest.ravel(), np.arange(m + 1) * k), shape=(m, m))
+        kept.eliminate_zeros()
+        self.weights_ = sparse.csr_array(self._oriented(kept))
+        self.weights_.sort_indices()
+        self.level_ = self._level(takes)
+
+    def _oriented(self, kept: sparse.csr_array) -> Any:
+        """Return weights from the items taken (rows) to the others, given the nearest of each item."""
+        return kept
+
+    def _level(self, takes: Ratings) -> float:
+        """Return the mean positive score of what users took, from their other takes: what scores are measured by."""
+        users = np.flatnonzero(takes.user_counts)[:1000]
+        scores = self._table(users.astype(np.int32), 0, len(takes.items))
+        indptr, items, _ = takes.rows(users)
+        found = scores[np.repeat(np.arange(len(users)), np.diff(indptr)), items]
+        return float(found[found > 0].mean()) if (found > 0).any() else 1.0
+
+    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        takes = self._require_ratings(())
+        indptr, entries = entries_of_users(takes, users)
+        shape = (len(users), len(self.items_))
+        X = sparse.csr_array((strengths_of(self, takes, entries), takes.indices[entries], indptr), shape=shape)
+        found = (X @ self.weights_).toarray()
+        return found if last - first == shape[1] else found[:, first:last]
+
+    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        return soft_log(scores / self.level_, 0.1)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number("level_", self.level_, low=0, inclusive=False)
+        m = len(self.items_)
+        found: Any = self.weights_
+        if not isinstance(found, sparse.csr_array) or found.shape != (m, m) or found.dtype != np.float32:
+            raise InvalidInputError(f"weights_ must be sparse of shape {(m, m)}, float32")
+        if not np.isfinite(found.data).all():
+            raise InvalidInputError("weights_ must be finite")
+
+
+class ItemKNN(_Neighbours):
+    r"""Nearest neighbours of items: those taken by the same users.
+
+    .. math::
+
+        s_{uj} = \sum_{i \in N_j} x_{ui} S_{ij}, \qquad
+        S_{ij} = \frac{x_i \cdot x_j}{\|x_i\| \|x_j\| + \beta}
+
+    with N_j the k items most similar to j, x = 1 for what was taken, or more for large `counts`, and β the shrinkage.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=200
+        Number k of neighbours of each item.
+    shrinkage : float, default=20.0
+        β: similarities of items that few users took count less.
+    {counts}
+
+    Attributes
+    ----------
+    weights_ : sparse array of shape (n_items, n_items)
+        S, of the neighbours alone; column j has those of j.
+    level_ : float
+        Mean score of what users took, by which shares of takes measure scores.
+    users_, items_, ratings_, popularity_, updates_
+        See `ExposureModel`.
+
+    References
+    ----------
+    M. Deshpande and G. Karypis, "Item-based top-N recommendation algorithms", ACM TOIS 22 (1), 2004,
+    doi:10.1145/963770.963776.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
+    >>> ItemKNN(2, shrinkage=0).fit(X).recommend([0], n=1)[0].tolist()
+    [[4]]
+    """
+
+    def __init__(self, n_neighbors: int = 200, *, shrinkage: float = 20.0, counts: str = "log") -> None:
+        self.n_neighbors = n_neighbors
+        self.shrinkage = shrinkage
+        self.counts = counts
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("shrinkage", self.shrinkage, low=0)
+
+    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values = strengths_of(self, takes)
+        return values, values
+
+    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
+        squares = np.bincount(takes.indices, strengths_of(self, takes) ** 2, minlength=len(takes.items))
+        norms = np.sqrt(squares).astype(np.float32)
+        own = norms[first : first + len(rows), None]
+        below = own * norms + np.float32(self.shrinkage)
+        return rows / np.where(below > 0, below, 1)
+
+    def _oriented(self, kept: sparse.csr_array) -> Any:
+        return kept.T
+
+
+class RP3beta(_Neighbours):
+    r"""Walks of three steps from a user: to an item, to another user who took it, to another item.
+
+    .. math::
+
+        s_{uj} = \sum_{i} x_{ui} W_{ij}, \qquad
+        W_{ij} = m_j^{-\beta} \sum_v \Big(\frac{x_{vi}}{m_i}\Big)^{\alpha} \Big(\frac{x_{vj}}{n_v}\Big)^{\alpha}
+
+    with :math:`n_v, m_j` the sums of x for a user and an item, of W the k largest of each row being kept.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=100
+        Number k of items to which a walk goes from another one.
+    alpha : float, default=0.7
+        Exponent of the probabilities of steps.
+    beta : float, default=0.6
+        How much popular items are held back.
+    {counts}
+
+    Attributes
+    ----------
+    weights_ : sparse array of shape (n_items, n_items)
+        W.
+    level_ : float
+        Mean score of what users took, by which shares of takes measure scores.
+    users_, items_, ratings_, popularity_, updates_
+        See `ExposureModel`.
+
+    References
+    ----------
+    B. Paudel, F. Christoffel, C. Newell and A. Bernstein, "Updatable, accurate, diverse, and scalable recommendations
+    for interactive applications", ACM TIIS 7 (1), 2017, doi:10.1145/2955101.
+
+    Examples
+    --------
+    >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
+    >>> RP3beta(2).fit(X).recommend([0], n=1)[0].tolist()
+    [[4]]
+    """
+
+    def __init__(self, n_neighbors: int = 100, *, alpha: float = 0.7, beta: float = 0.6, counts: str = "log") -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.beta = beta
+        self.counts = counts
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("alpha", self.alpha, low=0, high=10)
+        check_number("beta", self.beta, low=0, high=10)
+
+    def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        values = strengths_of(self, takes).astype(np.float64)
+        rows, columns = takes.pairs()
+        of_users, of_items = np.bincount(rows, values), np.bincount(columns, values)
+        left, right = (values / of_items[columns]) ** self.alpha, (values / of_users[rows]) ** self.alpha
+        return left.astype(np.float32), right.astype(np.float32)
+
+    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
+        masses = np.bincount(takes.indices, strengths_of(self, takes), minlength=len(takes.items))
+        return rows * (np.maximum(masses, 1e-9) ** -self.beta).astype(np.float32)

@@ -1,0 +1,84 @@
+"""Popularity: what most take, lately if wanted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.checks import check_number
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.state import check_array
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.takes import strengths
+
+__all__ = ["Popularity"]
+
+_DAY = 86_400.0
+
+
+class Popularity(ExposureModel):
+    r"""What most users took, the same for all: what every other model must beat.
+
+    .. math:: s_j = \frac{1}{n} \sum_{u : (u, j)} w_{uj}\, 2^{-(t - t_{uj}) / h}
+
+    with w = 1, or more for large `counts`, t the latest time of training and h the half-life.
+
+    Parameters
+    ----------
+    half_life : float, optional
+        In days: a take that old counts half as much as one of now; needs times. By default all count alike.
+    {counts}
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_items,)
+        The s_j.
+    users_, items_, ratings_, popularity_, updates_
+        See `ExposureModel`.
+
+    Examples
+    --------
+    >>> X = [("ann", "Up"), ("bob", "Up"), ("bob", "Alien"), ("eve", "Heat")]
+    >>> Popularity().fit(X).recommend(["eve"], n=2)[0].tolist()
+    [['Up', 'Alien']]
+    >>> days = np.array(["2000-01-01", "2000-01-01", "2000-01-03", "2000-01-01"], dtype="datetime64[D]")
+    >>> Popularity(half_life=1).fit(X, time=days).scores_.round(3)
+    array([0.333, 0.083, 0.167])
+    """
+
+    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "scores_")
+
+    scores_: NDArray[np.float64]
+
+    def __init__(self, half_life: float | None = None, *, counts: str = "log") -> None:
+        self.half_life = half_life
+        self.counts = counts
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("half_life", self.half_life, low=0, inclusive=False, also=[None])
+
+    def _fit(self, given: FitInput) -> None:
+        takes = given.ratings
+        weights = strengths(takes, self.counts)
+        if self.half_life is not None:
+            if takes.times is None:
+                raise InvalidInputError(
+                    (Argument("half_life", self.half_life), " needs the time of each take"), argument="time"
+                )
+            weights = weights * np.exp2((takes.times - takes.times.max()) / (self.half_life * _DAY))
+        self.scores_ = np.bincount(takes.indices, weights, minlength=len(takes.items)) / max(len(takes.users), 1)
+
+    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return np.tile(self.scores_[first:last], (len(users), 1))
+
+    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the logarithm, an item that nobody took counting as half a take."""
+        return np.log(np.maximum(scores, 0.5 / max(len(self.users_), 1))).astype(np.float32)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_array("scores_", self.scores_, (len(self.items_),), np.float64)

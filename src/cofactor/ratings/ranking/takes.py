@@ -1,0 +1,282 @@
+"""Takes: what users took at all, read as `Ratings` of one level, from whatever holds them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from cofactor.columns import ALIASES, find_timestamp, frame_columns, plain
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.times import seconds_of
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown
+from cofactor.ratings.frames import is_frame, split_frame, times_of_frame
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.merging import union
+from cofactor.text import counted
+from cofactor.typing import Pairs, RatingValues
+from cofactor.weights import as_weights
+
+__all__ = ["TAKEN", "as_takes", "holds_no_ratings", "joined_takes", "strengths"]
+
+#: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
+TAKEN = np.array([0.0, 1.0])
+TAKEN.setflags(write=False)
+
+#: Names of columns of frames which hold counts.
+COUNT_NAMES = ("count", "counts", "plays", "playcount", "clicks", "views", "purchases", "quantity", "listens", "n")
+
+_ENOUGH = 20  # values, so that their frequencies say something
+_MOST_STARS = 10.0  # the highest rating of usual scales
+_FEW = 0.2  # share of ones below which small whole numbers are no counts
+
+
+def as_takes(
+    X: Pairs,
+    y: RatingValues = None,
+    *,
+    times: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    items: IdMap | None = None,
+    unknown_items: Literal["error", "drop"] = "error",
+) -> Ratings:
+    """Return takes as `Ratings` on the scale 0, 1 with all levels 2, counts as weights.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2), list of pairs, frame, scipy sparse matrix, `Ratings`, or a data set with X and y
+        User id and item id of each take; a third column holds times. A pair may come several times: its counts add up,
+        and its time is the latest. A frame may have a column of counts (count, plays, clicks, ...), and one of times;
+        a column of ratings says nothing but that the item was taken. Entries of a sparse matrix are counts. Any rated
+        item of a `Ratings`, or of a data set, counts as taken once.
+    y : array-like of shape (n,), optional
+        How often each pair was taken, where X does not hold it; 0 is no take, but user and item are known then.
+    times : array-like of shape (n,), optional
+        When, as in `Ratings.from_pairs`.
+    sample_weight : array-like of shape (n,), optional
+        How much each row counts, at least 0; it multiplies counts.
+    items, unknown_items
+        As in `Ratings.from_pairs`.
+
+    Returns
+    -------
+    Ratings
+        ``X`` itself if it holds such takes already.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are no takes, counts are negative or not finite, or look like ratings.
+
+    Examples
+    --------
+    >>> takes = as_takes([("ann", "Up"), ("bob", "Up"), ("ann", "Up")], [2, 1, 5])
+    >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
+    ((2, 1), [1.0, 1.0], [7.0, 1.0])
+    """
+    if isinstance(X, Ratings):
+        return _of_ratings(X, y, times, sample_weight, items)
+    # A data set has X and y; so may a frame, as the names of columns.
+    if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
+        if y is not None:
+            raise InvalidInputError("y must be None where X is a data set, which holds it itself", argument="y")
+        data: Any = X
+        own = getattr(data, "timestamps", None)
+        X, times = data.X, own if times is None else times
+    elif y is None and is_frame(X):
+        X, y, times = _split_frame(X, times)
+    if sparse.issparse(X) and y is not None:
+        raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
+    shape = cast(Any, X).shape if sparse.issparse(X) else None
+    user_ids, item_ids, values, stamps = entries_of(X, () if y is None else y, times)
+    n = len(user_ids)
+    counts = np.ones(n) if y is None and shape is None else _counts(values, n)
+    refuse_none(counts)
+    weights = as_weights(sample_weight, n, "take")
+    counts = counts if weights is None else counts * weights
+    users = IdMap(user_ids, "the user ids of X") if shape is None else IdMap.of_range(shape[0])
+    if items is None:
+        items = IdMap(item_ids, "the item ids of X") if shape is None else IdMap.of_range(shape[1])
+    rows, columns = users.index(user_ids), items.index(item_ids)
+    known = columns >= 0
+    if not (unknown_items == "drop" and known.any()):
+        refuse_unknown(columns, np.asarray(item_ids))
+    seconds = None if stamps is None else seconds_of(stamps, n)
+    kept = known & (counts > 0)
+    if not (counts > 0).any():
+        raise InvalidInputError("all counts are 0: nobody took anything", argument="y")
+    return _added_up(users, items, rows[kept], columns[kept], counts[kept], None if seconds is None else seconds[kept])
+
+
+def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
+    """Return the takes of both: counts add up, and the time of a pair is its latest; times only where both have some.
+
+    Examples
+    --------
+    >>> both = joined_takes(as_takes([("ann", "Up")]), as_takes([("ann", "Up"), ("bob", "Heat")], [2, 1]))
+    >>> both.shape, both.weights.tolist()
+    ((2, 2), [3.0, 1.0])
+    """
+    users, items = union(earlier.users, later.users), union(earlier.items, later.items)
+    parts = (earlier, later)
+    rows = np.concatenate([users.index(part.users.ids)[part.row_of_entry] for part in parts])
+    columns = np.concatenate([items.index(part.items.ids)[part.indices] for part in parts])
+    counts = np.concatenate([_weights(part) for part in parts])
+    known = [part.times for part in parts if part.times is not None]
+    timed = known and all(part.times is not None or not part.n_ratings for part in parts)
+    return _added_up(users, items, rows, columns, counts, np.concatenate(known) if timed else None)
+
+
+def strengths(takes: Ratings, counts: str, entries: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.float64]:
+    """Return how much each take says, in the order of the entries by user.
+
+    Parameters
+    ----------
+    takes : Ratings
+    counts : {"log", "linear", "binary"}
+        1 + ln(count), where counts are above 1; the count itself; or 1.
+    entries : ndarray or slice, optional
+        Of which takes; by default of all.
+
+    Examples
+    --------
+    >>> takes = as_takes([("ann", "Up"), ("bob", "Up")], [10, 1])
+    >>> strengths(takes, "log").round(2).tolist(), strengths(takes, "binary").tolist()
+    ([3.3, 1.0], [1.0, 1.0])
+    """
+    weights = (np.broadcast_to(1.0, takes.n_ratings) if takes.weights is None else takes.weights)[entries]
+    if counts == "linear":
+        return weights
+    return np.ones(len(weights)) if counts == "binary" else np.where(weights > 1, 1 + np.log(weights), weights)
+
+
+def _weights(takes: Ratings) -> NDArray[np.float64]:
+    return np.ones(takes.n_ratings) if takes.weights is None else takes.weights
+
+
+def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap | None) -> Ratings:
+    """Return which items have any rating."""
+    if y is not None or times is not None:
+        name = "time" if y is None else "y"
+        raise InvalidInputError(f"{name} must be None where X is a Ratings, which holds it itself", argument=name)
+    if items is not None and items != X.items:
+        raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+    refuse_none(X.values)
+    levels = np.full(X.n_ratings, 2, dtype=np.uint8)
+    takes = replace(X, scale=TAKEN, levels=levels, coding=None)
+    if sample_weight is None:
+        return X if np.array_equal(X.scale, TAKEN) and (X.levels == 2).all() else takes
+    weights = as_weights(sample_weight, X.n_ratings, "take")
+    if weights is None:
+        return takes
+    kept = weights > 0
+    counts: Any = (weights * _weights(takes))[kept]
+    return replace(takes.subset(kept), weights=counts)
+
+
+def _added_up(
+    users: IdMap,
+    items: IdMap,
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    counts: NDArray[np.float64],
+    seconds: NDArray[np.float64] | None,
+) -> Ratings:
+    """Return takes, each pair once."""
+    pairs = rows.astype(np.int64) * len(items) + columns
+    takes = Ratings.from_entries(users, items, rows, columns, np.ones(len(rows)), TAKEN, "last", seconds)
+    if len(pairs) == takes.n_ratings and (counts == 1).all():
+        return takes
+    place = np.searchsorted(takes.row_of_entry.astype(np.int64) * len(items) + takes.indices, pairs)
+    totals: Any = np.bincount(place, weights=counts, minlength=takes.n_ratings)
+    return replace(takes, weights=None if (totals == 1).all() else totals)
+
+
+def _counts(y: Any, n: int) -> NDArray[np.float64]:
+    """Return checked counts."""
+    values = rating_values(y, n)
+    negative = np.flatnonzero(values < 0)
+    if negative.size:
+        raise InvalidInputError(
+            f"y holds {counted(negative.size, 'negative count')}, the first of them in row {negative[0]}",
+            argument="y",
+            advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
+        )
+    if _looks_like_ratings(values):
+        found = ", ".join(f"{one:g}" for one in np.unique(values))
+        raise InvalidInputError(
+            f"y is to hold counts, and these look like ratings: {found}",
+            argument="y",
+            advice=(
+                "leave y out, so that each rated item counts as taken once; if they are counts, pass them as ",
+                Argument("sample_weight"),
+            ),
+        )
+    return values
+
+
+def _looks_like_ratings(values: NDArray[np.float64]) -> bool:
+    """Whether these are stars rather than counts: few levels up to ten, in halves, or the lowest one a rare one.
+
+    Examples
+    --------
+    >>> stars, plays = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 21]), np.repeat([1.0, 2, 3, 4], [60, 20, 10, 9])
+    >>> _looks_like_ratings(stars), _looks_like_ratings(plays), _looks_like_ratings(stars / 2)
+    (True, False, True)
+    """
+    levels, counts = np.unique(values[values > 0], return_counts=True)
+    if len(values) < _ENOUGH or not 3 <= len(levels) <= 2 * _MOST_STARS or levels[-1] > _MOST_STARS:
+        return False
+    if (levels % 0.5 != 0).any():
+        return False  # weights of some kind
+    return bool((levels % 1 != 0).any() or counts[0] < _FEW * counts.sum())
+
+
+def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any]:
+    """Return the two columns of ids of a frame, its counts if it has some, and times."""
+    frame = nw.from_native(X, eager_only=True)
+    if len(frame.columns) == 2:
+        return X, None, times
+    user, item = frame_columns(X, rating=False).values()
+    named = [name for name in frame.columns if name not in (user, item) and plain(str(name)) in COUNT_NAMES]
+    counts = frame[named[0]].to_native() if named else None
+    taken = tuple(name for name in (user, item, *named[:1]))
+    stamps = times_of_frame(frame, taken) if times is None else times
+    columns = list(map(str, frame.columns))
+    position = find_timestamp(columns, len(columns), [frame.columns.index(name) for name in taken])
+    if times is not None and position is not None:
+        raise InvalidInputError("the frame X has a column of times: give no others", argument="time")
+    return frame.select(user, item).to_native(), counts, stamps
+
+
+def holds_no_ratings(X: Any, y: Any) -> bool:
+    """Whether X and y hold takes alone: pairs without y, or with one value for all.
+
+    Examples
+    --------
+    >>> X = [("ann", "Up"), ("bob", "Up")]
+    >>> holds_no_ratings(X, None), holds_no_ratings(X, [1, 1]), holds_no_ratings(X, [1, 2])
+    (True, True, False)
+    """
+    values: Any = y
+    if isinstance(X, Ratings):
+        values = X.levels
+    elif sparse.issparse(X):
+        values = sparse.coo_array(cast(Any, X)).data
+    elif hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
+        values = X.y
+    elif y is None and is_frame(X):
+        names = [plain(str(name)) for name in nw.from_native(X, eager_only=True).columns]
+        stars = set(names) & set(ALIASES["rating"])
+        if len(names) == 2 or (not stars and set(names) & {*COUNT_NAMES, *ALIASES["timestamp"]}):
+            return True
+        values = split_frame(X)[1]
+    if values is None:
+        return True
+    column = nw.from_native(values, series_only=True, pass_through=True)
+    return len(set(column.to_list() if isinstance(column, nw.Series) else np.asarray(values).tolist())) == 1

@@ -1,0 +1,162 @@
+"""EASE, implicit ALS and the conditional logit against their equations, written down in NumPy."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
+from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
+from cofactor.ratings import EASE, ImplicitALS, ItemKNN, RP3beta
+from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.takes import as_takes
+
+from .models import table_of, takes_of
+
+
+@pytest.mark.parametrize(("solver", "tolerance"), [("primal", 1e-5), ("dual", 1e-5), ("low-rank", 1e-5)])
+def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
+    X = table_of(takes_of())
+    P = np.linalg.inv(X.T @ X + 2.0 * np.eye(X.shape[1]))
+    W = -P / np.diag(P)
+    np.fill_diagonal(W, 0)
+    model = EASE(alpha=2.0, solver=solver).fit(takes_of())
+    pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
+    np.testing.assert_allclose(model.decision_function(pairs).reshape(X.shape), X @ W, atol=tolerance)
+    if solver == "primal":
+        assert not np.diag(model.weights_["W"]).any()
+
+
+def test_ease_in_single_precision_mirrors_its_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"]
+    monkeypatch.setattr("cofactor.ratings.ranking.autoencoders._PRECISE", 0)
+    np.testing.assert_allclose(EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"], expected, atol=1e-4)
+
+
+def test_alpha_is_the_likeliest_of_powers_of_two() -> None:
+    takes = as_takes(takes_of(60, 30))
+    held_out = HeldOut.of(takes, 3)
+    values = {}
+    for k in range(-8, 3):
+        inner = EASE(400 * 2.0**k).fit(held_out.train)
+        values[400 * 2.0**k] = held_out.problem([inner._all_log_takes(held_out.users)]).maximize()[1]
+    chosen = EASE()._tried(held_out)[0]["alpha"]
+    assert values[chosen] == pytest.approx(max(values.values()), abs=1e-4)
+
+
+def test_what_is_held_out_is_a_fifth_of_each_user() -> None:
+    takes = as_takes(takes_of())
+    held_out = HeldOut.of(takes, 0)
+    n_out = np.bincount(held_out.users[held_out.chosen[0]], minlength=len(takes.users))
+    assert np.array_equal(n_out, takes.user_counts - held_out.train.user_counts)
+    assert np.array_equal(n_out, np.maximum(np.round(0.2 * takes.user_counts), 1))
+    assert not held_out.seen[held_out.chosen].any()
+
+
+@pytest.mark.parametrize("solver", ["exact", "cg"])
+def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver: str) -> None:
+    X = table_of(takes_of())
+    n, m = X.shape
+    seen: list[float] = []
+    model = ImplicitALS(3, 0.02, unobserved=0.2, solver=solver, tol=0, random_state=0)
+    model.set_params(max_iter=60, callback=lambda progress: seen.append(progress.objective)).fit(takes_of())
+    assert (np.diff(seen) <= 1e-5 * abs(seen[0])).all()
+    U, V = model.U_.astype(float), model.V_.astype(float)
+    S = U @ V.T
+    ridges = [0.02 * (X.sum(axis=1) + 0.2 * m), 0.02 * (X.sum(axis=0) + 0.2 * n)]
+    penalty = sum(r @ np.sum(A * A, axis=1) for r, A in zip(ridges, (U, V), strict=True))
+    J = np.sum(X * (1 - S) ** 2) + 0.2 * np.sum(S**2) + penalty
+    assert model.objective_ == pytest.approx(J, rel=1e-5)
+    for A, B, T, ridge in ((U, V, X, ridges[0]), (V, U, X.T, ridges[1])):
+        for row, took, r in zip(A, T, ridge, strict=True):
+            lhs = (B.T * took) @ B + 0.2 * B.T @ B + r * np.eye(3)
+            np.testing.assert_allclose(lhs @ row, took @ B, atol=2e-2)
+
+
+def test_a_row_folded_in_solves_its_equations() -> None:
+    model = ImplicitALS(3, random_state=0).fit(takes_of())
+    V, took = model.V_.astype(float), [0, 4]
+    new = model.fold_in([("new", 0), ("new", 28)], [1, 10])
+    w = np.array([1, 1 + np.log(10)])
+    lhs = (V[took].T * w) @ V[took] + 0.4 * V.T @ V + 0.01 * (w.sum() + 0.4 * len(V)) * np.eye(3)
+    np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)
+
+
+@pytest.fixture
+def choice() -> ChoiceProblem:
+    rng = np.random.default_rng(0)
+    seen = rng.random((7, 9)) < 0.3
+    rows, columns = np.nonzero(~seen & (rng.random(seen.shape) < 0.3))
+    return ChoiceProblem([rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)], seen, (rows, columns))
+
+
+def test_the_conditional_logit_is_that_of_brute_force(choice: ChoiceProblem) -> None:
+    c = np.array([0.7, -0.4])
+    utilities = sum(w * f for w, f in zip(c, choice.features, strict=True))
+    total = 0.0
+    for i, j in zip(*choice.chosen, strict=True):
+        p = np.where(choice.seen[i], 0, np.exp(utilities[i]))
+        total += np.log(p[j] / p.sum())
+    value, gradient, hessian = choice.derivatives(c)
+    assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-5)
+    assert np.log(np.exp(log_shares(utilities, choice.seen)).sum(axis=1)) == pytest.approx(0, abs=1e-6)
+    h = 1e-2
+    for k, e in enumerate(np.eye(2) * h):
+        steps = [choice.derivatives(c + t * e) for t in (-2, -1, 1, 2)]
+        weights = np.array([1, -8, 8, -1]) / (12 * h)
+        assert gradient[k] == pytest.approx(weights @ [s[0] for s in steps], abs=1e-4)
+        np.testing.assert_allclose(hessian[k], weights @ np.array([s[1] for s in steps]), atol=1e-4)
+
+
+def test_newton_ends_where_the_gradient_does(choice: ChoiceProblem) -> None:
+    c, value = choice.maximize()
+    best, gradient, _ = choice.derivatives(c)
+    assert value == best
+    assert np.abs(gradient).max() < 1e-3
+    twice = ChoiceProblem([choice.features[0]] * 2, choice.seen, choice.chosen).maximize()  # a singular Hessian
+    assert np.isfinite(twice[0]).all()
+
+
+def test_soft_log_is_finite_and_increasing() -> None:
+    s = np.linspace(-3, 3, 2001)
+    found = soft_log(s, 0.02)
+    expected = np.log(0.02) + np.log(np.logaddexp(0, s / 0.02))
+    below = s < -0.5  # where the logarithm of log(1 + eᵗ) is lost in double precision
+    np.testing.assert_allclose(found[~below], expected[~below], atol=1e-4)
+    assert (np.diff(found) > 0).all()
+    assert np.isfinite(soft_log(np.array([-1e6, 1e6]), 0.02)).all()
+
+
+def test_logistic_mf_descends_along_its_gradient() -> None:
+    takes, rng = as_takes(takes_of(12, 9)), np.random.default_rng(0)
+    X, w = table_of(takes_of(12, 9)), rng.uniform(0.5, 3, takes.n_ratings)
+    problem = ImplicitLogisticProblem(takes, w, 2, 0.7)
+    x = rng.normal(size=problem.size).astype(np.float32)
+    a = {name: array.astype(float) for name, array in problem.arrays(x).items()}
+    S, W = a["U"] @ a["V"].T + a["b"][:, None] + a["c"], np.ones_like(X)
+    W[takes.pairs()] = w
+    penalty = 0.35 * sum(np.sum(a[name] ** 2) for name in "UVb")
+    J = np.sum(W * np.where(X > 0, np.logaddexp(0, -S), np.logaddexp(0, S))) + penalty
+    gradient, other = np.empty_like(x), np.empty_like(x)
+    assert problem.value_gradient(x, gradient) == pytest.approx(J, rel=1e-5)
+    for step in rng.normal(size=(4, problem.size)).astype(np.float32):
+        values = [problem.value_gradient(x + np.float32(t) * step, other) for t in (-0.02, -0.01, 0.01, 0.02)]
+        assert np.dot([1, -8, 8, -1], values) / 0.12 == pytest.approx(float(gradient @ step), rel=0.01, abs=0.05)
+
+
+@pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)
+def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
+    X = table_of(takes_of())
+    n, m = X.sum(axis=1, keepdims=True), X.sum(axis=0)
+    if isinstance(model, ItemKNN):
+        W = X.T @ X / (np.sqrt(np.outer(m, m)) + 2)
+    else:
+        W = ((X / m) ** 0.7).T @ ((X / n) ** 0.7) / m**0.4
+    np.fill_diagonal(W, 0)
+    found = clone(model).fit(takes_of())
+    np.testing.assert_allclose(found.weights_.toarray(), W, rtol=1e-4)
+    few = clone(model).set_params(n_neighbors=4).fit(takes_of()).weights_.toarray()
+    axis = 0 if isinstance(model, ItemKNN) else 1
+    assert ((few > 0).sum(axis=axis) == 4).all()
+    assert np.allclose(
+        few.sum(axis=axis), np.sort(W, axis=axis).take(range(-4, 0), axis=axis).sum(axis=axis), rtol=1e-4
+    )

@@ -1,0 +1,216 @@
+"""What every exposure model does: rank, fold in, update, save, and the same bits for any number of threads."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import cofactor
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import library_limit, thread_limit
+from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings
+
+from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
+
+every = pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+every_exposure = pytest.mark.parametrize("name", EXPOSURE)
+
+
+def all_scores(model: Any) -> np.ndarray:
+    """Return the scores of all pairs, one pair at a time."""
+    users, items = model.users_.ids, model.items_.ids
+    return model.decision_function([(u, i) for u in users for i in items]).reshape(len(users), len(items))
+
+
+@every_exposure
+def test_recommendations_are_those_of_brute_force(name: str) -> None:
+    model = fitted(name)
+    scores, seen = all_scores(model), set(map(tuple, takes_of().tolist()))
+    items, found = model.recommend(n=4)
+    assert items.shape == (len(model.users_), 4)
+    for row, user in enumerate(model.users_.ids.tolist()):
+        left = [k for k, item in enumerate(model.items_.ids.tolist()) if (user, item) not in seen]
+        best = sorted(left, key=lambda k, row=row: (-scores[row, k], k))[:4]
+        assert items[row].tolist() == model.items_.ids[best].tolist()
+        np.testing.assert_allclose(found[row], scores[row, best], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPOSURE if name != "Popularity"])
+def test_it_learns_who_likes_what(name: str) -> None:
+    model = fitted(name)
+    items = model.recommend(n=3)[0]
+    same = (items // 7 % 3) == ((model.users_.ids - 100) % 3)[:, None]
+    assert same.mean() > 0.6
+
+
+@every_exposure
+def test_candidates_and_seen_items(name: str) -> None:
+    model = fitted(name)
+    items, scores = model.recommend([100], n=3, candidates=[0, 7], exclude_seen=False)
+    assert set(items[0, :2].tolist()) == {0, 7}
+    assert items[0, 2] is None
+    assert scores[0, 2] == -np.inf
+
+
+@every_exposure
+def test_the_same_bits_for_any_number_of_threads(name: str) -> None:
+    models = []
+    for n in (1, 2):
+        with thread_limit(n), library_limit(n, "blas"):
+            models.append(clone(MODELS_UNDER_TEST[name]).fit(takes_of()))
+            models[-1].told = models[-1].recommend(n=5)[1].tobytes()
+    assert bits(models[0]) == bits(models[1])
+    assert models[0].told == models[1].told
+
+
+@every
+def test_a_file_holds_all_of_it(name: str, tmp_path: Path) -> None:
+    model = fitted(name)
+    model.save(tmp_path / "model.cofactor")
+    again = cofactor.load(tmp_path / "model.cofactor")
+    assert bits(again) == bits(model)
+    assert repr(again) == repr(model)
+    for one, other in zip(answers(again), answers(model), strict=True):
+        assert np.array_equal(one, other)
+
+
+def answers(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return items and scores for all users."""
+    found = model.recommend(n=5)
+    return found if isinstance(found, tuple) else (found.items, found.scores)
+
+
+@every
+def test_without_its_takes_it_folds_in(name: str, tmp_path: Path) -> None:
+    model = fitted(name)
+    model.save(tmp_path / "model.cofactor", ratings=False)
+    lean = cofactor.load(tmp_path / "model.cofactor")
+    with pytest.raises(InvalidInputError, match="was saved without its"):
+        lean.recommend([100])
+    X = [("new", 0), ("new", 21)]
+    assert np.array_equal(answers(lean.fold_in(X))[0], answers(model.fold_in(X))[0])
+
+
+@every
+def test_a_fold_in_of_a_known_history_ranks_as_training(name: str) -> None:
+    model, X = fitted(name), takes_of()
+    user = X[X[:, 0] == 105]
+    new = model.fold_in([("new", item) for item in user[:, 1]])
+    tolerance = 0.3 if name == "BPR" else 0.02  # whose steps are random
+    np.testing.assert_allclose(answers(new)[1][0], answers(model)[1][5], rtol=tolerance, atol=tolerance)
+    with pytest.raises(InvalidInputError, match="known to this model"):
+        model.fold_in(user)
+    both = model.fold_in([(105, 0), (105, 7)], known="merge")
+    assert both.ratings_.n_ratings == len({*map(tuple, user.tolist()), (105, 0), (105, 7)})
+
+
+@every
+def test_who_took_nothing_gets_what_is_popular(name: str) -> None:
+    model = fitted(name)
+    new = model.fold_in([("new", 0), ("cold", "unheard of")])
+    popular = np.argsort(-Popularity().fit(takes_of()).scores_, kind="stable")[:5]
+    assert answers(new)[0][0].tolist() == model.items_.ids[popular].tolist()
+
+
+@every
+def test_an_update_takes_in_users_and_items(name: str) -> None:
+    model = clone(MODELS_UNDER_TEST[name]).fit(takes_of())
+    model.update([("new", "film"), (100, "film"), ("new", 7)])
+    assert model.users_.index(["new"])[0] >= 0
+    assert model.items_.index(["film"])[0] >= 0
+    assert answers(model)[0].shape == (41, 5)
+    assert not model.refit_due_
+    if name.startswith(("EASE", "Popularity")):
+        again = clone(MODELS_UNDER_TEST[name])
+        again = (again.set_params(alpha=model.alpha_) if "EASE" in name else again).fit(model.ratings_)
+        assert np.array_equal(answers(again)[1], answers(model)[1])
+
+
+@every
+def test_takes_come_in_many_forms(name: str) -> None:
+    X = takes_of()
+    model = fitted(name)
+    ratings = Ratings.from_pairs(X, np.arange(len(X)) % 5 + 1)
+    indices = np.column_stack([X[:, 0] - 100, X[:, 1] // 7])
+    matrix = sparse.csr_array((np.ones(len(X)), indices.T))
+    pandas = pytest.importorskip("pandas").DataFrame(X, columns=["userId", "movie_id"])
+    expected = answers(model)[1]
+    for given in (ratings, matrix, pandas, pandas.assign(rating=np.arange(len(X)) % 5), np.vstack([X, X[:3]])):
+        found = clone(MODELS_UNDER_TEST[name]).set_params(**binary(name)).fit(given)
+        assert np.array_equal(answers(found)[1], expected)
+
+
+def binary(name: str) -> dict[str, Any]:
+    """Return the parameters by which counts say nothing."""
+    if not name.startswith("Recommender"):
+        return {"counts": "binary"}
+    return {"exposure": [clone(part).set_params(counts="binary") for part in MODELS_UNDER_TEST[name].exposure]}
+
+
+@pytest.mark.parametrize("model", [Popularity(), EASE(1.0), ImplicitALS(2, random_state=0)], ids=repr)
+def test_counts_say_more(model: Any) -> None:
+    X, y = [(0, "a"), (0, "b"), (1, "a"), (1, "c"), (2, "b"), (2, "a"), (3, "a")], [1, 1, 1, 50, 1, 1, 1]
+    plain, counted = (clone(model).fit(X, counts).decision_function([(1, "c")])[0] for counts in (None, y))
+    assert counted > plain
+    repeated = [pair for pair, n in zip(X, y, strict=True) for _ in range(n)]
+    assert np.array_equal(clone(model).fit(repeated).recommend()[1], clone(model).fit(X, y).recommend()[1])
+
+
+def test_the_newest_takes_say_most() -> None:
+    X = [(u, i) for u in range(12) for i in range(6) if u % 2 == i % 2] + [(99, 0), (99, 1)]
+    old, new = (
+        EASE(1.0, recency=0.5).fit(X, time=[0] * (len(X) - 2) + times).recommend([99], n=1)[0][0, 0]
+        for times in ([1, 2], [2, 1])
+    )
+    assert (old % 2, new % 2) == (1, 0)
+    with pytest.raises(InvalidInputError, match="needs the time of each take"):
+        EASE(1.0, recency=3).fit(X)
+
+
+STARS = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 22])
+PAIRS = [(k, 0) for k in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (PAIRS, -np.arange(100.0), "negative count"),
+        (PAIRS, [np.nan] * 100, "NaN"),
+        (PAIRS, STARS, "look like ratings: 1, 2, 3, 4, 5"),
+        (PAIRS, STARS / 2, "look like ratings"),
+        (PAIRS, np.zeros(100), "all counts are 0"),
+        (PAIRS, [1, 2], "must agree"),
+        ([], None, "empty"),
+        (sparse.csr_array((3, 4)), None, "empty"),
+        (sparse.csr_array(np.eye(3)), [1, 1, 1], "must be None"),
+    ],
+)
+def test_what_is_no_take_is_refused(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        Popularity().fit(X, y)
+
+
+def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:
+    assert Popularity().fit(PAIRS, sample_weight=STARS).ratings_.weights.sum() == STARS.sum()
+    model = Popularity().fit([("ann", "Up"), ("bob", "Heat")], [1, 0])
+    assert (len(model.users_), len(model.items_), model.ratings_.n_ratings) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "argument"),
+    [
+        (EASE(alpha=0), "alpha"),
+        (EASE(solver="fast"), "solver"),
+        (EASE(counts="many"), "counts"),
+        (Popularity(half_life=-1), "half_life"),
+        (ImplicitALS(0), "n_factors"),
+        (ImplicitALS(unobserved=0), "unobserved"),
+    ],
+)
+def test_parameters_out_of_range_are_named(model: Any, argument: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=argument):
+        model.fit(takes_of())

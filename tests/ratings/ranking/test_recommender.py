@@ -1,0 +1,173 @@
+"""`Recommender`: shares of takes times what is liked, against brute force; exclusions, fold-in, updates, files."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import cofactor
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import library_limit, thread_limit
+from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender
+from cofactor.ratings.ranking import choosing
+from cofactor.ratings.ranking.choosing import utilities
+
+from .models import bits, takes_of
+
+SMALL = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
+
+
+@lru_cache
+def rated() -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs, and ratings of 1 to 5 that neither users nor items alone explain."""
+    X = takes_of()
+    y = 1 + (X[:, 0] * 3 + X[:, 1] // 7 * (1 + X[:, 0] % 2)) % 5
+    return X, y
+
+
+@lru_cache
+def fitted() -> Recommender:
+    return Recommender([EASE(), ImplicitALS(2)], SMALL, random_state=0).fit(*rated())
+
+
+def brute_force(model: Any, at_least: float | None, gain: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the shares of all items, the probabilities that they are liked, and the scores; -inf where seen."""
+    n, m = len(model.users_), len(model.items_)
+    z = utilities(model, np.arange(n)).astype(float)
+    rows, columns = model.ratings_.pairs()
+    z[rows, columns] = -np.inf
+    shares = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
+    p = model.rating_model_.predict_proba(pairs).reshape(n, m, -1)
+    likes = p[..., model.scale_ >= (at_least or 4)].sum(axis=2)
+    worth = p @ (2.0 ** np.arange(1, 6) - 1) / 32 if gain else likes
+    with np.errstate(divide="ignore"):
+        return shares, likes, np.log(shares * (worth if gain or at_least else np.ones_like(worth)))
+
+
+@pytest.mark.parametrize("more", [10, 0])
+@pytest.mark.parametrize(("how", "at_least"), [("like", 4), ("like", 2), ("gain", None), ("take", None)])
+def test_the_best_are_those_of_all_items(how: str, at_least: Any, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "_MORE", more)
+    model = fitted()
+    found = model.recommend(n=3, rank_by=how, at_least=at_least)
+    shares, likes, scores = brute_force(model, at_least, how == "gain")
+    for row in range(len(model.users_)):
+        best = np.argsort(-scores[row], kind="stable")[:3]
+        assert found.items[row].tolist() == model.items_.ids[best].tolist()
+        np.testing.assert_allclose(found.scores[row], scores[row, best], atol=1e-4)
+        np.testing.assert_allclose(found.p_take[row], shares[row, best], rtol=1e-4)
+        np.testing.assert_allclose(found.p_like[row], likes[row, best], rtol=1e-4)
+
+
+def test_users_with_little_left_get_none() -> None:
+    X = [(u, i) for u in range(8) for i in range(6) if (u, i) not in {(0, 5), (1, 4), (1, 5)}]
+    model = Recommender(EASE(1.0), None, random_state=0).fit(X)
+    found = model.recommend([0, 1, 2], n=9)
+    assert found.items.shape == (3, 9)
+    assert [sum(item is not None for item in row) for row in found.items.tolist()] == [1, 2, 0]
+    assert found.p_take[0, 0] == 1
+    assert np.isnan(found.p_take[2]).all()
+    assert len(found.to_frame("polars")) == 3
+
+
+def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
+    model = fitted()
+    every = model.recommend([100, 101], n=4)
+    first = every.items[:, 0]
+    own = model.recommend([100, 101], n=3, exclude={100: [first[0]]})
+    assert own.items[0].tolist() == every.items[0, 1:].tolist()
+    assert own.items[1].tolist() == every.items[1, :3].tolist()
+    assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
+    assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
+    two = every.items[0, 2:4]
+    assert model.recommend([100], n=2, candidates=two).items[0].tolist() == two.tolist()
+    seen = model.recommend([100], n=30, exclude_seen=False)
+    assert set(seen.items[0].tolist()) == set(model.items_.ids.tolist())
+    assert seen.p_take.sum() == pytest.approx(1, abs=1e-5)
+    assert model.recommend([100], n=2, exclude=model.items_.ids).items.tolist() == [[None, None]]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_have_a_row_for_each(kind: str) -> None:
+    found = fitted().recommend([100], n=2)
+    frame = found.to_frame(kind)
+    assert type(frame).__module__.startswith(kind)
+    columns = {name: list(map(str, frame[name].to_pylist() if kind == "pyarrow" else frame[name])) for name in ["item"]}
+    assert columns["item"] == [str(item) for item in found.items[0]]
+
+
+def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
+    model, (X, y) = fitted(), rated()
+    mine = X[:, 0] == 105
+    new = model.fold_in([("new", item) for item in X[mine, 1]], y[mine])
+    assert new.recommend(n=3, rank_by="take").p_take == pytest.approx(
+        model.recommend([105], 3, rank_by="take").p_take, rel=0.02
+    )
+    only_taken = model.fold_in([("new", 0), ("new", 21)]).recommend(n=3)
+    assert np.isfinite(only_taken.scores).all()
+    with pytest.raises(InvalidInputError, match="known to this model"):
+        model.fold_in(X[mine], y[mine])
+    model.save(tmp_path / "model.cofactor")
+    again = cofactor.load(tmp_path / "model.cofactor")
+    assert bits(again) == bits(model)
+    assert again.get_params()["ratings"].n_factors == 2
+    assert [type(part) for part in again.exposure] == [EASE, ImplicitALS]
+    for one, other in ((again, model), (again.fold_in([("new", 0)], [5]), model.fold_in([("new", 0)], [5]))):
+        a, b = one.recommend(n=4), other.recommend(n=4)
+        assert np.array_equal(a.items, b.items)
+        assert np.array_equal(a.scores, b.scores)
+    later = again.update([("new", "film"), (100, 0), ("new", 7)], [5, 4, 1])
+    assert later.recommend(["new"], n=3).items.shape == (1, 3)
+    assert len(later.items_) == len(model.items_) + 1
+    assert later.rating_model_.users_ == later.users_ == later.exposures_[0].users_
+    later.save(tmp_path / "later.cofactor")
+    assert np.array_equal(cofactor.load(tmp_path / "later.cofactor").recommend(n=2).items, later.recommend(n=2).items)
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    models = []
+    for n in (1, 2):
+        with thread_limit(n), library_limit(n, "blas"):
+            models.append(clone(fitted()).fit(*rated()))
+            models[-1].told = models[-1].recommend(n=5).scores.tobytes()
+    assert bits(models[0]) == bits(models[1])
+    assert models[0].told == models[1].told
+
+
+def test_takes_alone_are_ranked_by_takes_alone() -> None:
+    for y in (None, np.ones(len(takes_of()))):
+        model = Recommender(EASE(3.0), random_state=0).fit(takes_of(), y)
+        assert model.rating_model_ is None
+        assert model.recommend(n=2).p_like is None
+    counts = np.arange(len(takes_of())) % 3 * 50 + 1
+    assert Recommender(Popularity(), None).fit(takes_of(), counts).ratings_.weights.max() == 101
+    for refused in ({"rank_by": "like"}, {"at_least": 4}):
+        with pytest.raises(InvalidInputError, match="needs a rating model"):
+            model.recommend(n=2, **refused)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Recommender(ALS()), "exposure models"),
+        (Recommender([]), "at least one"),
+        (Recommender(ratings=ALS()), "predict_proba"),
+        (Recommender(ratings="best"), "auto"),
+        (Recommender(ratings=SMALL), "one level"),
+    ],
+)
+def test_parts_of_the_wrong_kind_are_refused(model: Recommender, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(takes_of())
+
+
+@pytest.mark.parametrize(
+    "asked", [{"rank_by": "rating"}, {"at_least": 9}, {"at_least": 1}, {"n": 0}, {"users": ["no"]}]
+)
+def test_what_cannot_be_had_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        fitted().recommend(**{"users": [100], **asked})
