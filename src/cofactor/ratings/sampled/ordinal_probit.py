@@ -243,7 +243,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
-        return {"n_factors": [10, 20]}
+        return {"n_factors": [10, "auto", 40]}
 
     def _check_params(self) -> None:
         super()._check_params()
