@@ -16,6 +16,7 @@ from cofactor.evaluation import (
     PerUserHoldout,
     PopularItems,
     RecommendationScores,
+    compare,
     evaluate_recommendations,
     wilcoxon_holm,
 )
@@ -165,6 +166,41 @@ def test_tests_over_users() -> None:
     [pair] = wilcoxon_holm(found.scores("ndcg@5")).differing
     assert pair.better == "Oracle"
     assert pair.p_holm < 1e-6
+
+
+def test_compare_has_the_same_means(tmp_path) -> None:
+    models, sets = {"als": ALS(3, 1.0, random_state=0), "oracle": Oracle(tables())}, {"toy": (X, Y)}
+    found = compare(models, sets, n_splits=2, seeds=(3,), at=(5, 10), likes=4)
+    assert found.metrics == ("ndcg@5", "recall@5", "coverage@5")
+    direct = evaluate_recommendations(models["als"], X, Y, "per-user", 1, 3, at=5, likes=4)
+    (first, *_) = [result for result in found.results if result.method == "als"]
+    for metric in ("ndcg@5", "novelty@5"):
+        assert first.measures[metric] == pytest.approx(direct.mean("ALS", metric).mean)
+    table = found.table()
+    assert table.scores.methods == ("popularity", "als", "oracle")
+    assert table.scores.ranks[0, 2] == 1
+    assert "ndcg@5 ↑" in str(table)
+    kept = tmp_path / "store.sqlite"
+    for at, likes in ((5, None), (5, 4), (5, None)):  # other questions do not find each other's answers
+        one = compare({"als": models["als"]}, sets, n_splits=1, at=at, likes=likes, store=kept)
+        assert one.protocol == "per-user"
+        assert ("any_ndcg@5" in one.results[0].measures) == (likes is not None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"at": 5, "likes": 9}, "no rating of 'toy' is that high"),
+        ({"likes": 4}, "likes=4: says what is liked of lists; give at too"),
+        ({"at": 5, "metrics": ["ndcg@10"]}, "metric 'ndcg@10' is not known; did you mean ndcg@5"),
+        ({"at": 5, "grids": {"als": {"alpha": [1.0]}}}, "does not go with grids"),
+        ({"at": 0}, "at=0: expected a whole number"),
+        ({"metrics": ["ndcg@10"]}, "metric 'ndcg@10' is not known"),
+    ],
+)
+def test_compare_refuses(options, message) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        compare({"als": ALS(3, 1.0)}, {"toy": (X, Y)}, **options)
 
 
 def test_the_table() -> None:

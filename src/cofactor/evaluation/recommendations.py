@@ -19,9 +19,11 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
+from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.ranked import divided
+from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
@@ -29,7 +31,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
 from cofactor.typing import Pairs, RandomState
 
-__all__ = ["evaluate_recommendations"]
+__all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
 Table = sparse.csr_array
 OnFit = Callable[[str, int, int], None]
@@ -127,7 +129,7 @@ def evaluate_recommendations(
     """
     check_consistent_length(X, y)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
-    lengths = _checked_lengths(at)
+    lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
     asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined)
     splitter = splitter_of(
@@ -159,6 +161,37 @@ def evaluate_recommendations(
         users=asked.users.ids,
         facts=facts | {"users_left_out": n_left_out},
     )
+
+
+def recommendation_measures(
+    model: Any,
+    data: Reference[tuple[Any, Any, Any, Any]],
+    splits: Reference[Sequence[Parts]],
+    k: int,
+    at: Sequence[int],
+    likes: float | None,
+) -> dict[str, Any]:
+    """Fit a model on one split, let it recommend, and return the means over the users of the test part.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned, and not changed.
+    data : Reference
+        Of pairs, ratings, their times or None, and features, which do not count here.
+    splits : Reference
+        Of the rows of all splits.
+    k : int
+        Which of them.
+    at, likes
+        As in `evaluate_recommendations`.
+    """
+    X, y, times, _ = data.value()
+    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, tuple(at), likes, False, "skip")
+    parts = splits.value()[k]
+    row = _measure(model, asked, asked.split(parts))
+    means = {name: user_mean(values).mean for name, values in row.of_users.items()}
+    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size}
 
 
 @dataclass
@@ -370,7 +403,8 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
     return found
 
 
-def _checked_lengths(at: Any) -> tuple[int, ...]:
+def checked_lengths(at: Any) -> tuple[int, ...]:
+    """Return lengths of lists, each once, or refuse them."""
     lengths = list(at) if np.iterable(at) and not isinstance(at, str) else [at]
     if not lengths:
         raise InvalidInputError("give at least one length of lists", argument="at")

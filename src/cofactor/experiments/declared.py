@@ -50,7 +50,7 @@ class Declared:
         Data by name.
     grids : dict of str to dict
         Of rating models, values of parameters to try; those of label models are in the estimators.
-    splits, n_splits, seeds, metrics, grid_metric
+    splits, n_splits, seeds, metrics, grid_metric, at, likes
         As in `compare`.
     title : str
         For the report.
@@ -64,6 +64,8 @@ class Declared:
     seeds: Sequence[int] = (0,)
     metrics: Sequence[str] | None = None
     grid_metric: str | None = None
+    at: Sequence[int] | None = None
+    likes: float | None = None
     title: str = "Comparison"
 
     def compare(self, **options: Any) -> Comparison:
@@ -83,6 +85,8 @@ class Declared:
             metrics=self.metrics,
             grids=self.grids,
             grid_metric=self.grid_metric,
+            at=self.at,
+            likes=self.likes,
             **options,
         )
 
