@@ -14,8 +14,7 @@ __all__ = ["greater_is_better"]
 _SECONDS = ("seconds", "fit_seconds", "predict_seconds", "fold_in_seconds", "recommend_seconds")
 _GREATER = {
     **dict.fromkeys((*RATING_METRICS, *PROBABILITY_METRICS, *_SECONDS), False),
-    **dict.fromkeys(LIST_METRICS, True),
-    "popularity_lift": False,
+    "auc": True,
     **{name: metric.greater_is_better for name, metric in LABEL_METRICS.items()},
 }
 
@@ -38,16 +37,16 @@ def greater_is_better(metric: str) -> bool:
     --------
     >>> greater_is_better("micro_f1"), greater_is_better("mae")
     (True, False)
-    >>> greater_is_better("ndcg@10"), greater_is_better("popularity_lift@10")
-    (True, False)
+    >>> greater_is_better("coverage@10"), greater_is_better("coverage"), greater_is_better("popularity_lift@10")
+    (True, False, False)
     >>> greater_is_better("mirco_f1")
     Traceback (most recent call last):
     ...
     cofactor.errors.InvalidInputError: 'mirco_f1' is no measure; did you mean micro_f1, macro_f1?
     """
-    name, at, k = metric.partition("@")
-    if name in LIST_METRICS and (k.isdecimal() if at else name == "auc"):
-        return _GREATER[name]
-    if metric not in _GREATER or metric in LIST_METRICS:
+    name, _, k = metric.partition("@")
+    if name in LIST_METRICS and k.isdecimal():  # without a length, coverage is one of rankings of labels
+        return name != "popularity_lift"
+    if metric not in _GREATER:
         raise InvalidInputError(f"{metric!r} is no measure; {did_you_mean(metric, _GREATER, 'see cofactor.metrics')}")
     return _GREATER[metric]
