@@ -125,7 +125,9 @@ def test_models_with_probabilities_rank_by_what_is_liked(monkeypatch) -> None:
     model = OrdinalProbit(2, burn_in=2, n_sweeps=8, random_state=0)
     evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4)
     evaluate_recommendations({"probit": model}, X, Y, at=3)
-    assert asked == [4, None]
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=1)  # which says nothing
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4, ranking={"at_least": 5, "unknown": 1})
+    assert asked == [4, None, None, 5]
 
 
 @pytest.mark.parametrize("protocol", ["new-users", NewUsers(0.2, 0.5, 1, 0), "strong"])
@@ -181,7 +183,7 @@ def test_compare_has_the_same_means(tmp_path) -> None:
     assert table.scores.ranks[0, 2] == 1
     assert "ndcg@5 ↑" in str(table)
     kept = tmp_path / "store.sqlite"
-    for at, likes in ((5, None), (5, 4), (5, None)):  # other questions do not find each other's answers
+    for at, likes in (((5, 1), None), ((5, 1), 4), ((5, 1), None)):  # other questions do not find each other's answers
         one = compare({"als": models["als"]}, sets, n_splits=1, at=at, likes=likes, store=kept)
         assert one.protocol == "per-user"
         assert ("any_ndcg@5" in one.results[0].measures) == (likes is not None)
