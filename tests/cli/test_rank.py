@@ -58,6 +58,10 @@ def test_compare(run, csv: Path) -> None:
     assert error == "--at is for lists of recommendations: give --rank too"
 
 
+def test_labels_have_no_lists(run) -> None:
+    assert "--rank is for ratings" in run("evaluate", "emotions", "--rank").error
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

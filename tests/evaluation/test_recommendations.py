@@ -151,6 +151,20 @@ def test_users_whom_nobody_knows_are_left_out_and_items_that_nobody_knows_are_mi
         evaluate_recommendations(ALS(2, 1.0), X, Y, [(train, test)])
 
 
+def test_lists_longer_than_what_is_left() -> None:
+    pairs = np.array([(u, j) for u in range(4) for j in range(6)])
+    ratings = np.arange(24) % 5 + 1.0
+    test = [0, 7, 13]  # nothing else is left for these users, and nothing at all for the last one
+    train = np.setdiff1d(np.arange(24), test)
+    found = evaluate_recommendations(ALS(2, 1.0), pairs, ratings, [(train, np.array(test))], at=50, auc=True)
+    assert found.mean("ALS", "recall@50").mean == 1
+    assert found.mean("ALS", "precision@50").mean == 1 / 50
+    assert found.mean("ALS", "auc").n == 0  # there is no other item
+    assert found.mean("ALS", "diversity@50").n == 0
+    assert "–" in found.text()
+    assert found.summary()["ALS"]["auc"]["mean"] is None
+
+
 def test_frames_words_and_times() -> None:
     frame = pd.DataFrame({"user": [f"u{u}" for u in X[:, 0]], "item": [f"i{j:02}" for j in X[:, 1]]})
     named = evaluate_recommendations(ALS(3, 1.0), frame, Y, at=5)
