@@ -45,6 +45,23 @@ def test_protocols(run, csv: Path, protocol: str) -> None:
     assert found["summary"]["ALS"]["ndcg@10"]["users"] == 12
 
 
+def test_compare(run, csv: Path) -> None:
+    outcome = run("compare", csv, *OPTIONS, "--at", 5, "--likes", 4, "--splits", 2)
+    lines = outcome.out.splitlines()
+    assert outcome.status == 0
+    assert [line.split()[0] for line in lines if line.endswith("ALS") and "↑" in line] == [
+        "ndcg@5",
+        "recall@5",
+        "coverage@5",
+    ]
+    error = run("compare", csv, "-m", "als", "--alpha", 1, "--at", 5).error
+    assert error == "--at is for lists of recommendations: give --rank too"
+
+
+def test_labels_have_no_lists(run) -> None:
+    assert "--rank is for ratings" in run("evaluate", "emotions", "--rank").error
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

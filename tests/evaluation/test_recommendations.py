@@ -16,6 +16,7 @@ from cofactor.evaluation import (
     PerUserHoldout,
     PopularItems,
     RecommendationScores,
+    compare,
     evaluate_recommendations,
     wilcoxon_holm,
 )
@@ -124,7 +125,9 @@ def test_models_with_probabilities_rank_by_what_is_liked(monkeypatch) -> None:
     model = OrdinalProbit(2, burn_in=2, n_sweeps=8, random_state=0)
     evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4)
     evaluate_recommendations({"probit": model}, X, Y, at=3)
-    assert asked == [4, None]
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=1)  # which says nothing
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4, ranking={"at_least": 5, "unknown": 1})
+    assert asked == [4, None, None, 5]
 
 
 @pytest.mark.parametrize("protocol", ["new-users", NewUsers(0.2, 0.5, 1, 0), "strong"])
@@ -148,6 +151,20 @@ def test_users_whom_nobody_knows_are_left_out_and_items_that_nobody_knows_are_mi
         evaluate_recommendations(ALS(2, 1.0), X, Y, [(train, test)])
 
 
+def test_lists_longer_than_what_is_left() -> None:
+    pairs = np.array([(u, j) for u in range(4) for j in range(6)])
+    ratings = np.arange(24) % 5 + 1.0
+    test = [0, 7, 13]  # nothing else is left for these users, and nothing at all for the last one
+    train = np.setdiff1d(np.arange(24), test)
+    found = evaluate_recommendations(ALS(2, 1.0), pairs, ratings, [(train, np.array(test))], at=50, auc=True)
+    assert found.mean("ALS", "recall@50").mean == 1
+    assert found.mean("ALS", "precision@50").mean == 1 / 50
+    assert found.mean("ALS", "auc").n == 0  # there is no other item
+    assert found.mean("ALS", "diversity@50").n == 0
+    assert "–" in found.text()
+    assert found.summary()["ALS"]["auc"]["mean"] is None
+
+
 def test_frames_words_and_times() -> None:
     frame = pd.DataFrame({"user": [f"u{u}" for u in X[:, 0]], "item": [f"i{j:02}" for j in X[:, 1]]})
     named = evaluate_recommendations(ALS(3, 1.0), frame, Y, at=5)
@@ -165,6 +182,41 @@ def test_tests_over_users() -> None:
     [pair] = wilcoxon_holm(found.scores("ndcg@5")).differing
     assert pair.better == "Oracle"
     assert pair.p_holm < 1e-6
+
+
+def test_compare_has_the_same_means(tmp_path) -> None:
+    models, sets = {"als": ALS(3, 1.0, random_state=0), "oracle": Oracle(tables())}, {"toy": (X, Y)}
+    found = compare(models, sets, n_splits=2, seeds=(3,), at=(5, 10), likes=4)
+    assert found.metrics == ("ndcg@5", "recall@5", "coverage@5")
+    direct = evaluate_recommendations(models["als"], X, Y, "per-user", 1, 3, at=5, likes=4)
+    (first, *_) = [result for result in found.results if result.method == "als"]
+    for metric in ("ndcg@5", "novelty@5"):
+        assert first.measures[metric] == pytest.approx(direct.mean("ALS", metric).mean)
+    table = found.table()
+    assert table.scores.methods == ("popularity", "als", "oracle")
+    assert table.scores.ranks[0, 2] == 1
+    assert "ndcg@5 ↑" in str(table)
+    kept = tmp_path / "store.sqlite"
+    for at, likes in (((5, 1), None), ((5, 1), 4), ((5, 1), None)):  # other questions do not find each other's answers
+        one = compare({"als": models["als"]}, sets, n_splits=1, at=at, likes=likes, store=kept)
+        assert one.protocol == "per-user"
+        assert ("any_ndcg@5" in one.results[0].measures) == (likes is not None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"at": 5, "likes": 9}, "no rating of 'toy' is that high"),
+        ({"likes": 4}, "likes=4: says what is liked of lists; give at too"),
+        ({"at": 5, "metrics": ["ndcg@10"]}, "metric 'ndcg@10' is not known; did you mean ndcg@5"),
+        ({"at": 5, "grids": {"als": {"alpha": [1.0]}}}, "does not go with grids"),
+        ({"at": 0}, "at=0: expected a whole number"),
+        ({"metrics": ["ndcg@10"]}, "metric 'ndcg@10' is not known"),
+    ],
+)
+def test_compare_refuses(options, message) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        compare({"als": ALS(3, 1.0)}, {"toy": (X, Y)}, **options)
 
 
 def test_the_table() -> None:

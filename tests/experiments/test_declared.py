@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cofactor.datasets import make_labels, make_ratings, write_table
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search
 from cofactor.experiments.declared import read_comparison
 from cofactor.labels import BinaryRelevance
@@ -35,6 +36,20 @@ def folder(tmp_path: Path) -> Path:
 def read(folder: Path, text: str) -> Any:
     (folder / "comparison.toml").write_text(text)
     return read_comparison(folder / "comparison.toml")
+
+
+def test_lists_of_recommendations(folder: Path) -> None:
+    text = 'data = {made = "ratings.csv"}\nmethods = [{name = "ALS", parameters = {alpha = 8.0}}]\nn_splits = 1\n'
+    comparison = read(folder, text + "at = [5, 3]\nlikes = 4\n").compare()
+    assert comparison.metrics == ("ndcg@5", "recall@5", "coverage@5")
+    assert comparison.table("ndcg@3").scores.methods == ("popularity", "ALS")
+    for line, message in (
+        ("at = 5", "at: must be a list, each a whole number, found 5"),
+        ('at = [5]\nlikes = "much"', "likes: must be a number, found 'much'"),
+        ("at = [5]\nlikes = 9.5", "likes=9.5: no rating of 'made' is that high"),
+    ):
+        with pytest.raises(InvalidInputError, match=re.escape(message)):
+            read(folder, text + line)
 
 
 def test_the_example_of_the_documentation_runs(folder: Path) -> None:

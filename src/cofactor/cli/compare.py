@@ -94,9 +94,12 @@ def compare(
     Interrupt it whenever you like: with --out or --store, the same command goes on where it was, and several of them
     may share the work. A cell that fails is told in a line, and does not stop the others.
 
+    With [bold]--rank[/bold], lists of recommendations are compared, popularity among them.
+
     What is said of columns and formats holds for all files. A TOML file can declare more: parameters and grids of each
     method, and of each file its own columns.
     """
+    options.check_ranking(context, own)
     folder = None if out is None else check_folder(out)
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
@@ -112,7 +115,13 @@ def compare(
         declared = _declared(
             models,
             [one.data for one in loaded],
-            {"splits": protocol, "n_splits": splits, "seeds": _seeds(seeds), "metrics": metric},
+            {
+                "splits": protocol,
+                "n_splits": splits,
+                "seeds": _seeds(seeds),
+                "metrics": metric,
+                **({"at": values["at"], "likes": values["likes"]} if values.get("rank") else {}),
+            },
         )
     if folder is not None:
         folder.mkdir(exist_ok=True)

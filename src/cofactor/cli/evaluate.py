@@ -97,9 +97,7 @@ def evaluate(
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
-    odd = [] if own.get("rank") else options.given(context, ("at", "likes", "auc"))
-    if odd:
-        raise InvalidInputError(f"{odd[0]} is for lists of recommendations: give --rank too")
+    options.check_ranking(context, own)
     inputs = {"FILE": file, **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)

@@ -246,6 +246,21 @@ def given(context: typer.Context, names: Iterable[str]) -> list[str]:
     ]
 
 
+def check_ranking(context: typer.Context, own: Mapping[str, Any]) -> None:
+    """Refuse options of lists of recommendations where these are not measured.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+    own : mapping from str to object
+        Options of tasks, as typer gives them.
+    """
+    odd = [] if own.get("rank") else given(context, ("at", "likes", "auc"))
+    if odd:
+        raise InvalidInputError(f"{odd[0]} is for lists of recommendations: give --rank too")
+
+
 # ---------------------------------------------------------------- settings of models
 
 
@@ -325,6 +340,7 @@ __all__ = [
     "Seed",
     "TaskOption",
     "Threads",
+    "check_ranking",
     "choose_task",
     "given",
     "names_of",

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.evaluation.recommendations import checked_lengths
 from cofactor.evaluation.run.sources import Source, sources_of, task_of
 from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+from cofactor.metrics.topn import LIST_METRICS
 from cofactor.model.named_splits import Task, as_protocol, folds_in, splitter_of
 from cofactor.model.selection.grid import Grid, check_grid
 from cofactor.text import did_you_mean
@@ -34,6 +36,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 #: Metrics that are shown where none are asked for.
 _SHOWN = {"ratings": ("mae", "rmse", "zero_one"), "labels": ("micro_f1", "macro_f1", "hamming")}
+_SHOWN_OF_LISTS = ("ndcg", "recall", "coverage")
 #: Metrics by which parameters of a grid may be chosen, and the one by which they are chosen where none is asked for.
 _GRID_METRICS: Mapping[Task, Iterable[str]] = {"ratings": RATING_METRICS, "labels": LABEL_METRICS}
 _GRID_METRIC = {"ratings": "mae", "labels": "micro_f1"}
@@ -55,6 +58,8 @@ class Request:
     metrics: tuple[str, ...]
     grids: Mapping[str, Grid]
     grid_metric: str
+    at: tuple[int, ...] = ()  #: lengths of lists of recommendations to measure; empty for predicted ratings
+    likes: float | None = None
 
 
 def checked(
@@ -67,13 +72,17 @@ def checked(
     metrics: Sequence[str] | None = None,
     grids: Mapping[str, Grid] | None = None,
     grid_metric: str | None = None,
+    at: Any = None,
+    likes: float | None = None,
 ) -> Request:
     """Return what is asked of a comparison, or refuse it; the parameters are those of `compare`."""
-    _check_estimators(estimators)
+    _check_estimators(estimators, "predict" if at is None else "recommend")
     sets = sources_of(data)
     task = task_of(sets)
-    shown = shown_metrics(task, metrics)
-    _check_measurable(task, shown, estimators)
+    lengths = _lists(sets, task, grids, at, likes)
+    shown = shown_list_metrics(lengths, metrics) if lengths else shown_metrics(task, metrics)
+    if not lengths:
+        _check_measurable(task, shown, estimators)
     if grid_metric is not None and grid_metric not in _GRID_METRICS[task]:
         raise InvalidInputError(
             f"grid_metric: {_unknown('metric', grid_metric, _GRID_METRICS[task])}", argument="grid_metric"
@@ -86,7 +95,7 @@ def checked(
         except ValueError as error:
             raise InvalidInputError(f"grids: {error}", argument="grids") from None
     kept = checked_seeds(seeds)
-    protocol = as_protocol(_PROTOCOL[task] if splits is None else splits, task, "splits")
+    protocol = as_protocol(("per-user" if lengths else _PROTOCOL[task]) if splits is None else splits, task, "splits")
     for one in sets:
         splitter_for(one, protocol, n_splits, kept[0])
     if folds_in(protocol):
@@ -101,13 +110,15 @@ def checked(
         metrics=shown,
         grids=grids or {},
         grid_metric=grid_metric or _GRID_METRIC[task],
+        at=lengths,
+        likes=likes,
     )
 
 
 # ---------------------------------------------------------------- methods
 
 
-def _check_estimators(estimators: Any) -> None:
+def _check_estimators(estimators: Any, needed: str = "predict") -> None:
     if not isinstance(estimators, Mapping):
         kind = type(estimators).__name__
         raise InvalidTypeError(
@@ -128,7 +139,7 @@ def _check_estimators(estimators: Any) -> None:
                 argument="estimators",
                 advice=f"write {kind}()",
             )
-        missing = [part for part in ("fit", "predict", "get_params") if not hasattr(estimator, part)]
+        missing = [part for part in ("fit", needed, "get_params") if not hasattr(estimator, part)]
         if missing:
             kind = type(estimator).__name__
             raise InvalidTypeError(
@@ -183,6 +194,39 @@ def shown_metrics(task: Task, metrics: Sequence[str] | None) -> tuple[str, ...]:
             )
         raise InvalidInputError(_unknown("metric", metric, METRICS[task]), argument="metrics")
     return tuple(dict.fromkeys(metrics or _SHOWN[task]))
+
+
+def shown_list_metrics(at: Sequence[int], metrics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the measures of recommended lists to show, the most important first; refuse those which do not exist.
+
+    Examples
+    --------
+    >>> shown_list_metrics([10], None)
+    ('ndcg@10', 'recall@10', 'coverage@10')
+    """
+    known = [f"{name}@{k}" for k in at for name in LIST_METRICS if name != "auc"] + ["fit_seconds", "recommend_seconds"]
+    given = [metrics] if isinstance(metrics, str) else metrics
+    for metric in given or ():
+        if metric not in known:
+            raise InvalidInputError(_unknown("metric", metric, known), argument="metrics")
+    return tuple(dict.fromkeys(given or (f"{name}@{at[0]}" for name in _SHOWN_OF_LISTS)))
+
+
+def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) -> tuple[int, ...]:
+    """Return the lengths of lists to measure, none where predictions are measured."""
+    if at is None:
+        if likes is not None:
+            advice = ("give ", Argument("at"), " too")
+            raise InvalidInputError("says what is liked of lists", argument="likes", found=likes, advice=advice)
+        return ()
+    if task != "ratings" or grids:
+        what = "is for ratings" if task != "ratings" else "does not go with grids"
+        raise InvalidInputError(f"measures lists of recommendations, which {what}", argument="at", found=at)
+    if likes is not None:
+        high = next((one.name for one in sets if not (np.asarray(one.y, dtype=np.float64) >= likes).any()), None)
+        if high is not None:
+            raise InvalidInputError(f"no rating of {high!r} is that high", argument="likes", found=likes)
+    return checked_lengths(at)
 
 
 def _check_measurable(task: Task, metrics: Iterable[str], estimators: Mapping[str, Any]) -> None:

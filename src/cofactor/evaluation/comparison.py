@@ -18,7 +18,10 @@ from cofactor.datasets.write import write_table
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import Request, checked, splitter_for
 from cofactor.evaluation.labels import label_measures
+from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.protocols import rating_measures
+from cofactor.evaluation.recommendations import recommendation_measures
+from cofactor.evaluation.recommended import POPULARITY
 from cofactor.evaluation.run.cells import Cell, Result, tidy
 from cofactor.evaluation.run.code import UnsourcedError, code_digest
 from cofactor.evaluation.run.keys import Described, IndescribableError, described, function_name
@@ -186,6 +189,8 @@ def compare(
     metrics: Sequence[str] | None = None,
     grids: Mapping[str, Grid] | None = None,
     grid_metric: str | None = None,
+    at: int | Sequence[int] | None = None,
+    likes: float | None = None,
     store: ResultStore | PathLike | None = None,
     n_jobs: int | None = None,
     retry_failed: bool = False,
@@ -224,6 +229,10 @@ def compare(
         chooses thresholds too.
     grid_metric : str, optional
         By what to choose; by default "mae" for ratings, "micro_f1" for labels.
+    at, likes : optional
+        Measure the lists of so many items that methods recommend, as `evaluate_recommendations` does, instead of
+        predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Means over the
+        users of each split are compared; for tests over users see `RecommendationScores.scores`.
     store : ResultStore, str or path-like, optional
         File for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
@@ -273,9 +282,13 @@ def compare(
         metrics=metrics,
         grids=grids,
         grid_metric=grid_metric,
+        at=at,
+        likes=likes,
     )
     _check_features(asked)
     searching = {name: _searching(name, asked) for name in asked.estimators}
+    if asked.at:
+        searching = {POPULARITY: PopularItems(), **searching}
     descriptions = _Descriptions(strict=store is not None, version=version)
     cells = [
         cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, descriptions)
@@ -338,7 +351,11 @@ def _cells(
         own["splits"] = descriptions.of("splits", data.groups)
     scale = data.scale if data.scale is not None or data.task == "labels" else np.unique(data.y)
     work: Callable[..., Any] = rating_measures if data.task == "ratings" else label_measures
-    options = (scale,) if data.task == "ratings" else ()
+    options: tuple[Any, ...] = (scale,) if data.task == "ratings" else ()
+    told: dict[str, Any] = {}
+    if asked.at:
+        work, options = recommendation_measures, (asked.at, asked.likes)
+        told = {"at": list(asked.at), "likes": asked.likes}
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
     rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {
@@ -353,7 +370,7 @@ def _cells(
                 data=data.name,
                 split=split,
                 seed=int(seed),
-                parameters={"estimator": description.value, **{what: one.value for what, one in own.items()}},
+                parameters={"estimator": description.value, **told, **{what: one.value for what, one in own.items()}},
                 checksum=data.checksum,
                 measure=function_name(work),
                 code=descriptions.code(
@@ -424,6 +441,8 @@ def _facts(estimators: Mapping[str, Any], asked: Request) -> dict[str, str]:
     return {
         "splits": whole if protocol in SINGLE or not isinstance(protocol, str) else f"{whole}, {n_splits}",
         "seeds": ", ".join(map(str, asked.seeds)),
+        **({"lists of": ", ".join(map(str, asked.at)) + " items"} if asked.at else {}),
+        **({"liked": f"ratings from {asked.likes:g}"} if asked.likes is not None else {}),
         **{f"method {name}": " ".join(repr(estimator).split()) for name, estimator in estimators.items()},
         **{f"data {one.name}": f"{_extent(one)}, SHA-256 {one.checksum[:16]}" for one in asked.sets},
         "versions": f"cofactor {__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,17 +19,20 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
+from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
 from cofactor.metrics.ranked import divided
+from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
+from cofactor.ratings.base import RatingModel
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
 from cofactor.typing import Pairs, RandomState
 
-__all__ = ["evaluate_recommendations"]
+__all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
 Table = sparse.csr_array
 OnFit = Callable[[str, int, int], None]
@@ -50,6 +53,7 @@ def evaluate_recommendations(
     likes: float | None = None,
     auc: bool = False,
     undefined: Literal[0, "skip"] = "skip",
+    ranking: Mapping[str, Any] | None = None,
     test_size: float = 0.2,
     test_users: float = 0.1,
     time: ArrayLike | None = None,
@@ -85,6 +89,8 @@ def evaluate_recommendations(
         Measure the AUC too, for which all items are ranked for each user: slow for models drawn from a posterior.
     undefined : {"skip", 0}, default="skip"
         Leave users out who have no relevant item in the test part, or count them as 0 in all measures of hits.
+    ranking : mapping of str to object, optional
+        More arguments of ``recommend``, such as ``{"at_least": 4}``, for the models whose ``recommend`` knows them.
     test_size, test_users, time
         As in `evaluate`.
     progress : callable, optional
@@ -112,7 +118,8 @@ def evaluate_recommendations(
     count as relevant all the same.
 
     The gain of a rating r is 2^r - 1 where the scale lies in (0, 10]; other scales are first brought linearly to 1..5.
-    Novelty, popularity and diversity go by who took what in training; the vector of an item are its users.
+    Novelty, popularity and diversity go by who took what in training; the vector of an item are its users. The first
+    fit of a process also loads, or compiles, machine code: where seconds matter, fit once before.
 
     Examples
     --------
@@ -127,9 +134,9 @@ def evaluate_recommendations(
     """
     check_consistent_length(X, y)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
-    lengths = _checked_lengths(at)
+    lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined)
+    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {})
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -161,6 +168,37 @@ def evaluate_recommendations(
     )
 
 
+def recommendation_measures(
+    model: Any,
+    data: Reference[tuple[Any, Any, Any, Any]],
+    splits: Reference[Sequence[Parts]],
+    k: int,
+    at: Sequence[int],
+    likes: float | None,
+) -> dict[str, Any]:
+    """Fit a model on one split, let it recommend, and return the means over the users of the test part.
+
+    Parameters
+    ----------
+    model : estimator
+        Cloned, and not changed.
+    data : Reference
+        Of pairs, ratings, their times or None, and features, which do not count here.
+    splits : Reference
+        Of the rows of all splits.
+    k : int
+        Which of them.
+    at, likes
+        As in `evaluate_recommendations`.
+    """
+    X, y, times, _ = data.value()
+    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, tuple(at), likes, False, "skip")
+    parts = splits.value()[k]
+    row = _measure(model, asked, asked.split(parts))
+    means = {name: user_mean(values).mean for name, values in row.of_users.items()}
+    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size}
+
+
 @dataclass
 class _Row:
     """What was measured of a model on a split."""
@@ -181,6 +219,7 @@ class _Asked:
     likes: float | None
     auc: bool
     undefined: Literal[0, "skip"]
+    ranking: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.likes is not None:
@@ -284,7 +323,7 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     seconds = {"fit_seconds": clock.perf_counter() - began}
     if fold_in is not None:
         fitted = fitted.fold_in(_safe_indexing(X, fold_in), asked.y[fold_in])
-    how = _how(fitted, asked.likes)
+    how = _how(fitted, asked)
     ids = asked.users.ids[split.users]
     began = clock.perf_counter()
     found, _ = fitted.recommend(ids, max(asked.lengths), **how)
@@ -338,11 +377,14 @@ def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, 
     return np.concatenate(found)
 
 
-def _how(model: Any, likes: float | None) -> dict[str, Any]:
-    """Return by what a model is to rank: the probability that an item is liked, where it has such."""
-    if likes is None or not hasattr(model, "predict_proba"):
-        return {}
-    return {"at_least": likes} if "at_least" in inspect.signature(model.recommend).parameters else {}
+def _how(model: Any, asked: _Asked) -> dict[str, Any]:
+    """Return what else to tell a model that is to recommend: what is liked, if it has probabilities of that."""
+    known = inspect.signature(model.recommend).parameters
+    wanted = dict(asked.ranking)
+    knows = not isinstance(model, RatingModel) or hasattr(model, "predict_proba")
+    if asked.likes is not None and asked.likes > asked.y.min() and knows and "quantile" not in wanted:
+        wanted = {"at_least": asked.likes} | wanted
+    return {name: value for name, value in wanted.items() if name in known}
 
 
 def _numbers(items: IdMap, ids: NDArray[Any]) -> NDArray[np.int64]:
@@ -370,7 +412,8 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
     return found
 
 
-def _checked_lengths(at: Any) -> tuple[int, ...]:
+def checked_lengths(at: Any) -> tuple[int, ...]:
+    """Return lengths of lists, each once, or refuse them."""
     lengths = list(at) if np.iterable(at) and not isinstance(at, str) else [at]
     if not lengths:
         raise InvalidInputError("give at least one length of lists", argument="at")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.stats.scores import Scores
+from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 from cofactor.text import did_you_mean
 
@@ -126,11 +127,16 @@ class RecommendationScores:
         Parameters
         ----------
         metric : str
-            Name of a measure of which more is better. Users without a value are in none of these tests.
+            Name of a measure. Users without a value are in none of these tests.
         """
         table = np.column_stack([self.of(method, metric) for method in self.methods])
         kept = ~np.isnan(table).any(axis=1)
-        return Scores(table[kept], self.methods, [str(user) for user in self.users[kept]], greater_is_better=True)
+        return Scores(
+            table[kept],
+            self.methods,
+            [str(user) for user in self.users[kept]],
+            greater_is_better=greater_is_better(metric),
+        )
 
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return, by method and measure, the mean, its error and interval, the number of users, and the difference."""

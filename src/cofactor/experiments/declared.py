@@ -32,9 +32,9 @@ from cofactor.text import did_you_mean, folded
 
 __all__ = ["Declared", "read_comparison"]
 
-_KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric")
+_KEYS = ("title", "data", "methods", "splits", "n_splits", "seeds", "metrics", "grid_metric", "at", "likes")
 _METHOD_KEYS = ("name", "model", "parameters", "grid")
-_KINDS = {str: "a text in quotes", int: "a whole number", dict: "a table"}
+_KINDS = {str: "a text in quotes", int: "a whole number", float: "a number", dict: "a table"}
 _MODELS: dict[Task, Mapping[str, type[Any]]] = {"ratings": RATING_MODELS, "labels": LABEL_MODELS}
 
 
@@ -50,7 +50,7 @@ class Declared:
         Data by name.
     grids : dict of str to dict
         Of rating models, values of parameters to try; those of label models are in the estimators.
-    splits, n_splits, seeds, metrics, grid_metric
+    splits, n_splits, seeds, metrics, grid_metric, at, likes
         As in `compare`.
     title : str
         For the report.
@@ -64,6 +64,8 @@ class Declared:
     seeds: Sequence[int] = (0,)
     metrics: Sequence[str] | None = None
     grid_metric: str | None = None
+    at: Sequence[int] | None = None
+    likes: float | None = None
     title: str = "Comparison"
 
     def compare(self, **options: Any) -> Comparison:
@@ -83,6 +85,8 @@ class Declared:
             metrics=self.metrics,
             grids=self.grids,
             grid_metric=self.grid_metric,
+            at=self.at,
+            likes=self.likes,
             **options,
         )
 
@@ -172,6 +176,8 @@ def _declared(table: Mapping[str, Any], file: _Key, folder: Path) -> Declared:
         "seeds": _listed(table, "seeds", int, file) or (0,),
         "metrics": _listed(table, "metrics", str, file),
         "grid_metric": _typed(table, "grid_metric", str, None, file),
+        "at": _listed(table, "at", int, file),
+        "likes": _typed(table, "likes", float, None, file),
     }
     title = _typed(table, "title", str, "Comparison", file)
     task, estimators, grids = _methods(table["methods"], asked["grid_metric"], file)
@@ -316,7 +322,9 @@ def _check_keys(table: Mapping[str, Any], known: Iterable[str], key: _Key) -> No
 
 def _typed(table: Mapping[str, Any], name: str, kind: type[Any], default: Any, key: _Key) -> Any:
     value = table.get(name, default)
-    if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
+    if value is not default and (
+        not isinstance(value, (int, float) if kind is float else kind) or isinstance(value, bool)
+    ):
         raise key.below(name).error(f"must be {_KINDS[kind]}, found {value!r}")
     return value
 

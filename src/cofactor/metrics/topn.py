@@ -31,6 +31,7 @@ from cofactor.metrics.ranked import divided
 
 __all__ = [
     "GAINS",
+    "LIST_METRICS",
     "checked_lists",
     "relevant_items",
     "user_aucs",
@@ -46,6 +47,12 @@ Values = NDArray[np.float64]
 
 GAINS = ("binary", "exponential", "given")
 """What an item with the value r in `relevant` is worth in nDCG: 1, 2^r - 1, or r."""
+LIST_METRICS = (
+    "ndcg", "precision", "recall", "capped_recall", "map", "mrr", "hit_rate", "any_ndcg", "graded_ndcg", "auc",
+    "novelty", "diversity", "popularity_lift", "distinct", "coverage",
+)  # fmt: skip
+"""Names of measures of recommended lists, without their length, such as the ``@10`` of ``ndcg@10``."""
+
 
 # ---------------------------------------------------------------- input
 

@@ -470,13 +470,7 @@ class Task(ABC):
         settings: Settings,
         listen: Callable[[Progress], None] | None = None,
     ) -> Ranked:
-        """Measure the lists that models recommend to users, beside what is popular; see `evaluate`.
-
-        Parameters
-        ----------
-        models, loaded, protocol, settings, listen
-            As in `evaluate`.
-        """
+        """Measure the lists that models recommend, beside what is popular; the parameters are those of `evaluate`."""
         self._cannot("recommend")
 
     def _cannot(self, ability: Ability) -> NoReturn:
