@@ -1,12 +1,15 @@
 """EASE, implicit ALS and the conditional logit against their equations, written down in NumPy."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from cofactor.datasets import load_ratings
 from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
-from cofactor.ratings import EASE, ImplicitALS, ItemKNN, RP3beta
+from cofactor.ratings import EASE, ImplicitALS, ItemKNN, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes
 
@@ -160,3 +163,24 @@ def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
     assert np.allclose(
         few.sum(axis=axis), np.sort(W, axis=axis).take(range(-4, 0), axis=axis).sum(axis=axis), rtol=1e-4
     )
+
+
+@pytest.mark.evidence
+def test_takes_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -> None:
+    data = load_ratings("ml-100k", data_dir)
+    X = np.asarray(data.X)
+    held = HeldOut.of(as_takes(X), 10)
+    users, items = held.train.users.ids, held.train.items.ids
+    relevant = np.zeros(held.train.shape, dtype=bool)
+    relevant[held.users[held.chosen[0]], held.chosen[1]] = True
+    rows, columns = held.train.pairs()
+    train = np.column_stack([users[rows], items[columns]])
+    discounts = 1 / np.log2(np.arange(2, 12))
+    windows = {(0.21, 0.23): Popularity(), (0.445, 0.47): Recommender(ratings=None, random_state=0)}
+    for (least, most), model in windows.items():
+        found = model.fit(train).recommend(users, n=10)
+        best = found[0] if isinstance(found, tuple) else found.items
+        hits = relevant[:, np.searchsorted(items, model.items_.ids)]
+        gains = np.take_along_axis(hits, model.items_.index(best.ravel()).reshape(best.shape), axis=1)
+        ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), 10) - 1]
+        assert least < np.mean(gains @ discounts / ideal) < most

@@ -35,7 +35,7 @@ class ImplicitALS(FactorExposure):
     Parameters
     ----------
     n_factors : int, default=16
-        Number d of factors: 16 were the best on MovieLens 100K, 48 on 1M; larger data bear more.
+        Number d of factors: 16 were the best on MovieLens 100K; larger data bear more.
     alpha : float, default=0.01
         Weight of the penalty, above 0.
     unobserved : float, default=0.4
@@ -68,8 +68,8 @@ class ImplicitALS(FactorExposure):
 
     Notes
     -----
-    The defaults have nDCG@10 .361 on MovieLens 100K (80/20 of each user, likes), which a search over d, alpha and
-    unobserved did not improve upon; the choice of the penalty's form does more than that of its weight.
+    The defaults have nDCG@10 .355 on MovieLens 100K (80/20 of each user, likes), the best found of d from 8 to 64,
+    alpha from .0015 to .02 and unobserved from .1 to 1.
 
     References
     ----------

@@ -64,6 +64,11 @@ class LogisticMF(FactorExposure):
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
 
+    Notes
+    -----
+    The defaults have nDCG@10 .357 on MovieLens 100K (80/20 of each user, likes); alpha from 6 to 14 was as good. On
+    MovieLens 1M 32 factors with ``alpha=12`` had .351, the defaults .341.
+
     References
     ----------
     C. C. Johnson, "Logistic matrix factorization for implicit feedback data", NIPS workshop 2014; there gradient steps
