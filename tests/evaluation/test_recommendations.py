@@ -14,14 +14,13 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import (
     NewUsers,
     PerUserHoldout,
-    PopularItems,
     RecommendationScores,
     compare,
     evaluate_recommendations,
     wilcoxon_holm,
 )
 from cofactor.metrics import user_mean, user_ndcgs
-from cofactor.ratings import ALS, OrdinalProbit
+from cofactor.ratings import ALS, EASE, OrdinalProbit, Popularity, Recommender
 
 DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)
 X, Y = DATA.X, DATA.y
@@ -105,12 +104,12 @@ def test_numbers_equal_those_by_hand() -> None:
 
 def test_users_without_a_liked_item() -> None:
     skipped, counted = (
-        evaluate_recommendations(PopularItems(), X, Y, at=5, likes=5, undefined=how) for how in ("skip", 0)
+        evaluate_recommendations(Popularity(), X, Y, at=5, likes=5, undefined=how) for how in ("skip", 0)
     )
-    a, b = (one.mean("PopularItems", "ndcg@5") for one in (skipped, counted))
+    a, b = (one.mean("Popularity", "ndcg@5") for one in (skipped, counted))
     assert a.n < b.n == 60
     assert a.mean * a.n == pytest.approx(b.mean * b.n)
-    assert skipped.mean("PopularItems", "novelty@5") == counted.mean("PopularItems", "novelty@5")
+    assert skipped.mean("Popularity", "novelty@5") == counted.mean("Popularity", "novelty@5")
 
 
 def test_models_with_probabilities_rank_by_what_is_liked(monkeypatch) -> None:
@@ -241,18 +240,18 @@ def test_the_table() -> None:
 
 
 def test_popular_items() -> None:
-    model = PopularItems().fit(X, Y)
+    model = Popularity().fit(X)
     counts = np.bincount(X[:, 1], minlength=40)
     items, scores = model.recommend([3, 0], 40)
     for row, user in enumerate((3, 0)):
         left = np.setdiff1d(np.arange(40), X[X[:, 0] == user, 1])
         best = left[np.lexsort((left, -counts[left]))]
         assert items[row, : left.size].tolist() == best.tolist()
-        assert scores[row, : left.size].tolist() == counts[best].tolist()
+        assert (60 * scores[row, : left.size]).tolist() == pytest.approx(counts[best].tolist())
         assert (items[row, left.size :] == None).all()  # noqa: E711
     everything, _ = model.recommend([3], 40, exclude_seen=False)
     assert everything.tolist() == [np.lexsort((np.arange(40), -counts)).tolist()]
-    folded = model.fold_in([(99, int(everything[0, 0])), (99, 777)], [1, 1])
+    folded = model.fold_in([(99, int(everything[0, 0])), (99, 777)])
     assert folded.recommend([99], 1)[0].tolist() == [[everything[0, 1]]]
 
 
@@ -265,12 +264,12 @@ def test_popular_items() -> None:
         ({"protocol": "loo"}, InvalidInputError, "protocol='loo' is not known"),
         ({"protocol": "time"}, InvalidInputError, "no times"),
         ({"model": BaseEstimator()}, InvalidTypeError, "has no method fit"),
-        ({"model": {"popularity": PopularItems()}}, InvalidInputError, "give yours another name"),
+        ({"model": {"popularity": Popularity()}}, InvalidInputError, "give yours another name"),
     ],
 )
 def test_bad_input(options, error, message) -> None:
     with pytest.raises(error, match=message):
-        evaluate_recommendations(**{"model": PopularItems(), "X": X, "y": Y, **options})
+        evaluate_recommendations(**{"model": Popularity(), "X": X, "y": Y, **options})
 
 
 @pytest.mark.evidence
@@ -285,3 +284,13 @@ def test_figures_of_movielens_100k(data_dir) -> None:
     for metric, value in figures.items():
         assert found.mean("popularity", metric).mean == pytest.approx(value, abs=0.006)
     assert found.mean("popularity", "novelty@10").mean == pytest.approx(1.43, abs=0.02)
+
+
+@pytest.mark.parametrize("protocol", ["per-user", "new-users"])
+def test_exposure_models_see_takes_and_recommenders_ratings(protocol: str) -> None:
+    ratings = OrdinalProbit(2, n_sweeps=12, burn_in=4)
+    models = {"ease": EASE(10.0), "recommender": Recommender(EASE(10.0), ratings, random_state=0)}
+    found = evaluate_recommendations(models, X, Y, protocol, at=5, likes=4)
+    taken = evaluate_recommendations({"ease": EASE(10.0)}, X, np.full(len(Y), 3.0), protocol, at=5)
+    assert found.mean("ease", "any_ndcg@5").mean == pytest.approx(taken.mean("ease", "ndcg@5").mean)
+    assert np.isfinite(found.mean("recommender", "ndcg@5").mean)

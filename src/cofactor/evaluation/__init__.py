@@ -5,7 +5,6 @@ from sklearn.model_selection import KFold
 from cofactor.evaluation.checks import METRICS
 from cofactor.evaluation.comparison import Comparison, compare
 from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
-from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.protocols import FoldInScorer, evaluate
 from cofactor.evaluation.recommendations import evaluate_recommendations
 from cofactor.evaluation.recommended import RecommendationScores
@@ -60,7 +59,6 @@ __all__ = [
     "Nemenyi",
     "NewUsers",
     "PerUserHoldout",
-    "PopularItems",
     "Posterior",
     "RecommendationScores",
     "Result",

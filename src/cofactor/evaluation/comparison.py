@@ -18,7 +18,6 @@ from cofactor.datasets.write import write_table
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation.checks import Request, checked, splitter_for
 from cofactor.evaluation.labels import label_measures
-from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.protocols import rating_measures
 from cofactor.evaluation.recommendations import recommendation_measures
 from cofactor.evaluation.recommended import POPULARITY
@@ -37,6 +36,7 @@ from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
 from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import counted
 from cofactor.version import __version__
 
@@ -288,7 +288,7 @@ def compare(
     _check_features(asked)
     searching = {name: _searching(name, asked) for name in asked.estimators}
     if asked.at:
-        searching = {POPULARITY: PopularItems(), **searching}
+        searching = {POPULARITY: Popularity(), **searching}
     descriptions = _Descriptions(strict=store is not None, version=version)
     cells = [
         cell for one in asked.sets for seed in asked.seeds for cell in _cells(searching, one, asked, seed, descriptions)

@@ -17,7 +17,6 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.popularity import PopularItems
 from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
 from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
@@ -30,6 +29,8 @@ from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
+from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.typing import Pairs, RandomState
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
@@ -147,7 +148,7 @@ def evaluate_recommendations(
         times=times,
     )
     _check_models(models, folding=hasattr(splitter, "split_fold_in"))
-    everyone = {POPULARITY: PopularItems(), **models}
+    everyone = {POPULARITY: Popularity(), **models}
     parts = list(parts_of(splitter, X, asked.y))
     rows: dict[str, list[_Row]] = {name: [] for name in everyone}
     n_left_out = 0
@@ -317,12 +318,11 @@ class _Split:
 def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     """Fit a copy of a model, let it recommend, and measure."""
     train, fold_in, _ = split.parts
-    X = pairs_for(model, asked.X, asked.times)
     began = clock.perf_counter()
-    fitted = clone(model).fit(_safe_indexing(X, train), asked.y[train])
+    fitted = clone(model).fit(**_given(model, asked, train))
     seconds = {"fit_seconds": clock.perf_counter() - began}
     if fold_in is not None:
-        fitted = fitted.fold_in(_safe_indexing(X, fold_in), asked.y[fold_in])
+        fitted = fitted.fold_in(**_given(model, asked, fold_in))
     how = _how(fitted, asked)
     ids = asked.users.ids[split.users]
     began = clock.perf_counter()
@@ -335,6 +335,13 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
         hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
         of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
     return _Row(split.users, of_users, of_lists | seconds)
+
+
+def _given(model: Any, asked: _Asked, rows: NDArray[Any]) -> dict[str, Any]:
+    """Return what a model is given of some ratings: all, or of models of exposure that the items were taken."""
+    X = pairs_for(model, asked.X, asked.times)
+    ratings = {} if isinstance(model, ExposureModel) else {"y": asked.y[rows]}
+    return {"X": _safe_indexing(X, rows), **ratings}
 
 
 def _measures_of_lists(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -47,6 +48,10 @@ class Recommendations:
     scores: NDArray[np.float64]
     p_take: NDArray[np.float64]
     p_like: NDArray[np.float64] | None
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Give items and scores, as ``items, scores = model.recommend(...)`` of all models does."""
+        return iter((self.items, self.scores))
 
     def to_frame(self, kind: str = "pandas") -> Frame:
         """Return a row for each recommendation: user, rank from 1, item, score, p_take, and p_like if there is one.
