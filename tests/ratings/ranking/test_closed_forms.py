@@ -10,6 +10,7 @@ from cofactor.datasets import load_ratings
 from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
 from cofactor.ratings import EASE, ImplicitALS, ItemKNN, Popularity, Recommender, RP3beta
+from cofactor.ratings.ranking import autoencoders
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes
 
@@ -31,7 +32,7 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
 
 def test_ease_in_single_precision_mirrors_its_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"]
-    monkeypatch.setattr("cofactor.ratings.ranking.autoencoders._PRECISE", 0)
+    monkeypatch.setattr(autoencoders, "_PRECISE", 0)
     np.testing.assert_allclose(EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"], expected, atol=1e-4)
 
 

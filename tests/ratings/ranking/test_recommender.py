@@ -145,6 +145,8 @@ def test_takes_alone_are_ranked_by_takes_alone() -> None:
         assert model.recommend(n=2).p_like is None
     counts = np.arange(len(takes_of())) % 3 * 50 + 1
     assert Recommender(Popularity(), None).fit(takes_of(), counts).ratings_.weights.max() == 101
+    again = Recommender(Popularity(), None).fit(takes_of(), sample_weight=counts)
+    assert again.ratings_.weights.max() == 101
     for refused in ({"rank_by": "like"}, {"at_least": 4}):
         with pytest.raises(InvalidInputError, match="needs a rating model"):
             model.recommend(n=2, **refused)

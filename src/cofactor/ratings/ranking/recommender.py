@@ -168,7 +168,14 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- learning
 
-    def fit(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from ratings, or from takes alone.
 
         Parameters
@@ -177,6 +184,8 @@ class Recommender(BaseEstimator):
             Ratings as in `RatingModel.fit`. Pairs without y, and whatever has one level only, are takes, of which no
             rating model can learn; with ``ratings=None`` y, and the entries of a sparse matrix, are counts.
         {time}
+        sample_weight : array-like of shape (n,), optional
+            How much each take counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
 
         Returns
         -------
@@ -191,9 +200,9 @@ class Recommender(BaseEstimator):
                     argument="ratings",
                     advice="leave it at 'auto', or set it to None",
                 )
-            takes = as_takes(X, y, times=time)
+            takes = as_takes(X, y, times=time, sample_weight=sample_weight)
         else:
-            rated = self._rating_kind()._read(X, y, time)
+            rated = self._rating_kind()._read(X, y, time, sample_weight)
             takes = as_takes(rated)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
