@@ -34,7 +34,8 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
     --------
     >>> check_order([0, 0])
     Traceback (most recent call last):
-    cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once, but 1 is not there
+    cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once, but 1 is not there; whole
+    numbers are positions, whatever labels are called
     """
     if isinstance(order, str) and order in (*ORDERS, *also):
         return
