@@ -125,7 +125,7 @@ def test_models_with_probabilities_rank_by_what_is_liked(monkeypatch) -> None:
     evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4)
     evaluate_recommendations({"probit": model}, X, Y, at=3)
     evaluate_recommendations({"probit": model}, X, Y, at=3, likes=1)  # which says nothing
-    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4, ranking={"at_least": 5, "unknown": 1})
+    evaluate_recommendations({"probit": model}, X, Y, at=3, likes=4, ranking={"at_least": 5})
     assert asked == [4, None, None, 5]
 
 
@@ -259,6 +259,8 @@ def test_popular_items() -> None:
     ("options", "error", "message"),
     [
         ({"likes": 9}, InvalidInputError, "likes=9: no rating is that high"),
+        ({"ranking": {"n": 3}}, InvalidInputError, "no model takes 'n'; this is said by the evaluation itself"),
+        ({"ranking": {"candidate": [3]}}, InvalidInputError, "no model takes 'candidate'; did you mean candidates"),
         ({"at": 0}, InvalidInputError, "at=0: expected a whole number of at least 1"),
         ({"at": []}, InvalidInputError, "at least one length"),
         ({"protocol": "loo"}, InvalidInputError, "protocol='loo' is not known"),
@@ -294,3 +296,8 @@ def test_exposure_models_see_takes_and_recommenders_ratings(protocol: str) -> No
     taken = evaluate_recommendations({"ease": EASE(10.0)}, X, np.full(len(Y), 3.0), protocol, at=5)
     assert found.mean("ease", "any_ndcg@5").mean == pytest.approx(taken.mean("ease", "ndcg@5").mean)
     assert np.isfinite(found.mean("recommender", "ndcg@5").mean)
+
+
+def test_takes_alone_need_no_ratings() -> None:
+    a, b = (evaluate_recommendations(EASE(10.0), X, y, at=5).mean("EASE", "ndcg@5") for y in (None, np.ones(len(Y))))
+    assert a.mean == b.mean

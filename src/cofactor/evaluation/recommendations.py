@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -31,6 +32,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
+from cofactor.text import did_you_mean
 from cofactor.typing import Pairs, RandomState
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
@@ -39,13 +41,14 @@ Table = sparse.csr_array
 OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
+_GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
 _HIGHEST = 10  #: ratings up to this are exponents of gains as they are
 
 
 def evaluate_recommendations(
     model: Any,
     X: Pairs,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     protocol: Any = "per-user",
     n_splits: int = 1,
     random_state: RandomState = 0,
@@ -73,8 +76,8 @@ def evaluate_recommendations(
         where users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
     X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
         User id and item id of each rating; perhaps with times in a third column.
-    y : array-like of shape (n,)
-        The ratings.
+    y : array-like of shape (n,), or None
+        The ratings; None for takes alone, such as clicks.
     protocol : str, splitter or list, default="per-user"
         As in `evaluate`: "per-user" holds out a random part of each user, "user-last" the last one, "time" what came
         after a moment, "new-users" users who are folded in from a part of their ratings.
@@ -133,6 +136,7 @@ def evaluate_recommendations(
     >>> found.mean("ALS", "hit_rate@5").n <= 60
     True
     """
+    y = np.ones(_num_samples(X)) if y is None else y
     check_consistent_length(X, y)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
@@ -148,6 +152,7 @@ def evaluate_recommendations(
         times=times,
     )
     _check_models(models, folding=hasattr(splitter, "split_fold_in"))
+    _check_ranking(models, asked.ranking)
     everyone = {POPULARITY: Popularity(), **models}
     parts = list(parts_of(splitter, X, asked.y))
     rows: dict[str, list[_Row]] = {name: [] for name in everyone}
@@ -436,6 +441,15 @@ def _check_models(models: Mapping[str, Any], *, folding: bool) -> None:
         for method in ("fit", "recommend", *(["fold_in"] if folding else [])):
             if not hasattr(model, method):
                 raise InvalidTypeError(f"{name} has no method {method}, which is needed here", argument="model")
+
+
+def _check_ranking(models: Mapping[str, Any], ranking: Mapping[str, Any]) -> None:
+    """Refuse arguments of `recommend` that are given here already, or that no model knows."""
+    known = {name for model in models.values() for name in inspect.signature(model.recommend).parameters} - _GIVEN
+    for name in ranking:
+        if name not in known:
+            hint = "this is said by the evaluation itself" if name in _GIVEN else did_you_mean(name, sorted(known))
+            raise InvalidInputError(f"no model takes {name!r}", argument="ranking", advice=hint)
 
 
 def _listed(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:

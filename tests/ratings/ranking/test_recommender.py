@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender
 from cofactor.ratings.ranking import choosing
@@ -82,7 +82,11 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     assert own.items[0].tolist() == every.items[0, 1:].tolist()
     assert own.items[1].tolist() == every.items[1, :3].tolist()
     assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
-    assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
+    with pytest.warns(InputWarning, match="exclude holds 1 item that was not in training: 'unknown'"):
+        assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
+    for wrong in ("50", 50, {100: "50"}):
+        with pytest.raises(InvalidTypeError, match="expected ids of items, or such for each user"):
+            model.recommend([100], exclude=wrong)
     two = every.items[0, 2:4]
     assert model.recommend([100], n=2, candidates=two).items[0].tolist() == two.tolist()
     seen = model.recommend([100], n=30, exclude_seen=False)
@@ -126,6 +130,18 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
     assert later.rating_model_.users_ == later.users_ == later.exposures_[0].users_
     later.save(tmp_path / "later.cofactor")
     assert np.array_equal(cofactor.load(tmp_path / "later.cofactor").recommend(n=2).items, later.recommend(n=2).items)
+
+
+def test_ratings_of_a_new_user_count_even_if_all_are_equal() -> None:
+    model, items = fitted(), rated()[0][:2, 1].tolist()
+    new = [("new", item) for item in items]
+    low, high, none = (
+        model.fold_in(new, y).recommend(["new"], 3, rank_by="take").p_like for y in ([1, 1], [5, 5], None)
+    )
+    assert not np.allclose(low, high)
+    assert not np.allclose(low, none)
+    with pytest.raises(InvalidInputError, match="99"):
+        model.fold_in(new, [99, 99])
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:

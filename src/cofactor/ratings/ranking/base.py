@@ -299,7 +299,7 @@ class ExposureModel(BaseEstimator, ABC):
         ----------
         {takes}
             Items that were not in training say nothing and are left out; a user who took no others is recommended what
-            is popular.
+            is popular. Where no item at all is known, ids are likely to be wrong, and an error says so.
         {time}
         {take_weight}
         {known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice, check_flag, check_number
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
+from cofactor.model.callers import callers_level
 from cofactor.problems.choice import log_shares
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
@@ -21,7 +23,7 @@ from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.recommending import ids_of
 from cofactor.ratings.visits import visits_of
-from cofactor.text import counted
+from cofactor.text import counted, few
 
 if TYPE_CHECKING:
     from cofactor.ratings.ranking.recommender import Recommender
@@ -250,6 +252,13 @@ def _excluded(known: Lookup, exclude: Any, allowed: NDArray[np.bool_]) -> dict[i
 
 
 def _indices(known: Lookup, items: Iterable[Any]) -> NDArray[Any]:
-    """Return the indices of items, those that are not known left out: they are not recommended anyway."""
-    found = known.items.index(list(items), "exclude")
+    """Return the indices of items; warn of those that are not known, which are left out."""
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidTypeError("expected ids of items, or such for each user", argument="exclude", found=items)
+    ids = list(items)
+    found = known.items.index(ids, "exclude")
+    if (found < 0).any():
+        unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
+        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
+        warnings.warn(InputWarning((Argument("exclude"), text)), stacklevel=callers_level())
     return found[found >= 0]

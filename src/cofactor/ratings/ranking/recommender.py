@@ -33,7 +33,7 @@ from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.results import Recommendations
-from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes
+from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.saving import model_of_state, state_of_model
 from cofactor.ratings.updating import Updates, refit_due
@@ -56,11 +56,12 @@ class Recommender(BaseEstimator):
         P(j \mid u) = \frac{e^{c \cdot \ell_{uj}}}{\sum_{k \notin S_u} e^{c \cdot \ell_{uk}}}, \qquad
         \text{like: } P(j \mid u)\, P(y_{uj} \ge r), \quad \text{gain: } P(j \mid u)\, E[2^{\mathrm{level}} - 1]
 
-    is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. The
-    features :math:`\ell` are logarithms of the scores of exposure models (for `EASE` :math:`\log(\epsilon \log(1 +
-    e^{s / \epsilon}))` with ε = .02). A fifth of the takes of each user is held out, the exposure models are fitted to
-    the rest, and c maximises the likelihood of what was held out, a conditional logit: what belongs to a user alone
-    cancels. By the same likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes.
+    is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
+    are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
+    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02). A fifth of the
+    takes of each user is held out, the exposure models are fitted to the rest, and c maximises the likelihood of what
+    was held out, a conditional logit: what belongs to a user alone cancels. By the same likelihood `EASE` chooses its
+    penalty. The models of the end are fitted to all takes.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ class Recommender(BaseEstimator):
         """
         check_is_fitted(self)
         new = copy.copy(self)
-        if self.rating_model_ is None or holds_no_ratings(X, y):
+        if self.rating_model_ is None or ratings_in(X, y) is None:
             given = takes = new_takes(self, X, y, time, None, known)
             if self.rating_model_ is not None:
                 none = np.zeros(takes.n_ratings, dtype=np.bool_)

@@ -22,7 +22,7 @@ from cofactor.text import counted
 from cofactor.typing import Pairs, RatingValues
 from cofactor.weights import as_weights
 
-__all__ = ["TAKEN", "as_takes", "holds_no_ratings", "joined_takes", "strengths"]
+__all__ = ["TAKEN", "as_takes", "holds_no_ratings", "joined_takes", "ratings_in", "strengths"]
 
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
 TAKEN = np.array([0.0, 1.0])
@@ -263,6 +263,18 @@ def holds_no_ratings(X: Any, y: Any) -> bool:
     >>> holds_no_ratings(X, None), holds_no_ratings(X, [1, 1]), holds_no_ratings(X, [1, 2])
     (True, True, False)
     """
+    values = ratings_in(X, y)
+    return values is None or len(set(values)) == 1
+
+
+def ratings_in(X: Any, y: Any) -> list[Any] | None:
+    """Return the ratings that X and y hold, None if they are pairs alone.
+
+    Examples
+    --------
+    >>> ratings_in([("ann", "Up"), ("bob", "Up")], None), ratings_in([("ann", "Up")], [4])
+    (None, [4])
+    """
     values: Any = y
     if isinstance(X, Ratings):
         values = X.levels
@@ -274,9 +286,10 @@ def holds_no_ratings(X: Any, y: Any) -> bool:
         names = [plain(str(name)) for name in nw.from_native(X, eager_only=True).columns]
         stars = set(names) & set(ALIASES["rating"])
         if len(names) == 2 or (not stars and set(names) & {*COUNT_NAMES, *ALIASES["timestamp"]}):
-            return True
+            return None
         values = split_frame(X)[1]
     if values is None:
-        return True
+        return None
     column = nw.from_native(values, series_only=True, pass_through=True)
-    return len(set(column.to_list() if isinstance(column, nw.Series) else np.asarray(values).tolist())) == 1
+    found: list[Any] = column.to_list() if isinstance(column, nw.Series) else np.asarray(values).tolist()
+    return found
