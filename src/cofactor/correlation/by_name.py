@@ -70,5 +70,6 @@ def measured(measure: str, X: Any, Y: Any, sample_weight: ArrayLike | None = Non
         return LABEL_MEASURES[measure](as_labels(Y), sample_weight)
     if X is None:
         raise InvalidInputError(f"{measure!r} looks at the features of the instances", argument="X", found=None)
-    weights = as_weights(sample_weight, as_labels(Y).shape[0])
-    return _CONDITIONAL[measure](X, Y, sample_weight=relative_weights(weights))
+    if sample_weight is not None:
+        sample_weight = relative_weights(as_weights(sample_weight, as_labels(Y).shape[0]))
+    return _CONDITIONAL[measure](X, Y, sample_weight=sample_weight)

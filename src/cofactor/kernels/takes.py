@@ -56,11 +56,11 @@ def _add_four(x, W, rows, first, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_of_takes(lo, hi, indptr, indices, values, targets, features, base, ridge, out):  # type: ignore[no-untyped-def]
+def ridge_of_takes(lo, hi, indptr, indices, values, features, base, ridge, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi from their normal equations, in double precision.
 
-    Row i solves (base + ridge_i I + Σ_k w_k F_k F_kᵀ) u = Σ_k t_k F_k over its stored entries, with w the `values` and
-    t the `targets`; `base` is the part of all items, taken or not. A row without entries is zero.
+    Row i solves (base + ridge_i I + Σ_k w_k F_k F_kᵀ) u = Σ_k t_k F_k over its stored entries, with w and t the
+    `values`; `base` is the part of all items, taken or not. A row without entries is zero.
     """
     d = features.shape[1]
     gram = np.empty((d, d))
@@ -75,8 +75,8 @@ def ridge_of_takes(lo, hi, indptr, indices, values, targets, features, base, rid
         F = np.empty((n, d))
         for k in range(n):
             j = indices[start + k]
-            root = np.sqrt(values[start + k])
-            t = targets[start + k]
+            t = values[start + k]
+            root = np.sqrt(t)
             for f in range(d):
                 F[k, f] = root * features[j, f]
                 x[f] += t * features[j, f]
@@ -93,7 +93,7 @@ def ridge_of_takes(lo, hi, indptr, indices, values, targets, features, base, rid
 
 
 @kernel
-def ridge_of_takes_cg(lo, hi, indptr, indices, values, targets, features, base, ridge, n_steps, out):  # type: ignore[no-untyped-def]
+def ridge_of_takes_cg(lo, hi, indptr, indices, values, features, base, ridge, n_steps, out):  # type: ignore[no-untyped-def]
     """Improve the same minimisers by conjugate gradient steps from what `out` holds; `base` is symmetric."""
     d = features.shape[1]
     r = np.empty(d)
@@ -111,7 +111,7 @@ def ridge_of_takes_cg(lo, hi, indptr, indices, values, targets, features, base, 
             r[f] = 0
         for k in range(n):
             row = features[indices[start + k]]
-            t = targets[start + k]
+            t = values[start + k]
             for f in range(d):
                 r[f] += t * row[f]
         _apply(start, n, indices, values, features, base, ridge[i], p, A_p)

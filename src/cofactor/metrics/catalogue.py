@@ -102,7 +102,7 @@ def user_novelties(recommended: ArrayLike, popularity: ArrayLike, k: int | None 
     k : int, optional
         By default K.
     n_users : int, keyword
-        The number of users that the popularity is a share of: an item that nobody took counts as one that one user
+        The number of users that the popularity is a share of: an item without takes counts as one that one user
         took.
 
     Returns

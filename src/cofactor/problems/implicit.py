@@ -92,7 +92,7 @@ class ImplicitProblem(ObservedProblem):
         cuts: np.ndarray,
     ) -> None:
         base = self.unobserved * _full(gram((other,)))
-        start = (indptr, indices, values, values, other, base, ridge)
+        start = (indptr, indices, values, other, base, ridge)
 
         def block(k: int) -> None:
             if self.row_solver == "exact":

@@ -6,16 +6,13 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor import persistence
 from cofactor.checks import check_callback, check_choice
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
@@ -36,7 +33,7 @@ from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
-from cofactor.ratings.saving import model_of_state, state_of_model
+from cofactor.ratings.saving import Saved
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import asked_pairs
 from cofactor.ratings.weighting import no_weights, read_again, weighed
@@ -50,7 +47,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 @fill_docs
 @refuses_unknown_parameters
-class RatingModel(BaseEstimator, ABC):
+class RatingModel(Saved, BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
@@ -88,9 +85,6 @@ class RatingModel(BaseEstimator, ABC):
     ratings_: Ratings | None
     coding_: Coding | None = None
     updates_: Updates | None = None
-
-    #: Names of the attributes that a fit learns, and a file holds.
-    _learned: ClassVar[tuple[str, ...]] = ()
 
     #: Those which may be None.
     _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_", "item_projection_")
@@ -178,7 +172,7 @@ class RatingModel(BaseEstimator, ABC):
     @property
     def _knows_time(self) -> bool:
         """Whether predictions depend on time: then users may be `Visits`, and stand for themselves now otherwise."""
-        return False
+        return self._now is not None
 
     @property
     def _now(self) -> float | None:
@@ -434,29 +428,6 @@ class RatingModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- saving
 
-    def save(self, path: str | Path, *, ratings: bool = True) -> None:
-        """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
-
-        Parameters
-        ----------
-        {path}
-        ratings : bool, default=True
-            Whether to keep the training ratings, which `recommend(exclude_seen=True)` and `complete` need.
-        """
-        check_is_fitted(self)
-        lean = copy.copy(self)
-        lean.ratings_ = self.ratings_ if ratings else None
-        persistence.save(path, lean)
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        """Take what `_saved` returned, read from a file and not checked yet."""
-        for name, value in saved.items():
-            setattr(self, name, value)
-
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
@@ -464,20 +435,3 @@ class RatingModel(BaseEstimator, ABC):
         missing = [name for name in self._learned if getattr(self, name) is None and name not in self._optional]
         if missing:
             raise InvalidInputError(f"{', '.join(missing)} must not be None")
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return a header which JSON can hold, and arrays."""
-        return state_of_model(self)
-
-    @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
-
-        Parameters
-        ----------
-        header, arrays
-            What a file holds.
-        models : mapping of str to type
-            Classes that parameters and parts may have, by name.
-        """
-        return model_of_state(cls, header, arrays, models)

@@ -18,6 +18,7 @@ from cofactor.ratings.entries import (
     check_rows,
     check_y_is_needed,
     counting_sort,
+    entries_of_rows,
     inferred_scale,
     latest_of,
     mean_levels,
@@ -397,11 +398,7 @@ class Ratings:
         levels : ndarray, uint8
             Levels.
         """
-        chosen = np.asarray(users, dtype=np.int64)
-        counts = self.user_counts[chosen]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        shift: NDArray[np.int64] = np.repeat(self.indptr[chosen] - indptr[:-1], counts)
-        entries = np.arange(indptr[-1]) + shift
+        indptr, entries = entries_of_rows(self.indptr, np.asarray(users, dtype=np.int64))
         return indptr, self.indices[entries], self.levels[entries]
 
     def subset(self, mask: NDArray[np.bool_]) -> Self:

@@ -202,10 +202,6 @@ class Ensemble(RatingModel):
         return self.members_[0]._decision
 
     @property
-    def _knows_time(self) -> bool:
-        return self.members_[0]._knows_time
-
-    @property
     def _now(self) -> float | None:
         return self.members_[0]._now
 

@@ -212,6 +212,19 @@ def counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArra
     return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
 
 
+def entries_of_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the offsets of the entries of some rows, in this order, and which entries these are.
+
+    Examples
+    --------
+    >>> entries_of_rows(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    (array([0, 3, 5]), array([2, 3, 4, 0, 1]))
+    """
+    starts, counts = indptr[rows], indptr[rows + 1] - indptr[rows]
+    chosen = np.concatenate([[0], np.cumsum(counts)])
+    return chosen, np.arange(chosen[-1]) + np.repeat(starts - chosen[:-1], counts)
+
+
 def offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     """Return the offset of each row among entries sorted by row, and their number."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)

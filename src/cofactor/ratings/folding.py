@@ -152,9 +152,14 @@ def _advising() -> Iterator[None]:
 
 def _check(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
     """Refuse to fold in nobody, and to merge or replace what has no ids."""
-    check_choice("known", known, KNOWN)
     if X is None and (table is None or y is not None):
         raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")
+    check_known(X, known)
+
+
+def check_known(X: Any, known: str) -> None:
+    """Refuse to merge or replace what has no ids."""
+    check_choice("known", known, KNOWN)
     if sparse.issparse(X) and known != "error":
         raise InvalidInputError(
             ("a sparse matrix has no ids, so all it holds is new, and ", Argument("known", known), " finds nobody"),

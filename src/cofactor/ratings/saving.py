@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from cofactor import persistence
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
+from cofactor.model.docs import fill_docs
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
@@ -19,12 +24,66 @@ from cofactor.ratings.weighting import check_saved
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["checked_parts", "model_of_state", "state_of_model"]
+__all__ = ["Saved", "checked_parts", "without_ratings_of"]
 
-_Model = TypeVar("_Model", bound="RatingModel")
+_Model = TypeVar("_Model", bound="Saved")
 
 
-def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+@fill_docs
+class Saved:
+    """A model with users, items and ratings, or takes, that goes to a file and comes back from one."""
+
+    #: Names of the attributes that a fit learns, and a file holds.
+    _learned: ClassVar[tuple[str, ...]] = ()
+
+    def save(self, path: str | Path, *, ratings: bool = True) -> None:
+        """Write the model, with those inside it, to a file which `cofactor.load` reads; nothing in it is ever executed.
+
+        Parameters
+        ----------
+        {path}
+        ratings : bool, default=True
+            Whether to keep what users rated, or took, in training. `recommend(exclude_seen=True)` and `complete` need
+            it; models of exposure recommend to new users alone without it.
+        """
+        check_is_fitted(self)
+        persistence.save(path, self if ratings else without_ratings_of(self))
+
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
+        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take what `_saved` returned, read from a file and not checked yet."""
+        for name, value in saved.items():
+            setattr(self, name, value)
+
+    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return a header which JSON can hold, and arrays."""
+        return _state_of(self)
+
+    @classmethod
+    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
+        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
+
+        Parameters
+        ----------
+        header, arrays
+            What a file holds.
+        models : mapping of str to type
+            Classes that parameters and parts may have, by name.
+        """
+        return _model_of(cls, header, arrays, models)
+
+
+def without_ratings_of(model: _Model) -> _Model:
+    """Return a copy of a model that does not keep its ratings."""
+    lean: Any = copy.copy(model)
+    lean.ratings_ = None
+    return lean
+
+
+def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a header which JSON can hold, and arrays."""
     arrays: dict[str, NDArray[Any]] = {}
     header: dict[str, Any] = {
@@ -47,21 +106,11 @@ def state_of_model(model: RatingModel) -> tuple[dict[str, Any], dict[str, NDArra
     return header, arrays
 
 
-def model_of_state(
+def _model_of(
     kind: type[_Model], header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]
 ) -> _Model:
-    """Rebuild a model from what `state_of_model` returned; whatever does not fit together is refused.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the model.
-    header, arrays
-        What a file holds.
-    models : mapping of str to type
-        Classes that parameters and parts may have, by name.
-    """
-    model = kind(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
+    """Rebuild a model of a class; see `Saved._from_state`."""
+    model: Any = kind(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
     model._check_params()
     model.users_, model.items_ = (saved_ids(header, arrays, name) for name in ("users", "items"))
     model.ratings_ = None

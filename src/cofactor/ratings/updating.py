@@ -16,6 +16,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.features import FeatureTable, refuse_foreign, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings
@@ -26,7 +27,7 @@ from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Joint", "SideName", "Updates", "joined_parts", "refit_due", "update", "without_its_ratings"]
+__all__ = ["Joint", "SideName", "Updates", "joined_parts", "refit_due", "update", "updates_of", "without_its_ratings"]
 
 _Model = TypeVar("_Model", bound="RatingModel")
 
@@ -143,16 +144,10 @@ class Joint:
         out = np.moveaxis(np.zeros(shape, dtype=ours[1].dtype), axis, 0)
         for where, rows, (start, entries) in ((self.old, kept, ours), (self.new, self.new, theirs)):
             chosen = np.isin(where, rows)
-            source, target = _entries(start, np.flatnonzero(chosen)), _entries(indptr, where[chosen])
+            _, source = entries_of_rows(start, np.flatnonzero(chosen))
+            _, target = entries_of_rows(indptr, where[chosen])
             out[target] = np.moveaxis(entries, axis, 0)[source]
         return indptr, np.moveaxis(out, 0, axis)
-
-
-def _entries(indptr: NDArray[np.int64], rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where the entries of some rows stand."""
-    counts = np.diff(indptr)[rows]
-    first = np.cumsum(counts) - counts
-    return np.repeat(indptr[rows] - first, counts) + np.arange(counts.sum())
 
 
 def update(
@@ -218,7 +213,7 @@ def update(
     (True, 41)
     """
     check_is_fitted(model)
-    known = _updates_of(model)
+    known, _ = updates_of(model)
     both, new = new_ratings(model, X, y, time)
     of_users = _features(model, "user", user_features, both.users)
     of_items = _features(model, "item", item_features, both.items)
@@ -237,15 +232,16 @@ def refit_due(model: RatingModel) -> bool:
     return model.updates_ is not None and model.updates_.due
 
 
-def _updates_of(model: RatingModel) -> Updates:
-    """Return what was taken into a model so far; refuse those which lack the ratings they were learned from."""
-    model._require_ratings(("new ratings have nothing to be merged with; save it with ratings=True",))
+def updates_of(model: Any) -> tuple[Updates, Ratings]:
+    """Return what a model took in so far, and its ratings; refuse one that lacks those it was learned from."""
+    advice = ("new ratings have nothing to be merged with; save it with ratings=True",)
+    ratings: Ratings = model._require_ratings(advice)
     if model.updates_ is None:
         raise InvalidInputError(
             "this model comes from a fold-in, and has other ratings than those it was learned from",
             advice="update the model that was fitted",
         )
-    return model.updates_
+    return model.updates_, ratings
 
 
 def _features(model: RatingModel, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:

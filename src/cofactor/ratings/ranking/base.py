@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor import persistence
 from cofactor.checks import check_callback, check_choice, check_flag, check_number
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
@@ -30,18 +28,18 @@ from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import KNOWN, settled
+from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Ranking, best_items, ids_of
-from cofactor.ratings.saving import model_of_state, state_of_model
-from cofactor.ratings.updating import Updates, refit_due
+from cofactor.ratings.saving import Saved
+from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues
 
-__all__ = ["ExposureModel", "entries_of_users", "new_takes", "strengths_of"]
+__all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
 #: Numbers as which a tile of scores counts, as a model of two levels would have them.
 _LEVELS = 2
@@ -49,7 +47,7 @@ _LEVELS = 2
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(BaseEstimator, ABC):
+class ExposureModel(Saved, BaseEstimator, ABC):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
@@ -79,7 +77,6 @@ class ExposureModel(BaseEstimator, ABC):
     updates_: Updates | None = None
     coding_: Coding | None = None
 
-    #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ("popularity_",)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -346,11 +343,9 @@ class ExposureModel(BaseEstimator, ABC):
             An update that fails leaves the model as it was.
         """
         check_is_fitted(self)
-        earlier = self._require_ratings(("new takes have nothing to be merged with; save it with ratings=True",))
-        if self.updates_ is None:
-            raise InvalidInputError("this model comes from a fold-in", advice="update the model that was fitted")
+        known, earlier = updates_of(self)
         new = as_takes(X, y, times=time, sample_weight=sample_weight)
-        both, updates = joined_takes(earlier, new), self.updates_.after(new.n_ratings)
+        both, updates = joined_takes(earlier, new), known.after(new.n_ratings)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown._take(both, updates)
@@ -361,29 +356,6 @@ class ExposureModel(BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- saving
 
-    def save(self, path: str | Path, *, ratings: bool = True) -> None:
-        """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
-
-        Parameters
-        ----------
-        {path}
-        ratings : bool, default=True
-            Whether to keep the takes, without which only new users can be folded in.
-        """
-        check_is_fitted(self)
-        lean = copy.copy(self)
-        lean.ratings_ = self.ratings_ if ratings else None
-        persistence.save(path, lean)
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        """Take what `_saved` returned, read from a file and not checked yet."""
-        for name, value in saved.items():
-            setattr(self, name, value)
-
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, TAKEN):
@@ -391,38 +363,16 @@ class ExposureModel(BaseEstimator, ABC):
         check_course(self)
         check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return a header which JSON can hold, and arrays."""
-        return state_of_model(self)
-
-    @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused."""
-        return model_of_state(cls, header, arrays, models)
-
 
 def new_takes(
     model: Any, X: Any, y: Any = None, time: Any = None, sample_weight: Any = None, known: str = "error"
 ) -> Ratings:
     """Return the takes of users to fold in, of the items of a model."""
-    check_choice("known", known, KNOWN)
-    unknown: Literal["error", "drop"] = "drop"
+    check_known(X, known)
     if sparse.issparse(X):
         Lookup(model.users_, model.items_).check_columns(X)
-        if known != "error":
-            raise InvalidInputError(
-                "a sparse matrix has no ids, so all it holds is new", argument="known", advice="pass pairs of ids"
-            )
-    new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items=unknown)
+    new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items="drop")
     return new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
-
-
-def entries_of_users(takes: Ratings, users: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the offsets of the entries of some users, in this order, and which entries these are."""
-    starts = takes.indptr[users]
-    counts = takes.indptr[users + 1] - starts
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return indptr, np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], counts)
 
 
 def strengths_of(

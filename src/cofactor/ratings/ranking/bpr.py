@@ -99,8 +99,6 @@ class BPR(FactorExposure):
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name in ("n_factors", "max_iter"):
-            check_number(name, getattr(self, name), low=1, whole=True)
         check_number("alpha", self.alpha, low=0, high=1)
         check_number("learning_rate", self.learning_rate, low=0, inclusive=False, high=1)
 

@@ -90,9 +90,8 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
     allowed = np.zeros(m, dtype=np.bool_)
     allowed[known.candidates(wish.candidates)] = True
     own = _excluded(known, wish.exclude, allowed)
-    taste = _taste(model, wish)
-    by_taste = taste is not None and wish.rank_by != "take"
-    visitors = None if model.rating_model_ is None else visits_of(model.rating_model_, rows, wish.time)
+    taste, rating_model = _taste(model, wish), model.rating_model_
+    visitors: Any = None if rating_model is None else visits_of(rating_model, rows, wish.time)
     best = np.full((k, wish.n), -1, dtype=np.int64)
     scores, shares = np.full((k, wish.n), -np.inf), np.full((k, wish.n), np.nan)
     likes = None if taste is None else np.full((k, wish.n), np.nan)
@@ -106,10 +105,8 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
         for row, user in enumerate(here.tolist()):
             if user in own:
                 open_[row, own[user]] = -np.inf
-        gains = None
-        if by_taste:
-            assert taste is not None
-            gains = _gains_of(model, visitors[lo:hi], taste)  # type: ignore[index]
+        by_share = taste is None or wish.rank_by == "take"
+        gains = None if by_share else _gains_of(rating_model, visitors[lo:hi], taste)
         found, total = _best(open_, n, gains)
         best[lo:hi, :n], scores[lo:hi, :n] = found, total
         there = np.nonzero(found >= 0)
@@ -119,9 +116,9 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
             likes[lo:hi, :n][there] = np.exp(total[there] - log_shares_found)
 
     each_block(block, k, max(1, _CELLS_PER_BLOCK // max(m, 1)))
-    if likes is not None and taste is not None and wish.rank_by in ("take", "gain"):
+    if rating_model is not None and taste is not None and likes is not None and wish.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
-        p = model.rating_model_._all_probabilities(visitors[there[0]], best[there].astype(np.int32))  # type: ignore
+        p = rating_model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, taste.liked)
     return Recommendations(model.users_.ids[rows], ids_of(model.items_, best), scores, shares, likes)
 
@@ -202,10 +199,8 @@ def _with_gains(
 
 
 def _gains_of(
-    model: Recommender, visitors: Any, taste: _Taste
+    rating_model: Any, visitors: Any, taste: Any
 ) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
-    rating_model: Any = model.rating_model_
-
     def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         with thread_limit(1):  # the other threads have blocks of their own
             return taste.log_gain(rating_model._all_probabilities(visitors[rows], items.astype(np.int32)))
@@ -241,7 +236,7 @@ def _seen(ratings: Ratings, users: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _excluded(known: Lookup, exclude: Any, allowed: NDArray[np.bool_]) -> dict[int, NDArray[Any]]:
-    """Take items that nobody is to get from those allowed; return those that some users are not to get, by index."""
+    """Take items excluded for all users from those allowed; return those excluded for some users, by index."""
     if exclude is None:
         return {}
     if isinstance(exclude, Mapping):

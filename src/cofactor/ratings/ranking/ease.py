@@ -13,9 +13,10 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.autoencoders import Weights, check_weights, closed_form, weighed_table
-from cofactor.ratings.ranking.base import ExposureModel, entries_of_users, strengths_of
+from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, climb
 from cofactor.typing import RandomState
 
@@ -185,7 +186,7 @@ class EASE(ExposureModel):
 
     def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         takes = self._require_ratings(())
-        indptr, entries = entries_of_users(takes, users)
+        indptr, entries = entries_of_rows(takes.indptr, users)
         values = strengths_of(self, takes, entries)
         if self.recency is not None and takes.times is not None:
             values = values * _recent(indptr, takes.times[entries], self.recency)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_number
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
@@ -32,6 +33,14 @@ class FactorExposure(ExposureModel):
     V_: NDArray[np.float32]
     item_bias_: NDArray[np.float32]
 
+    n_factors: int
+    max_iter: int
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("n_factors", "max_iter"):
+            check_number(name, getattr(self, name), low=1, whole=True)
+
     @abstractmethod
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         """Learn factors and biases from where they start, in so many rounds at most."""
@@ -48,8 +57,7 @@ class FactorExposure(ExposureModel):
         items = Joint("item", takes.items, takes.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
-        params = self.get_params(deep=False)
-        self._solve(given, U, V, c, max(1, params["max_iter"] // 2))
+        self._solve(given, U, V, c, max(1, self.max_iter // 2))
 
     def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
         """Return random factors, and no biases."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,8 +122,6 @@ class ImplicitALS(FactorExposure):
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name in ("n_factors", "max_iter"):
-            check_number(name, getattr(self, name), low=1, whole=True)
         for name in ("alpha", "unobserved"):
             check_number(name, getattr(self, name), low=0, inclusive=False, high=1e12)
         check_number("tol", self.tol, low=0)
@@ -134,7 +132,7 @@ class ImplicitALS(FactorExposure):
         self._solve(given, *self._start(given.ratings, self.n_factors, generator), self.max_iter)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        problem = self._problem(given.ratings, V.shape[1])
+        problem = self._problem(given.ratings, V.shape[1], self.solver)
         result = alternating_least_squares(
             problem,
             problem.pack({"U": U, "V": V}),
@@ -146,14 +144,12 @@ class ImplicitALS(FactorExposure):
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
-    def _problem(self, takes: Ratings, d: int) -> ImplicitProblem:
-        solver = cast(Literal["exact", "cg"], self.solver)
+    def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
         return ImplicitProblem(takes, strengths_of(self, takes), d, self.alpha, self.unobserved, solver)
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings
-        problem = self._problem(takes, self.V_.shape[1])
-        problem.row_solver = "exact"
+        problem = self._problem(takes, self.V_.shape[1], "exact")
         x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
         self.U_ = np.array(problem.arrays(x)["U"])

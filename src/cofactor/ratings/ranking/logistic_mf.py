@@ -111,8 +111,6 @@ class LogisticMF(FactorExposure):
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name in ("n_factors", "max_iter"):
-            check_number(name, getattr(self, name), low=1, whole=True)
         check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
         check_number("tol", self.tol, low=0)
 

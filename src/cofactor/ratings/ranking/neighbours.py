@@ -15,8 +15,9 @@ from cofactor.kernels.takes import co_occurrences
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ExposureModel, entries_of_users, strengths_of
+from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 
 __all__ = ["ItemKNN", "RP3beta"]
 
@@ -87,7 +88,7 @@ class _Neighbours(ExposureModel):
 
     def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         takes = self._require_ratings(())
-        indptr, entries = entries_of_users(takes, users)
+        indptr, entries = entries_of_rows(takes.indptr, users)
         shape = (len(users), len(self.items_))
         X = sparse.csr_array((strengths_of(self, takes, entries), takes.indices[entries], indptr), shape=shape)
         found = (X @ self.weights_).toarray()

@@ -76,7 +76,7 @@ class Popularity(ExposureModel):
         return np.tile(self.scores_[first:last], (len(users), 1))
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the logarithm, an item that nobody took counting as half a take."""
+        """Return the logarithm, an item without takes counting as half a take."""
         return np.log(np.maximum(scores, 0.5 / max(len(self.users_), 1))).astype(np.float32)
 
     def _check_learned(self) -> None:

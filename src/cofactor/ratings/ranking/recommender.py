@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor import persistence
 from cofactor.checks import check_callback, check_choice, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -35,8 +33,8 @@ from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.saving import model_of_state, state_of_model
-from cofactor.ratings.updating import Updates, refit_due
+from cofactor.ratings.saving import Saved, without_ratings_of
+from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues
 
@@ -45,7 +43,7 @@ __all__ = ["Recommender"]
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(BaseEstimator):
+class Recommender(Saved, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -336,13 +334,11 @@ class Recommender(BaseEstimator):
         self
         """
         check_is_fitted(self)
-        self._require_ratings(("new ones have nothing to be merged with; save it with ratings=True",))
-        if self.updates_ is None:
-            raise InvalidInputError("this model comes from a fold-in", advice="update the model that was fitted")
+        known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
                 new = as_takes(X, y, times=time)
-                both = joined_takes(self._require_ratings(), new)
+                both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
                 grown.rating_model_ = copy.copy(self.rating_model_).update(X, y, time=time)
@@ -354,38 +350,20 @@ class Recommender(BaseEstimator):
                 later._refit(FitInput(takes), part)
                 grown.exposures_.append(later)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
-            grown.updates_ = self.updates_.after(new.n_ratings)
+            grown.updates_ = known.after(new.n_ratings)
         return self
 
     refit_due_ = property(refit_due)
 
     # ---------------------------------------------------------------- saving
 
-    def save(self, path: str | Path, *, ratings: bool = True) -> None:
-        """Write the recommender and all its models to one file, which `cofactor.load` reads.
-
-        Parameters
-        ----------
-        {path}
-        ratings : bool, default=True
-            Whether to keep the ratings; without, only new users can be folded in and recommended to.
-        """
-        check_is_fitted(self)
-        lean = copy.copy(self)
-        lean.ratings_ = self.ratings_ if ratings else None
-        persistence.save(path, lean)
-
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds; the ratings stand in it once, not in each part."""
-        whole = {name: getattr(self, name) for name in ("scale_", *self._learned)}
-        whole["exposures_"] = [_without_ratings(part) for part in self.exposures_]
+        whole = super()._saved()
+        whole["exposures_"] = [without_ratings_of(part) for part in self.exposures_]
         if self.rating_model_ is not None:
-            whole["rating_model_"] = _without_ratings(self.rating_model_)
+            whole["rating_model_"] = without_ratings_of(self.rating_model_)
         return whole
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        for name, value in saved.items():
-            setattr(self, name, value)
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
@@ -402,12 +380,9 @@ class Recommender(BaseEstimator):
             raise InvalidInputError("the parts of a Recommender must have its scale")
         check_array("weights_", self.weights_, (len(parts),), np.float64)
 
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return state_of_model(self)
-
     @classmethod
     def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
-        new: Any = model_of_state(cls, header, arrays, models)
+        new = super()._from_state(header, arrays, models)
         if new.ratings_ is not None:
             takes = as_takes(new.ratings_)
             for part in new.exposures_:
@@ -420,12 +395,6 @@ class Recommender(BaseEstimator):
 def _seeded(part: Any, seed: int) -> Any:
     """Return an unfitted part with a seed, where it takes one and has none."""
     return part.set_params(random_state=seed) if part.get_params().get("random_state", 0) is None else part
-
-
-def _without_ratings(part: Any) -> Any:
-    lean = copy.copy(part)
-    lean.ratings_ = None
-    return lean
 
 
 def _on_scale(nothing: Ratings, scale: NDArray[np.float64]) -> Ratings:

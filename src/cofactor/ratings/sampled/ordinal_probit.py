@@ -356,10 +356,6 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         return target
 
     @property
-    def _knows_time(self) -> bool:
-        return self.past_ is not None
-
-    @property
     def _now(self) -> float | None:
         return None if self.past_ is None else self.past_.now
 
