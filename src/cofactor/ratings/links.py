@@ -76,8 +76,9 @@ def project_rows(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], projection: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the features of rows from the columns where they have ratings."""
-    mask = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(indptr) - 1, len(projection)))
-    return np.asarray(mask @ projection.astype(np.float64)) / np.sqrt(np.diff(indptr) + SHRINKAGE)[:, None]
+    columns, place = np.unique(indices, return_inverse=True)  # of new rows, few
+    mask = sparse.csr_array((np.ones(len(indices)), place, indptr), shape=(len(indptr) - 1, len(columns)))
+    return np.asarray(mask @ projection[columns].astype(np.float64)) / np.sqrt(np.diff(indptr) + SHRINKAGE)[:, None]
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,14 @@ class NewRows:
         """Cycles of each chain: few where all go on from where they were."""
         return _UPDATE_CYCLES if (self.before[:-1] >= 0).all() else _FOLD_IN_CYCLES
 
-    def begin(self, rows: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
-        """Return where the rows begin: at those of the sample, or at the prior, one for all or for each."""
+    def begin(
+        self, rows: NDArray[Any], prior: NDArray[Any], form: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
+    ) -> NDArray[np.float64]:
+        """Return where the rows begin: at those of the sample, in this form, or at the prior, one for all or each."""
         known = self.before >= 0
         out = np.array(np.broadcast_to(prior, (len(self.before), *rows.shape[1:])), dtype=np.float64)
-        out[known] = rows[self.before[known]]
+        if known.any():
+            out[known] = form(rows[self.before[known]])
         return out
 
     def draw(
@@ -109,10 +112,9 @@ class NewRows:
         """
         every = len(model.samples_["U"])
         where = spaced(every, every if self.update else n_samples)
-        samples = {name: array[where] for name, array in model.samples_.items()}
         S = len(where)
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
-        arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
+        arguments = [given({name: array[s] for name, array in model.samples_.items()}) for s in where]
         # Who is drawn for a second time in an update, or in a later one, gets other numbers.
         of_update = (self.update, int(self.n_cycles == _UPDATE_CYCLES)) if self.update else ()
         keys = [fold(model.seed_, s, _PARTS[self.side], *of_update) for s in range(S)]
@@ -125,6 +127,7 @@ class NewRows:
             kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *arguments[s], *out)
 
         parallel_for(block, S * n_blocks)
-        model.samples_, model.chains_ = samples | new, []
+        kept = {name: new[name] if name in new else array[where] for name, array in model.samples_.items()}
+        model.samples_, model.chains_ = kept | new, []
         if not self.update:
             model._keep_frames(self.fitted, where)

@@ -43,7 +43,7 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
         return (
             data.indices, data.levels, *drift.times, sample["V"], prior.precision(state), prior.shifts(state, n),
             gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
-            rows.begin(sample["U"], means), rows.begin(log_gaps(sample["thresholds"]), gaps),
+            rows.begin(sample["U"], means), rows.begin(sample["thresholds"], gaps, log_gaps),
             np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
         )  # fmt: skip
 
