@@ -105,6 +105,11 @@ class ExposureModel(Saved, BaseEstimator, ABC):
         inner = clone(self)._learn(FitInput(held_out.train))
         return {}, inner._all_log_takes(held_out.users)
 
+    @property
+    def _asks_what_is_next(self) -> bool:
+        """Whether the model is about what users take next, so that it is the latest takes which are to be held out."""
+        return False
+
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
         return soft_log(scores, 0.02)

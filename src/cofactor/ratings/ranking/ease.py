@@ -120,6 +120,10 @@ class EASE(ExposureModel):
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("recency", self.recency, low=0, inclusive=False, also=[None])
 
+    @property
+    def _asks_what_is_next(self) -> bool:
+        return self.recency is not None
+
     def _fit_bytes(self, takes: Ratings) -> int:
         n, m = takes.shape
         size = {"primal": m * m, "dual": n * n}.get(self._way(takes), m * min(self.n_factors, n, m))
@@ -136,7 +140,7 @@ class EASE(ExposureModel):
         alpha = self.alpha
         if isinstance(alpha, str):
             seed = int(make_generator(self.random_state).integers(2**31))
-            alpha = self._tried(HeldOut.of(given.ratings, seed))[0]["alpha"]
+            alpha = self._tried(HeldOut.of(given.ratings, seed, self._asks_what_is_next))[0]["alpha"]
         self._solve(given.ratings, float(alpha))
 
     def _solve(self, takes: Ratings, alpha: float) -> None:

@@ -33,13 +33,23 @@ class FactorExposure(ExposureModel):
     V_: NDArray[np.float32]
     item_bias_: NDArray[np.float32]
 
-    n_factors: int
+    n_factors: int | str
     max_iter: int
+
+    #: Words that `n_factors` may be; `_rank` says what they mean.
+    _ranks: ClassVar[tuple[str, ...]] = ()
 
     def _check_params(self) -> None:
         super()._check_params()
-        for name in ("n_factors", "max_iter"):
-            check_number(name, getattr(self, name), low=1, whole=True)
+        check_number("n_factors", self.n_factors, low=1, whole=True, also=self._ranks)
+        check_number("max_iter", self.max_iter, low=1, whole=True)
+
+    def _rank(self, takes: Ratings) -> int:
+        """Return the number of factors for such takes."""
+        return int(self.n_factors)
+
+    def _fit_bytes(self, takes: Ratings) -> int:
+        return 4 * sum(takes.shape) * self._rank(takes)
 
     @abstractmethod
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:

@@ -23,7 +23,7 @@ _SHARE = 0.2
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A fifth of the takes of users, apart from all other takes.
+    """A fifth of the takes of users, at random or the latest, apart from all other takes.
 
     Attributes
     ----------
@@ -43,8 +43,11 @@ class HeldOut:
     chosen: tuple[NDArray[np.intp], NDArray[np.intp]]
 
     @classmethod
-    def of(cls, takes: Ratings, seed: int) -> Self:
-        """Hold out a random fifth of the takes of each user with two or more, or of as many such users as will do."""
+    def of(cls, takes: Ratings, seed: int, latest: bool = False) -> Self:
+        """Hold out a fifth of the takes of each user with two or more, or of as many such users as will do.
+
+        It is a random fifth, or the latest, which needs times; ties of time are broken at random.
+        """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
         able = np.flatnonzero(counts >= 2)
@@ -54,7 +57,10 @@ class HeldOut:
         looked_at[users] = True
         n_out = np.where(looked_at, np.clip(np.round(_SHARE * counts), 1, None), 0).astype(np.int64)
         rows = takes.row_of_entry
-        order = np.lexsort((generator.random(takes.n_ratings), rows))
+        keys = [generator.random(takes.n_ratings), rows]
+        if latest and takes.times is not None:
+            keys.insert(1, -takes.times)
+        order = np.lexsort(keys)
         rank = np.empty(takes.n_ratings, dtype=np.int64)
         rank[order] = np.arange(takes.n_ratings)
         out = rank - takes.indptr[rows] < n_out[rows]

@@ -212,7 +212,7 @@ class Recommender(Saved, BaseEstimator):
         generator = make_generator(self.random_state)
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(self._exposure()) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(self._exposure(), seeds[1:], strict=True)]
-        held_out = HeldOut.of(takes, seed)
+        held_out = HeldOut.of(takes, seed, latest=any(part._asks_what_is_next for part in parts))
         tables: list[NDArray[np.float32]] = []
         for k, part in enumerate(parts):
             choices, table = part._tried(held_out)
