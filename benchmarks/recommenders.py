@@ -1,0 +1,220 @@
+"""Recommendations: how good lists are, whether P(take) is calibrated, and what they cost.
+
+python benchmarks/recommenders.py measure FILE [SPLIT ...]    cells that FILE, of a JSON object a line, has not yet
+python benchmarks/recommenders.py publish FILE                the table of them, into README.md
+python benchmarks/recommenders.py calibration                 bins of P(take) on ML-100K, into README.md
+python benchmarks/recommenders.py times                       seconds on ML-100K and ML-1M, on an idle machine
+"""
+
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import publish, table
+
+from cofactor.datasets import load_ratings
+from cofactor.evaluation import PerUserHoldout, evaluate_recommendations
+from cofactor.problems.choice import log_shares
+from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, OrdinalProbit, Recommender, RP3beta
+from cofactor.ratings.ranking.choosing import utilities
+from cofactor.text import without_zero
+
+#: What each split is called: its data, protocol, seeds, and what was asked of likes and of anything taken.
+SPLITS: dict[str, tuple[str, str, tuple[int, ...], str]] = {
+    "ML-100K": ("ml-100k", "per-user", (10, 11, 12, 13), ".405 / .447"),
+    "latest-small": ("ml-latest-small", "per-user", (10, 11), ".316"),
+    "ML-100K, a fifth of the users new": ("ml-100k", "new-users", (10, 11, 12, 13), ".384"),
+    "ML-100K, last fifth of each user": ("ml-100k", "user-last", (10,), ".224"),
+    "ML-1M": ("ml-1m", "per-user", (10, 11), ".396 / .437"),
+}
+ALL, TAKES, RECENT = "Recommender()", "Recommender(ratings=None)", "Recommender([EASE(recency=10), LogisticMF()])"
+METHODS: dict[str, Callable[[int], Any]] = {
+    ALL: lambda seed: Recommender(random_state=seed),
+    TAKES: lambda seed: Recommender(ratings=None, random_state=seed),
+    RECENT: lambda seed: Recommender([EASE(recency=10), LogisticMF()], random_state=seed),
+    "EASE()": lambda seed: EASE(random_state=seed),
+    "EASE(recency=10)": lambda seed: EASE(recency=10, random_state=seed),
+    "LogisticMF()": lambda seed: LogisticMF(random_state=seed),
+    "ImplicitALS()": lambda seed: ImplicitALS(random_state=seed),
+    "RP3beta()": lambda seed: RP3beta(),
+    "ItemKNN()": lambda seed: ItemKNN(),
+    "BPR()": lambda seed: BPR(random_state=seed),
+    "OrdinalProbit(10), P(≥ 4)": lambda seed: OrdinalProbit(10, random_state=seed),
+}
+TIMED = {RECENT, "EASE(recency=10)"}
+EDGES = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 1.01)
+
+
+def methods_of(split: str) -> list[str]:
+    """Return the methods to measure: those with recency where time says what is next."""
+    return [name for name in METHODS if name not in TIMED or "last" in split]
+
+
+def cell(split: str, seed: int, method: str) -> dict[str, Any]:
+    """Fit, recommend, and return what each user's list is worth."""
+    data, protocol, _, _ = SPLITS[split]
+    loaded = load_ratings(data)
+    began = time.process_time()
+    found = evaluate_recommendations(
+        {method: METHODS[method](seed)}, loaded.X, loaded.y, protocol, random_state=seed, likes=4, test_size=0.2,
+        test_users=0.2, time=loaded.timestamps if protocol == "user-last" else None,
+    )  # fmt: skip
+    one = {"split": split, "seed": seed, "method": method, "seconds": time.process_time() - began}
+    for name in (method, "popularity"):
+        values = {metric: found.of(name, f"{metric}@10") for metric in ("ndcg", "any_ndcg")}
+        lists = {metric: [None if np.isnan(v) else round(float(v), 5) for v in row] for metric, row in values.items()}
+        one |= lists if name == method else {f"popular_{metric}": row for metric, row in lists.items()}
+    return one
+
+
+def measure(file: Path, splits: list[str]) -> None:
+    done = {(one["split"], one["seed"], one["method"]) for one in read(file)}
+    for split in splits or list(SPLITS):
+        for seed in SPLITS[split][2]:
+            for method in methods_of(split):
+                if (split, seed, method) in done:
+                    continue
+                found = cell(split, seed, method)
+                with file.open("a") as stream:
+                    stream.write(json.dumps(found) + "\n")
+                means = {metric: _mean(found[metric]) for metric in ("ndcg", "any_ndcg")}
+                print(split, seed, method, means, f"{found['seconds']:.1f}", flush=True)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _mean(row: list[float | None]) -> float:
+    return float(np.nanmean(np.array(row, dtype=float)))
+
+
+def against(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
+    """Return the mean difference in nDCG of likes, and its standard error over users, bold beyond twice that."""
+    other = {one["seed"]: one["ndcg"] for one in theirs}
+    rows = [np.array(one["ndcg"], dtype=float) - np.array(other[one["seed"]], dtype=float) for one in ours]
+    mean = float(np.mean([np.nanmean(row) for row in rows]))
+    error = float(np.mean([np.nanstd(row) / np.sqrt(np.sum(~np.isnan(row))) for row in rows]))
+    text = f"{mean:+.4f} ± {error:.4f}"
+    return f"**{text}**" if abs(mean) > 2 * error else text
+
+
+def results(file: Path) -> str:
+    found: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for one in read(file):
+        found[one["split"]][one["method"]].append(one)
+    rows = []
+    for split, (_, _, _, asked) in SPLITS.items():
+        cells = found[split]
+        first = next(iter(cells.values()), [])
+        cells["popularity"] = [one | {m: one[f"popular_{m}"] for m in ("ndcg", "any_ndcg")} for one in first]
+        base = RECENT if "last" in split else ALL
+        for method in [name for name in (*METHODS, "popularity") if cells[name]]:
+            mine = cells[method]
+            values = [without_zero(np.mean([_mean(one[m]) for one in mine]), 4) for m in ("ndcg", "any_ndcg")]
+            difference = "" if method == base else against(mine, cells[base])
+            rows.append([split, len(mine), method, *values, difference, asked if method == base else ""])
+    header = ["split", "seeds", "method", "likes", "any", "likes, less the first", "asked: at least"]
+    text = (
+        "nDCG@10 of what was liked (rated 4 or more) and of anything taken; seen items excluded, all others ranked. A "
+        "difference stands beside its standard error over the users of one split, bold where it exceeds twice that. "
+        "It is to the recommender with all parts, which on the last fifth is the one with recency.\n\n"
+    )
+    return text + table(header, rows)
+
+
+# ---------------------------------------------------------------- calibration
+
+
+def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
+    """Return predicted and observed shares, the standard error of their difference, and pairs, of each bin."""
+    data = load_ratings("ml-100k")
+    train, test = next(PerUserHoldout(0.2, n_splits=1, random_state=seed).split(data.X, data.y))
+    model = Recommender(ratings=None, random_state=seed).fit(data.X[train])
+    rows = np.arange(len(model.users_))
+    seen = np.zeros(model.ratings_.shape, dtype=np.bool_)
+    seen[model.ratings_.row_of_entry, model.ratings_.indices] = True
+    users, items = model.users_.index(data.X[test, 0]), model.items_.index(data.X[test, 1])
+    known = items >= 0
+    taken = np.zeros(seen.shape, dtype=np.bool_)
+    taken[users[known], items[known]] = True
+    n_taken = taken.sum(axis=1)[:, None]
+    p = 1 - (1 - np.exp(log_shares(utilities(model, rows), seen).astype(float))) ** n_taken
+    out = []
+    for low, high in zip(EDGES, EDGES[1:], strict=False):
+        inside = ~seen & (n_taken > 0) & (p >= low) & (p < high)
+        n = int(inside.sum())
+        of_users = np.where(inside, taken - p, 0).sum(axis=1)
+        out.append((p[inside].mean(), taken[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))
+    return out
+
+
+def calibration() -> None:
+    rows = []
+    for seed in (10, 11, 12, 13):
+        cells = []
+        for predicted, observed, error, _ in bins_of(seed):
+            good = abs(observed - predicted) <= max(0.15 * predicted, 1.96 * error)
+            cells.append(f"{without_zero(predicted, 3)} / {without_zero(observed, 3)}{'' if good else ' !'}")
+        rows.append([seed, *cells])
+        print(rows[-1], flush=True)
+    header = ["seed", *(f"{low} to {min(high, 1)}" for low, high in zip(EDGES, EDGES[1:], strict=False))]
+    text = (
+        "ML-100K, a random fifth of each user held out: the probability that an item is among the K takes of a user "
+        'that were held out, $1 - (1 - P)^K$, predicted / observed, by bins of it. "!" stands where the two differ by '
+        "more than 15 % and by more than 1.96 standard errors over users.\n\n"
+    )
+    publish("calibration of recommendations", text + table(header, rows))
+
+
+# ---------------------------------------------------------------- times
+
+
+def _clocked(task: Callable[[], object], repeats: int = 1) -> tuple[float, float]:
+    """Return the median of seconds, and the mean of processor seconds."""
+    walls, began = [], time.process_time()
+    for _ in range(repeats):
+        start = time.perf_counter()
+        task()
+        walls.append(time.perf_counter() - start)
+    return float(np.median(walls)), (time.process_time() - began) / repeats
+
+
+def times() -> None:
+    rows = []
+    for data in ("ml-100k", "ml-1m"):
+        loaded = load_ratings(data)
+        train, _ = next(PerUserHoldout(0.2, n_splits=1, random_state=10).split(loaded.X, loaded.y))
+        Recommender(random_state=0).fit(loaded.X[:5000], loaded.y[:5000]).recommend(n=3)  # loads machine code
+        model = Recommender(random_state=0)
+        found = [_clocked(lambda: model.fit(loaded.X[train], loaded.y[train]))]
+        found.append(_clocked(model.recommend, 3))
+        one = model.users_.ids[3:4]
+        found.append(_clocked(lambda: model.recommend(one), 50))
+        items = model.items_.ids[:: len(model.items_) // 20][:20]
+        new, stars = [(10**9, item) for item in items.tolist()], [1, 2, 3, 4, 5] * 4
+        found.append(_clocked(lambda: model.fold_in(new, stars).recommend([10**9]), 50))
+        shown = [
+            f"{1e3 * wall:.1f} / {1e3 * cpu:.1f} ms" if wall < 0.5 else f"{wall:.1f} / {cpu:.1f} s"
+            for wall, cpu in found
+        ]
+        rows.append([data, *shown])
+        print(rows[-1], flush=True)
+    header = ["data (80 %)", "fit", "ten for all users", "ten for one", "20 ratings folded in, and ten"]
+    note = "Seconds / processor seconds of `Recommender()`. Asked: 6 s (ML-100K), 45 s; 3 s; 3 ms; 10 ms.\n\n"
+    publish("times of recommendations", note + table(header, rows))
+
+
+if __name__ == "__main__":
+    command, rest = sys.argv[1], sys.argv[2:]
+    if command == "measure":
+        measure(Path(rest[0]), rest[1:])
+    elif command == "publish":
+        publish("recommenders", results(Path(rest[0])))
+    else:
+        {"calibration": calibration, "times": times}[command]()
