@@ -11,9 +11,11 @@ from sklearn.base import clone
 import cofactor
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender
+from cofactor.ratings import ALS, EASE, ImplicitALS, LogisticMF, OrdinalProbit, Popularity, Recommender
 from cofactor.ratings.ranking import choosing
 from cofactor.ratings.ranking.choosing import utilities
+from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.takes import as_takes
 
 from .models import bits, takes_of
 
@@ -189,3 +191,27 @@ def test_parts_of_the_wrong_kind_are_refused(model: Recommender, message: str) -
 def test_what_cannot_be_had_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         fitted().recommend(**{"users": [100], **asked})
+
+
+def test_with_recency_the_latest_fifth_is_held_out() -> None:
+    X = [(u, i) for u in range(4) for i in range(10)]
+    times = [float((7 * u + 3 * i) % 10) for u, i in X]
+    takes = as_takes(X, times=times)
+    for latest in (True, False):
+        users, items = HeldOut.of(takes, 0, latest=latest).chosen
+        out = {(takes.users.ids[u], takes.items.ids[i]) for u, i in zip(users, items, strict=True)}
+        assert len(out) == 8
+        assert (out == {pair for pair, t in zip(X, times, strict=True) if t >= 8}) is latest
+    model = Recommender(EASE(10.0, recency=2.0), random_state=0)
+    y = [1 + (u + i) % 5 for u, i in X]
+    assert model.fit(X[::2] + X[1::4], y[::2] + y[1::4], time=times[::2] + times[1::4]).recommend([0], n=1).items.size
+    with pytest.raises(InvalidInputError, match="needs the time of each take"):
+        model.fit(X, y)
+
+
+def test_more_takes_bear_more_logistic_factors() -> None:
+    X = [(u, i) for u in range(30) for i in range(20) if (u + i) % 3]
+    model = LogisticMF(max_iter=2, random_state=0).fit(X)
+    assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
+    with pytest.raises(InvalidInputError, match="n_factors"):
+        ImplicitALS("auto").fit(X)  # type: ignore[arg-type]

@@ -57,8 +57,10 @@ class EASE(ExposureModel):
         .369 with all 3,706 items.
     recency : float, optional
         Number of takes after which a take says less by the factor e, at least .1, the newest saying 1; needs times.
-        Helps to tell what comes next: hit rate at ten of the last take of each user of MovieLens 100K .195 instead of
-        .147 with ``recency=10``. Only what is known of users is weighed, not what is learned of items.
+        Only what is known of users is weighed, not what is learned of items. It is for what comes next: what is held
+        out for "auto", and in a `Recommender`, is then the latest fifth of each user, not a random one. nDCG@10 of what
+        was liked in the last fifth of each user of MovieLens 100K was .178, and .209 with ``recency=10``; of a
+        `Recommender` .204, and .229 with ``[EASE(recency=10), LogisticMF()]``.
     {counts}
     {random_state}
         It is the seed of what is held out.
