@@ -166,6 +166,20 @@ class Task(ABC):
             If the model or a parameter is not known.
         """
 
+    def default_models(self, settings: Settings, *, compared: bool = False, ranked: bool = False) -> tuple[str, ...]:
+        """Return the names of the models where none is asked for.
+
+        Parameters
+        ----------
+        settings : Settings
+            What models are to have.
+        compared : bool, default=False
+            For a comparison.
+        ranked : bool, default=False
+            Where lists of recommendations are measured.
+        """
+        return self.compared_models if compared else (self.default_model,)
+
     def contestant(self, name: str, settings: Settings) -> Built:
         """Return a model for an evaluation: parameters that the settings leave open are chosen in each training part.
 
@@ -461,6 +475,10 @@ class Task(ABC):
             highest=self.highest,
             notes=notes,
         )
+
+    def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
+        """Return whether lists of recommendations are measured, of such data with such options, and no predictions."""
+        return bool(options.get("rank"))
 
     def rank(
         self,

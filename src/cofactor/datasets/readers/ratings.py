@@ -7,7 +7,7 @@ an error which names the file and the line, what was expected and what was found
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -138,7 +138,7 @@ def read_ratings(
     """
     table = opened(path, sep, header, encoding, ids, rated=True)
     positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
-    told = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
+    told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
     return ratings_in(table, positions, ids, name or data_name(path), timed=timestamp is not None, **told)
 
 

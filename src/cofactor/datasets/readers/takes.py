@@ -93,7 +93,8 @@ def read_ratings_or_takes(
     path, user, item, timestamp, sep, header, encoding, ids, name
         As in `read_ratings`.
     **rating
-        rating, scale, bins, bin_by and drop_rating as in `read_ratings`: any of them says that there are ratings.
+        rating, scale, bins, bin_by and drop_rating as in `read_ratings`: any of them but `scale` says that there are
+        ratings.
 
     Returns
     -------
@@ -111,6 +112,7 @@ def read_ratings_or_takes(
     (TakeDataset('clicks.csv': 2 takes, 2 users, 1 item), 'there is no column beside users and items')
     >>> folder.cleanup()
     """
+    scale = rating.pop("scale", None)
     asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
     table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
     called = name or data_name(path)
@@ -120,8 +122,8 @@ def read_ratings_or_takes(
         return _takes(table, columns, told, ids, called), why
     column = asked.pop("rating", None)
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
-    data = ratings_in(table, positions, ids, called, timed=timestamp is not None, **asked)
-    if not asked and data.n_ratings and (data.y == data.y[0]).all():
+    data = ratings_in(table, positions, ids, called, timed=timestamp is not None, scale=scale, **asked)
+    if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
         shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
         ones = np.ones(data.n_ratings)
         text = data.description.replace("rating", "take", 1)

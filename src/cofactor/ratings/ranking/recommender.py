@@ -30,6 +30,7 @@ from cofactor.ratings.ranking.choosing import Wish, recommended
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
+from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
@@ -43,7 +44,7 @@ __all__ = ["Recommender"]
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(Saved, BaseEstimator):
+class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
