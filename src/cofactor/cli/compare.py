@@ -109,8 +109,13 @@ def compare(
             chosen = task_named(name)
         values = chosen.values("compare", reading)
         settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
-        models, notes = chosen.contestants(model or chosen.compared_models, settings)
+        named = None if model is None else chosen.contestants(model, settings)
         loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
+        ranked = any(chosen.ranks(one, values) for one in loaded)
+        models, notes = named or chosen.contestants(
+            chosen.default_models(settings, compared=True, ranked=ranked), settings
+        )
+        models = chosen.suited(models, loaded)
         show_notes((*notes, *(text for one in loaded for text in one.notes)))
         declared = _declared(
             models,
@@ -120,7 +125,7 @@ def compare(
                 "n_splits": splits,
                 "seeds": _seeds(seeds),
                 "metrics": metric,
-                **({"at": values["at"], "likes": values["likes"]} if values.get("rank") else {}),
+                **({"at": values["at"], "likes": values["likes"]} if ranked else {}),
             },
         )
     if folder is not None:

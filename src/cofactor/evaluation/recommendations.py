@@ -17,11 +17,13 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
+from cofactor.datasets import TakeDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
+from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
+from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import kind_of, parts_of, splitter_of
@@ -61,6 +63,7 @@ def evaluate_recommendations(
     test_size: float = 0.2,
     test_users: float = 0.1,
     time: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     progress: OnFit | None = None,
 ) -> RecommendationScores:
     """Measure the lists that models recommend to users, beside what is popular.
@@ -97,6 +100,8 @@ def evaluate_recommendations(
         More arguments of ``recommend``, such as ``{"at_least": 4}``, for the models whose ``recommend`` knows them.
     test_size, test_users, time
         As in `evaluate`.
+    counts : array-like of shape (n,), optional
+        How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `TakeDataset`.
     progress : callable, optional
         Called before each fit with the name of the model, the number of fits that are done, and that of all.
 
@@ -106,7 +111,8 @@ def evaluate_recommendations(
         For every model, and for "popularity", at each k: ``ndcg``, ``precision``, ``recall``, ``capped_recall`` (hits /
         min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
         ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
-        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for.
+        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a `Recommender` also
+        how P(take) of what it recommends agrees with what was taken, see `RecommendationScores.takes`.
 
     Raises
     ------
@@ -136,12 +142,15 @@ def evaluate_recommendations(
     >>> found.mean("ALS", "hit_rate@5").n <= 60
     True
     """
+    if counts is not None and y is not None:
+        raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
     y = np.ones(_num_samples(X)) if y is None else y
     check_consistent_length(X, y)
+    takes = None if counts is None else np.asarray(counts, dtype=np.float64)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {})
+    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {}, takes)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -171,6 +180,7 @@ def evaluate_recommendations(
         of_lists={name: _listed([row.of_lists for row in found]) for name, found in rows.items()},
         users=asked.users.ids,
         facts=facts | {"users_left_out": n_left_out},
+        takes={name: found for name, found in map(_taken, rows.items()) if found is not None},
     )
 
 
@@ -181,6 +191,7 @@ def recommendation_measures(
     k: int,
     at: Sequence[int],
     likes: float | None,
+    takes: bool = False,
 ) -> dict[str, Any]:
     """Fit a model on one split, let it recommend, and return the means over the users of the test part.
 
@@ -196,13 +207,23 @@ def recommendation_measures(
         Which of them.
     at, likes
         As in `evaluate_recommendations`.
+    takes : bool, default=False
+        Whether there are counts in the place of ratings.
+
+    Returns
+    -------
+    dict
+        Also, as ``of_users``, the values of each user, by the name of the measure, and the users themselves.
     """
     X, y, times, _ = data.value()
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, tuple(at), likes, False, "skip")
+    y = np.asarray(y, dtype=np.float64)
+    counts, y = (y, np.ones(len(y))) if takes else (None, y)
+    asked = _Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts)
     parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
     means = {name: user_mean(values).mean for name, values in row.of_users.items()}
-    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size}
+    one_by_one = of_users_as_lists(row.users, asked.users.ids, row.of_users)
+    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size, "of_users": one_by_one}
 
 
 @dataclass
@@ -212,6 +233,7 @@ class _Row:
     users: NDArray[Any]
     of_users: dict[str, NDArray[np.float64]]
     of_lists: dict[str, float]
+    of_takes: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = None  #: P(take) of each item, whether it was taken
 
 
 @dataclass(frozen=True)
@@ -226,6 +248,7 @@ class _Asked:
     auc: bool
     undefined: Literal[0, "skip"]
     ranking: Mapping[str, Any] = field(default_factory=dict)
+    counts: NDArray[np.float64] | None = None  #: how often each pair was taken, where there are no ratings
 
     def __post_init__(self) -> None:
         if self.likes is not None:
@@ -249,6 +272,13 @@ class _Asked:
     def pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """User and item number of each rating."""
         return self.users.index(self._columns[0]), self.items.index(self._columns[1])
+
+    def ids_of(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return user id and item id of some ratings."""
+        pairs = np.empty((len(rows), 2), dtype=object)
+        for column, ids in enumerate(self._columns):
+            pairs[:, column] = np.asarray(_safe_indexing(ids, rows))
+        return pairs
 
     @cached_property
     def gains(self) -> NDArray[np.float64]:
@@ -331,19 +361,24 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     how = _how(fitted, asked)
     ids = asked.users.ids[split.users]
     began = clock.perf_counter()
-    found, _ = fitted.recommend(ids, max(asked.lengths), **how)
+    recommended = fitted.recommend(ids, max(asked.lengths), **how)
     seconds["recommend_seconds"] = clock.perf_counter() - began
-    of_users, of_lists = _measures_of_lists(_numbers(asked.items, found), split, asked)
+    lists = _numbers(asked.items, next(iter(recommended)))
+    of_users, of_lists = _measures_of_lists(lists, split, asked)
+    of_takes = _chances(recommended.p_take, lists, split) if hasattr(recommended, "p_take") else None
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how)
     if asked.undefined == 0:
         hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
         of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
-    return _Row(split.users, of_users, of_lists | seconds)
+    return _Row(split.users, of_users, of_lists | seconds, of_takes)
 
 
 def _given(model: Any, asked: _Asked, rows: NDArray[Any]) -> dict[str, Any]:
     """Return what a model is given of some ratings: all, or of models of exposure that the items were taken."""
+    if asked.counts is not None:
+        times = None if asked.times is None else asked.times[rows]
+        return {"X": TakeDataset("takes", asked.ids_of(rows), asked.counts[rows], None, timestamps=times)}
     X = pairs_for(model, asked.X, asked.times)
     ratings = {} if isinstance(model, ExposureModel) else {"y": asked.y[rows]}
     return {"X": _safe_indexing(X, rows), **ratings}
@@ -375,6 +410,16 @@ def _measures_of_lists(
         n_distinct = catalogue.distinct_items(lists, len(asked.items), k)
         of_lists |= {f"distinct@{k}": float(n_distinct), f"coverage@{k}": n_distinct / split.n_items}
     return of_users, of_lists
+
+
+def _chances(
+    p_take: NDArray[np.float64], lists: NDArray[np.int64], split: _Split
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return, for each recommended item, how likely it is among those held out of its user, and whether it is."""
+    rows, places = np.nonzero(lists >= 0)
+    n_held_out = np.diff(split.anything.indptr)
+    taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
+    return np.minimum(p_take[rows, places] * n_held_out[rows], 1), taken
 
 
 def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -422,6 +467,16 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
             counts[row.users[there]] += 1
         found[name] = divided(sums, counts)
     return found
+
+
+def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
+    """Return the name of a method, and how P(take) of what it recommends agrees with what was taken."""
+    name, rows = row
+    parts = [one.of_takes for one in rows if one.of_takes is not None and one.of_takes[0].size]
+    if not parts:
+        return name, None
+    p, taken = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return name, catalogue.take_calibration_bins(p, taken, edges=EDGES)
 
 
 def checked_lengths(at: Any) -> tuple[int, ...]:

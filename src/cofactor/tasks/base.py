@@ -476,6 +476,18 @@ class Task(ABC):
             notes=notes,
         )
 
+    def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
+        """Return models for a comparison on some data, as these need them.
+
+        Parameters
+        ----------
+        models : mapping from str to estimator
+            As `contestants` returns them.
+        sets : sequence of Loaded
+            What `read` returned.
+        """
+        return dict(models)
+
     def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
         """Return whether lists of recommendations are measured, of such data with such options, and no predictions."""
         return bool(options.get("rank"))

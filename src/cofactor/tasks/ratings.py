@@ -206,7 +206,8 @@ class RatingTask(Task):
                 raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
             with about(file):
                 return Built(model.fold_in(data, known=options["known"]), notes)
-        of_users = {"user_features": features, "known": options["known"]}
+        of_users: dict[str, Any] = {} if features is None else {"user_features": features}
+        of_users["known"] = options["known"]
         with about(file):
             return Built(model.fold_in(data.X, data.y, time=data.timestamps, **of_users), notes)
 
@@ -318,6 +319,17 @@ class RatingTask(Task):
         times = None if data.timestamps is None else data.timestamps.astype(np.float64)
         beside = loaded.data.features if takes_features(model) else {}
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
+
+    def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
+        """Return models as such data need them; refuse takes beside ratings, and models of ratings for takes."""
+        takes = [one for one in sets if one.data.holds_takes]
+        if not takes:
+            return dict(models)
+        other = next((one for one in sets if not one.data.holds_takes), None)
+        if other is not None:
+            advice = ("compare each kind by itself, or read all as takes with ", Argument("implicit"))
+            raise InvalidInputError(f"{takes[0].name} holds takes and {other.name} ratings", advice=advice)
+        return {name: _for_data(model, takes[0]) for name, model in models.items()}
 
     def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
         """Return whether lists are measured: if asked for, and of takes always."""
