@@ -234,13 +234,13 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     ('there is no column beside users, items and times', {'timestamp': 2})
     """
     n_columns = len(first_row)
+    if _by_alias(header, "rating") is not None:
+        return "", {}
     if n_columns == 2:
         return "there is no column beside users and items", {}
     only_times = "there is no column beside users, items and times"
     if header is None:
         return (only_times, {"timestamp": 2}) if n_columns == 3 and is_time(first_row[2]) else ("", {})
-    if _by_alias(header, "rating") is not None:
-        return "", {}
     counts = [name for name in header if plain(name) in COUNT_NAMES]
     if counts:
         return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}

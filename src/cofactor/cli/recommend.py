@@ -12,7 +12,6 @@ from cofactor.cli.errors import naming
 from cofactor.cli.files import check_sources, check_target, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, note, show_notes, write_table
-from cofactor.datasets.sniff import sniff
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import TASKS, task_named, task_of
 from cofactor.tasks.plain import RANKINGS, Request, Settings
@@ -187,8 +186,10 @@ def recommend(
 def _model_of(file: str, reading: Mapping[str, Any], *, quiet: bool) -> Any:
     """Return the model of a file, or the default one fitted to the data that the file holds."""
     with loading():
+        from cofactor.datasets.sniff import sniff
+
         found = sniff(file)
-    if found.holds == "model" or found.kind == "folder":
+    if found.holds == "model" or found.kind in ("folder", "missing"):
         return load_model(file)
     with loading():
         task = task_named(found.holds if found.holds in TASKS else "ratings")

@@ -157,11 +157,9 @@ class RecommendationScores:
         methods = sorted(self.methods, key=lambda name: -np.nan_to_num(self.mean(name, metric).mean))
         pairs = [(a, b, self.difference(a, metric, b)) for a, b in combinations(methods, 2)]
         pairs = [(a, b, above) for a, b, above in pairs if above.n > 1]
-        p = (
-            holm([math.erfc(abs(one.mean) / max(one.error, 1e-300) / math.sqrt(2)) for *_, one in pairs])
-            if pairs
-            else []
-        )
+        if not pairs:
+            return []
+        p = holm([math.erfc(abs(one.mean) / max(one.error, 1e-300) / math.sqrt(2)) for *_, one in pairs])
         better = 0 if greater_is_better(metric) else 1
         lines = []
         for (*two, above), chance in sorted(zip(pairs, p, strict=True), key=lambda one: -abs(one[0][2].mean)):
