@@ -99,7 +99,6 @@ def compare(
     What is said of columns and formats holds for all files. A TOML file can declare more: parameters and grids of each
     method, and of each file its own columns.
     """
-    options.check_ranking(context, own)
     folder = None if out is None else check_folder(out)
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
@@ -112,6 +111,7 @@ def compare(
         named = None if model is None else chosen.contestants(model, settings)
         loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
         ranked = any(chosen.ranks(one, values) for one in loaded)
+        options.check_ranking(context, {"rank": ranked})
         models, notes = named or chosen.contestants(
             chosen.default_models(settings, compared=True, ranked=ranked), settings
         )

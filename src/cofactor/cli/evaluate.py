@@ -97,7 +97,6 @@ def evaluate(
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
-    options.check_ranking(context, own)
     inputs = {"FILE": file, **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
@@ -110,6 +109,7 @@ def evaluate(
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         split = Protocol(protocol, splits, seed, test_size, reading)
         ranks = chosen.ranks(loaded, reading)
+        options.check_ranking(context, {"rank": ranks})
         with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
             def show(progress: Progress) -> None:

@@ -255,8 +255,8 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
             Number of items for each user.
         rank_by : {"auto", "like", "take", "gain"}, default="auto"
             P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r.
-            "auto" is "like" with a rating model and "take" without. Others rank by how well an item is liked if it is
-            taken: see `RatingModel.recommend`, and mind that they lose to popularity.
+            "auto" is "like" with a rating model and "take" without. How well an item is liked if it is taken, whatever
+            the chance of that, is what ``rating_model_.recommend`` ranks by; it loses to popularity.
         at_least : float, optional
             The rating from which on an item is liked, for "like" and for `p_like`; by default the first of the upper
             quarter of the levels, such as 4 of 1 to 5.
