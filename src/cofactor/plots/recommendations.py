@@ -329,6 +329,7 @@ def plot_recommendations(
     tidy(ax, "probability that the user takes the item next", "", title, grid=False)
     ax.set_yticks(places)
     name_ticks(ax.yaxis, [str(name) for name in names])
+    ax.locator_params(axis="x", nbins=4)
     scaling: Any = (lambda x: x / highest, lambda x: x * highest)
     above = ax.secondary_xaxis("top", functions=scaling)
     above.set_xlabel("probability that the user likes it then", color=INK, fontsize=9)

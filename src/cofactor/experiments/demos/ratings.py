@@ -380,12 +380,12 @@ def _titles(liked: list[tuple[str, float]]) -> str:
 
 
 def _show(advice: Advice, report: Reporter) -> None:
-    heads = ["", "title", "P(take)", "P(like)", "predicted"]
+    heads = ["", "title", "P(take)", "P(like)", "rating"]
     held = any(one.held_out_rating is not None for one in advice.recommended)
     rows = [[str(rank), *one.cells()] for rank, one in enumerate(advice.recommended, 1)]
     for row, one in zip(rows, advice.recommended, strict=True):
-        row += ["" if one.held_out_rating is None else f"rated {one.held_out_rating:g}"] if held else []
-    report.table([*heads, "test part"] if held else heads, rows)
+        row += ["" if one.held_out_rating is None else f"{one.held_out_rating:g}"] if held else []
+    report.table([*heads, "held out"] if held else heads, rows)
 
 
 def _plain_row(demo: Demo, row: Row) -> dict[str, Any]:
