@@ -123,13 +123,15 @@ def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Pat
     assert json.loads(update.out)["new_ratings"] == 960
 
 
-def test_evaluate_and_compare(run, plays: Path) -> None:
+def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
     outcome = run("evaluate", plays, "-m", "recommender", "-m", "ease", "--at", 5, "--json")
     found = json.loads(outcome.out)
     assert list(found["summary"]) == ["popularity", "Recommender", "EASE"]
-    assert sum(found["summary"]["Recommender"]["p_take"]["items"]) == 60 * 5
+    n_held_out = int(np.round(0.2 * np.unique(data.X[:, 0], return_counts=True)[1]).sum())
+    n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have taken
+    assert sum(found["summary"]["Recommender"]["p_take"]["items"]) == n_open
     assert "p_take" not in found["summary"]["EASE"]
-    assert "P(take) of what Recommender recommends" in run("evaluate", plays, "--at", 5).out
+    assert "P(take) of Recommender, to be among the held-out items" in run("evaluate", plays, "--at", 5).out
     outcome = run("compare", plays, "-m", "ease", "--at", 5, "--rank", "--splits", 2)
     tested = [line for line in outcome.out.splitlines() if "over 60 users" in line]
     assert len(tested) == 2  # of two measures with a value for each user

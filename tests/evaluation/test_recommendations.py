@@ -367,7 +367,7 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
         assert bins.predicted[k] == pytest.approx(np.array(chances)[place == k].mean())
         assert bins.observed[k] == pytest.approx(np.array(taken)[place == k].mean())
     assert bins.counts.sum() == len(chances)
-    assert "P(take) of what Chances recommends, predicted / taken: ." in found.text()
+    assert "P(take) of Chances, to be among the held-out items, predicted / taken: ." in found.text()
     assert found.summary()["Chances"]["p_take"]["items"] == bins.counts.tolist()
     assert "popularity" not in found.takes
 

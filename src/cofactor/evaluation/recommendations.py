@@ -44,6 +44,7 @@ OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
 _GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
+_LIKELY = 100  #: items of each user of which P(take) is compared with what was taken
 _HIGHEST = 10  #: ratings up to this are exponents of gains as they are
 
 
@@ -112,7 +113,7 @@ def evaluate_recommendations(
         min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
         ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
         for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a `Recommender` also
-        how P(take) of what it recommends agrees with what was taken, see `RecommendationScores.takes`.
+        how P(take) agrees with what was taken, see `RecommendationScores.takes`.
 
     Raises
     ------
@@ -365,7 +366,9 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     seconds["recommend_seconds"] = clock.perf_counter() - began
     lists = _numbers(asked.items, next(iter(recommended)))
     of_users, of_lists = _measures_of_lists(lists, split, asked)
-    of_takes = _chances(recommended.p_take, lists, split) if hasattr(recommended, "p_take") else None
+    of_takes = None
+    if hasattr(recommended, "p_take"):
+        of_takes = _chances(_most_likely_taken(fitted, ids, recommended), asked, split)
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how)
     if asked.undefined == 0:
@@ -412,14 +415,23 @@ def _measures_of_lists(
     return of_users, of_lists
 
 
-def _chances(
-    p_take: NDArray[np.float64], lists: NDArray[np.int64], split: _Split
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return, for each recommended item, how likely it is among those held out of its user, and whether it is."""
+def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
+    """Return lists by P(take) alone, if a model can rank so: what is also well liked is taken more often than it says.
+
+    Otherwise what was recommended.
+    """
+    if "rank_by" not in inspect.signature(model.recommend).parameters:
+        return recommended
+    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take")
+
+
+def _chances(found: Any, asked: _Asked, split: _Split) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return, for each item of lists, how likely it is among those held out of its user, and whether it is."""
+    lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     n_held_out = np.diff(split.anything.indptr)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    return np.minimum(p_take[rows, places] * n_held_out[rows], 1), taken
+    return np.minimum(found.p_take[rows, places] * n_held_out[rows], 1), taken
 
 
 def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -470,7 +482,7 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
 
 
 def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
-    """Return the name of a method, and how P(take) of what it recommends agrees with what was taken."""
+    """Return the name of a method, and how P(take) agrees with what was taken."""
     name, rows = row
     parts = [one.of_takes for one in rows if one.of_takes is not None and one.of_takes[0].size]
     if not parts:

@@ -48,9 +48,9 @@ class RecommendationScores:
     facts : mapping of str to object
         How it was measured.
     takes : mapping of str to CalibrationBins
-        Of methods with P(take), for the recommended items: how likely each is among the held-out items of its user (of
-        n such items, n P(take), or 1 if that is less), and how many were. `cofactor.plots.plot_take_reliability` draws
-        it.
+        Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
+        held-out items of its user (of n such items, n P(take), or 1 if that is less), and how many were.
+        `cofactor.plots.plot_take_reliability` draws it.
 
     Examples
     --------
@@ -234,11 +234,11 @@ class RecommendationScores:
         return "\n".join([*lines[1:], "", below, *self._pairs_in_words(self.metrics[0]), *self._takes_in_words()])
 
     def _takes_in_words(self) -> Iterator[str]:
-        """Yield a line for each method with P(take): what it says of recommended items, and how many were taken."""
+        """Yield a line for each method with P(take): what it says of items, and how many of these were taken."""
         for method, bins in self.takes.items():
             full = np.flatnonzero(bins.counts)
             parts = [f"{_three(bins.predicted[k])} / {_three(bins.observed[k])}" for k in full]
-            yield f"P(take) of what {method} recommends, predicted / taken: {', '.join(parts)}"
+            yield f"P(take) of {method}, to be among the held-out items, predicted / taken: {', '.join(parts)}"
 
     def _pairs_in_words(self, metric: str) -> Iterator[str]:
         for a, b, above in self.pairs(metric):
