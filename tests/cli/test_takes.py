@@ -94,6 +94,7 @@ def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingD
         ("1,2\n", ["--levels", "1:5"], "--levels says what ratings there are, but there is no column beside"),
         ("1,2,3\n", ["--implicit", "--rating", 2], "--rating is for ratings, and --implicit reads none"),
         ("1,2,3\n", ["--count", 2, "--bins", 3], "--bins is for ratings, and --count reads none"),
+        ("1,2\n", ["-m", "popularity", "--param", "half_life=7"], "half_life=7 needs the time of each take"),
         ("user,item,plays\n1,2,3\n", ["--count", "views"], "no column 'views' (--count)"),
     ],
 )
@@ -117,6 +118,7 @@ def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Pat
     assert "--rank-by like: EASE says who takes" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
     assert run("recommend", ease, "--user", 5, "--rank-by", "take").status == 0
     assert "with --rank" in run("evaluate", csv, "-m", "ease").error
+    assert "method 'EASE' ranks items, and predicts no ratings; " in run("compare", csv, "-m", "ease").error
     assert "-likes 4: there are no ratings" in run("evaluate", clicks, "-m", "ease", "--likes", 4, "--rank").error
     assert "holds takes and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
     update = run("update", ease, csv, "--out", tmp_path / "later", "--json")

@@ -139,6 +139,10 @@ def _check_estimators(estimators: Any, needed: str = "predict") -> None:
                 argument="estimators",
                 advice=f"write {kind}()",
             )
+        if needed == "predict" and not hasattr(estimator, "predict") and hasattr(estimator, "recommend"):
+            ranks = f"method {name!r} ranks items, and predicts no ratings"
+            lists = "compare lists of recommendations, with at=10, or --rank on the command line"
+            raise InvalidTypeError(ranks, argument="estimators", advice=lists)
         missing = [part for part in ("fit", needed, "get_params") if not hasattr(estimator, part)]
         if missing:
             kind = type(estimator).__name__

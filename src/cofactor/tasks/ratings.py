@@ -68,6 +68,7 @@ class RatingTask(Task):
     one_model, many_models = "model of ratings", "models of ratings"
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
+    described_model = "ordinal-probit"  #: where features are given, as long as the default takes none
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
     best = "mae"
@@ -133,6 +134,9 @@ class RatingTask(Task):
             return ("recommender", "ease") if ranked else self.compared_models
         if settings.alpha != "auto" or settings.factors is not None:
             return (self.tuned_model,)
+        described = any(settings.options.get(name) is not None for name in ("user_features", "item_features"))
+        if described and not takes_features(self.find(self.default_model)()):
+            return (self.described_model,)
         return (self.default_model,)
 
     def _recommender(self, params: dict[str, Any]) -> Recommender:

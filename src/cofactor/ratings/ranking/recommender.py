@@ -60,7 +60,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02). A fifth of the
     takes of each user is held out, the exposure models are fitted to the rest, and c maximises the likelihood of what
     was held out, a conditional logit: what belongs to a user alone cancels. By the same likelihood `EASE` chooses its
-    penalty. The models of the end are fitted to all takes.
+    penalty. The models of the end are fitted to all takes. `predict` and `predict_proba` are those of the rating model.
 
     Parameters
     ----------
