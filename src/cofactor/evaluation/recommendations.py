@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
@@ -19,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from cofactor.checks import check_number
 from cofactor.datasets import TakeDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
@@ -31,7 +30,6 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import pair_columns
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import did_you_mean
@@ -39,13 +37,11 @@ from cofactor.typing import Pairs, RandomState
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
-Table = sparse.csr_array
 OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
 _GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
 _LIKELY = 100  #: items of each user of which P(take) is compared with what was taken
-_HIGHEST = 10  #: ratings up to this are exponents of gains as they are
 
 
 def evaluate_recommendations(
@@ -151,7 +147,7 @@ def evaluate_recommendations(
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {}, takes)
+    asked = Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {}, takes)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -219,7 +215,7 @@ def recommendation_measures(
     X, y, times, _ = data.value()
     y = np.asarray(y, dtype=np.float64)
     counts, y = (y, np.ones(len(y))) if takes else (None, y)
-    asked = _Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts)
+    asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts)
     parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
     means = {name: user_mean(values).mean for name, values in row.of_users.items()}
@@ -237,121 +233,7 @@ class _Row:
     of_takes: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = None  #: P(take) of each item, whether it was taken
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Data and settings of an evaluation; users and items as numbers."""
-
-    X: Any
-    y: NDArray[np.float64]
-    times: Any
-    lengths: tuple[int, ...]
-    likes: float | None
-    auc: bool
-    undefined: Literal[0, "skip"]
-    ranking: Mapping[str, Any] = field(default_factory=dict)
-    counts: NDArray[np.float64] | None = None  #: how often each pair was taken, where there are no ratings
-
-    def __post_init__(self) -> None:
-        if self.likes is not None:
-            check_number("likes", self.likes, low=-np.inf)
-            if not (self.y >= self.likes).any():
-                raise InvalidInputError("no rating is that high", argument="likes", found=self.likes)
-
-    @cached_property
-    def _columns(self) -> tuple[Any, Any]:
-        return pair_columns(self.X)
-
-    @cached_property
-    def users(self) -> IdMap:
-        return IdMap(self._columns[0])
-
-    @cached_property
-    def items(self) -> IdMap:
-        return IdMap(self._columns[1])
-
-    @cached_property
-    def pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """User and item number of each rating."""
-        return self.users.index(self._columns[0]), self.items.index(self._columns[1])
-
-    def ids_of(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return user id and item id of some ratings."""
-        pairs = np.empty((len(rows), 2), dtype=object)
-        for column, ids in enumerate(self._columns):
-            pairs[:, column] = np.asarray(_safe_indexing(ids, rows))
-        return pairs
-
-    @cached_property
-    def gains(self) -> NDArray[np.float64]:
-        """Gain of each rating."""
-        low, high = self.y.min(), self.y.max()
-        if low <= 0 or high > _HIGHEST:
-            return np.exp2(1 + 4 * (self.y - low) / max(high - low, 1e-12)) - 1
-        return np.exp2(self.y) - 1
-
-    def table(self, rows: NDArray[Any], values: NDArray[np.float64]) -> Table:
-        """Return the values of some ratings, users × items; of a pair that occurs twice the last one counts."""
-        of_users, of_items = (part[rows] for part in self.pairs)
-        keys = of_users.astype(np.int64) * len(self.items) + of_items
-        kept = len(rows) - 1 - np.unique(keys[::-1], return_index=True)[1]
-        shape = len(self.users), len(self.items)
-        return Table((values[rows][kept], (of_users[kept], of_items[kept])), shape=shape)
-
-    def split(self, parts: Parts) -> _Split:
-        """Return what all models are measured against on a split."""
-        train, fold_in, test = parts
-        ones = np.ones(len(self.y))
-        training = self.table(train, ones)
-        taken = training if fold_in is None else self.table(fold_in, ones)
-        held_out = self.table(test, self.gains)
-        held_out = Table(held_out - held_out.multiply(taken))  # an item taken before cannot be recommended
-        held_out.eliminate_zeros()
-        tested, known = np.diff(held_out.indptr) > 0, np.diff(taken.indptr) > 0
-        users = np.flatnonzero(tested & known)
-        if not users.size:
-            raise InvalidInputError("no user of the test part is known from another part", argument="protocol")
-        anything = Table(held_out[users])
-        liked = self.table(test, (self.y >= (-np.inf if self.likes is None else self.likes)).astype(np.float64))
-        relevant = Table(liked[users].multiply(anything.sign()))
-        relevant.eliminate_zeros()
-        if not relevant.nnz:
-            raise InvalidInputError("nothing in the test part is rated so high", argument="likes", found=self.likes)
-        return _Split(parts, users, relevant, anything, Table(taken[users]), training, int((tested & ~known).sum()))
-
-
-@dataclass(frozen=True)
-class _Split:
-    """A split, and tables of its test users × items."""
-
-    parts: Parts
-    users: NDArray[Any]
-    relevant: Table
-    anything: Table  #: whatever was taken, with its gain
-    taken: Table
-    training: Table  #: of all users
-    n_left_out: int
-
-    @cached_property
-    def popularity(self) -> NDArray[np.float64]:
-        """Share of the training users who took each item."""
-        return np.diff(sparse.csc_array(self.training).indptr) / self.n_training_users
-
-    @cached_property
-    def n_training_users(self) -> int:
-        return int((np.diff(self.training.indptr) > 0).sum())
-
-    @cached_property
-    def n_items(self) -> int:
-        """Items that can be recommended."""
-        return int((self.popularity > 0).sum())
-
-    @cached_property
-    def vectors(self) -> Table:
-        """The users of each item."""
-        return Table(self.training.T)
-
-
-def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
+def _measure(model: Any, asked: Asked, split: Split) -> _Row:
     """Fit a copy of a model, let it recommend, and measure."""
     train, fold_in, _ = split.parts
     began = clock.perf_counter()
@@ -377,7 +259,7 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     return _Row(split.users, of_users, of_lists | seconds, of_takes)
 
 
-def _given(model: Any, asked: _Asked, rows: NDArray[Any]) -> dict[str, Any]:
+def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
     """Return what a model is given of some ratings: all, or of models of exposure that the items were taken."""
     if asked.counts is not None:
         times = None if asked.times is None else asked.times[rows]
@@ -388,7 +270,7 @@ def _given(model: Any, asked: _Asked, rows: NDArray[Any]) -> dict[str, Any]:
 
 
 def _measures_of_lists(
-    lists: NDArray[np.int64], split: _Split, asked: _Asked
+    lists: NDArray[np.int64], split: Split, asked: Asked
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
     """Return the measures of lists at each length: those with a value for each user, and those of all lists."""
     of_users: dict[str, NDArray[np.float64]] = {}
@@ -425,7 +307,7 @@ def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
     return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take")
 
 
-def _chances(found: Any, asked: _Asked, split: _Split) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _chances(found: Any, asked: Asked, split: Split) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return, for each item of lists, how likely it is among those held out of its user, and whether it is."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
@@ -434,7 +316,7 @@ def _chances(found: Any, asked: _Asked, split: _Split) -> tuple[NDArray[np.float
     return np.minimum(found.p_take[rows, places] * n_held_out[rows], 1), taken
 
 
-def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
+def _aucs(model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
     """Return the AUC of each user, from the ranks of all items that a model recommends; seen ones do not count."""
     step = max(1, _RANKED // split.n_items)
     found = []
@@ -446,7 +328,7 @@ def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, 
     return np.concatenate(found)
 
 
-def _how(model: Any, asked: _Asked) -> dict[str, Any]:
+def _how(model: Any, asked: Asked) -> dict[str, Any]:
     """Return what else to tell a model that is to recommend: what is liked, if it has probabilities of that."""
     known = inspect.signature(model.recommend).parameters
     wanted = dict(asked.ranking)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from cofactor.errors import InvalidInputError, Place, Text
 from cofactor.files import display_name
+from cofactor.tasks.on_lists import OnLists
 from cofactor.tasks.options import without_unknown
 from cofactor.tasks.plain import (
     Built,
@@ -50,7 +51,7 @@ ABILITIES: dict[Ability, str] = {
 }
 
 
-class Task(ABC):
+class Task(OnLists, ABC):
     """What shells may ask about one kind of data.
 
     Subclasses read files, build models, fit and measure. `can` says what else a task can do.
@@ -165,20 +166,6 @@ class Task(ABC):
         InvalidInputError
             If the model or a parameter is not known.
         """
-
-    def default_models(self, settings: Settings, *, compared: bool = False, ranked: bool = False) -> tuple[str, ...]:
-        """Return the names of the models where none is asked for.
-
-        Parameters
-        ----------
-        settings : Settings
-            What models are to have.
-        compared : bool, default=False
-            For a comparison.
-        ranked : bool, default=False
-            Where lists of recommendations are measured.
-        """
-        return self.compared_models if compared else (self.default_model,)
 
     def contestant(self, name: str, settings: Settings) -> Built:
         """Return a model for an evaluation: parameters that the settings leave open are chosen in each training part.
@@ -475,22 +462,6 @@ class Task(ABC):
             highest=self.highest,
             notes=notes,
         )
-
-    def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
-        """Return models for a comparison on some data, as these need them.
-
-        Parameters
-        ----------
-        models : mapping from str to estimator
-            As `contestants` returns them.
-        sets : sequence of Loaded
-            What `read` returned.
-        """
-        return dict(models)
-
-    def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
-        """Return whether lists of recommendations are measured, of such data with such options, and no predictions."""
-        return bool(options.get("rank"))
 
     def rank(
         self,
