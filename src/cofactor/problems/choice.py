@@ -1,4 +1,4 @@
-"""Which item comes next: a conditional logit over the items that a user has not taken yet."""
+"""Which items come next, of those that a user has not taken yet: each waits for a time of its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _NEWTON_STEPS = 50
 _HALVINGS = 30
 _USERS_PER_BLOCK = 64
 _LINEAR = np.float32(16)  # beyond, log(1 + eᵗ) is t, or eᵗ, to float32's precision
+_ROUNDS = 30  # of Newton's method for a user's own number, which needs four or so
+_MOST = 20.0  # the logarithm of how many events are expected of a user, at most
 _TINY = 1e-10  # of the Hessian's trace, so that features which say the same leave it regular
 
 
@@ -53,14 +55,19 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
 
 @dataclass(frozen=True)
 class ChoiceProblem:
-    r"""Log-likelihood of a conditional logit with several features of each pair.
+    r"""Log-likelihood of what users took next, with several features of each pair of user and item.
 
     .. math::
 
-        \ell(c) = \sum_u \sum_{j \in H_u} \Big(c \cdot \ell_{uj} - \log \sum_{k \notin S_u} e^{c \cdot \ell_{uk}}\Big)
+        \ell(c) = \sum_u \max_{a_u} \Big(\sum_{j \in H_u} \log(1 - e^{-\lambda_{uj}})
+            - \sum_{k \notin S_u \cup H_u} \lambda_{uk}\Big), \qquad \lambda_{uk} = e^{a_u + c \cdot \ell_{uk}}
 
-    with H_u what the user u took next and S_u what was taken before. What belongs to the user alone cancels. It is
-    concave in c.
+    with H_u what the user u took next and S_u what was taken before. Each item waits for an exponential time of rate
+    :math:`\lambda`, and those of H are the ones that came in time. So the next to come is j with the probability of a
+    conditional logit, :math:`\lambda_{uj} / \sum_k \lambda_{uk}`, and none comes twice: a logit of each choice by
+    itself, whose items may repeat, takes the most likely ones for less likely than they are. It is concave in c. How
+    many come belongs to the user alone: :math:`a_u` is where the expected number of events of the open items agrees,
+    :math:`\sum_{k \notin S_u} \lambda_{uk} = \sum_{j \in H_u} \lambda_{uj} / (1 - e^{-\lambda_{uj}})`.
 
     Parameters
     ----------
@@ -77,15 +84,29 @@ class ChoiceProblem:
     chosen: tuple[NDArray[np.intp], NDArray[np.intp]]
 
     def derivatives(self, c: NDArray[np.float64]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean of the log-likelihood over choices, its gradient, and its Hessian."""
+        """Return the mean of the log-likelihood over what was taken, its gradient, and its Hessian."""
         rows, columns = self.chosen
-        n_chosen = np.bincount(rows, minlength=len(self.seen)).astype(np.float64)
-        value, gradient = 0.0, np.array([float(f[rows, columns].sum(dtype=np.float64)) for f in self.features])
-        value = float(c @ gradient)
-        hessian = np.zeros((len(c), len(c)))
-        for lo in range(0, len(self.seen), _USERS_PER_BLOCK):
+        totals, means, spreads = self._open_items(c)
+        mine = np.array([f[rows, columns] for f in self.features], dtype=np.float64).T
+        events = _Events.of(mine @ c, rows, totals)
+        bend = np.zeros_like(means)
+        np.add.at(bend, rows, events.bends[:, None] * mine)
+        bend -= events.expected[:, None] * means
+        own = np.bincount(rows, events.bends, minlength=len(totals)) - events.expected
+        gradient = events.weights @ mine - events.expected @ means
+        hessian = (events.bends[:, None] * mine).T @ mine - np.tensordot(events.expected, spreads, 1)
+        hessian -= (bend / np.minimum(own, -_TINY)[:, None]).T @ bend
+        n = max(len(rows), 1)
+        return events.value / n, gradient / n, hessian / n
+
+    def _open_items(
+        self, c: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return log Σ exp(c · ℓ) over the open items of each user, and the mean of ℓ and of ℓℓᵀ by their shares."""
+        n, K = len(self.seen), len(c)
+        totals, means, spreads = np.full(n, -np.inf), np.zeros((n, K)), np.zeros((n, K, K))
+        for lo in range(0, n, _USERS_PER_BLOCK):
             part = slice(lo, lo + _USERS_PER_BLOCK)
-            weights = n_chosen[part]
             blocks = [f[part] for f in self.features]
             utilities = sum(np.float32(w) * f for w, f in zip(c, blocks, strict=True))
             masked = np.where(self.seen[part], np.float32(-np.inf), utilities)
@@ -94,21 +115,18 @@ class ChoiceProblem:
             p = np.exp(masked - highest[:, None])
             total = p.sum(axis=1, dtype=np.float64)
             total[total == 0] = 1
-            value -= float(weights @ (highest + np.log(total)))
+            totals[part] = highest + np.log(total)
             p *= (1 / total)[:, None].astype(np.float32)
-            weighed = [p * f for f in blocks]
-            means = np.array([f.sum(axis=1, dtype=np.float64) for f in weighed])
-            gradient -= means @ weights
-            for a, f in enumerate(weighed):
+            for a, f in enumerate(blocks):
+                weighed = p * f
+                means[part, a] = weighed.sum(axis=1, dtype=np.float64)
                 for b in range(a + 1):
-                    second = np.einsum("ij,ij->i", f, blocks[b], dtype=np.float64)
-                    hessian[a, b] -= weights @ (second - means[a] * means[b])
-        hessian += np.tril(hessian, -1).T
-        n = max(len(rows), 1)
-        return value / n, gradient / n, hessian / n
+                    second = np.einsum("ij,ij->i", weighed, blocks[b], dtype=np.float64)
+                    spreads[part, a, b] = spreads[part, b, a] = second
+        return totals, means, spreads
 
     def maximize(self, start: NDArray[np.float64] | None = None) -> tuple[NDArray[np.float64], float]:
-        """Return the best c, by Newton's method with halved steps, and the mean log-likelihood of a choice there."""
+        """Return the best c, by Newton's method with halved steps, and the mean log-likelihood there."""
         c = np.ones(len(self.features)) if start is None else np.array(start, dtype=np.float64)
         value, gradient, hessian = self.derivatives(c)
         for _ in range(_NEWTON_STEPS):
@@ -125,3 +143,42 @@ class ChoiceProblem:
                 break
             c, (value, gradient, hessian) = c + step, following
         return c, value
+
+
+@dataclass(frozen=True)
+class _Events:
+    """What came, under the best a_u: log-likelihood, and for each that came λ / (1 - e^-λ) and its slope in log λ.
+
+    ``expected`` is Σ λ over the open items of each user.
+    """
+
+    value: float
+    weights: NDArray[np.float64]
+    bends: NDArray[np.float64]
+    expected: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, utilities: NDArray[np.float64], rows: NDArray[np.intp], totals: NDArray[np.float64]) -> _Events:
+        n = len(totals)
+        shares = utilities - totals[rows]
+        with np.errstate(divide="ignore"):
+            log_expected = np.log(np.bincount(rows, minlength=n))  # were all rates small
+        some = np.isfinite(log_expected)
+        for _ in range(_ROUNDS):
+            weights, bends = _waited(np.exp(shares + log_expected[rows]))
+            total = np.maximum(np.bincount(rows, weights, minlength=n), _TINY)
+            slope = 1 - np.bincount(rows, bends, minlength=n) / total
+            step = np.where(some, (np.log(total) - np.where(some, log_expected, 0)) / np.maximum(slope, 1e-3), 0)
+            log_expected = np.minimum(log_expected + step, _MOST)  # of a user who took all there was it has no end
+            if np.abs(step).max(initial=0) < 1e-10:
+                break
+        rates, expected = np.exp(shares + log_expected[rows]), np.exp(log_expected)
+        value = float(np.sum(rates + np.log(-np.expm1(-rates))) - expected.sum())
+        return cls(value, *_waited(rates), expected)
+
+
+def _waited(rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return λ / (1 - e^-λ), and its derivative by log λ."""
+    came = -np.expm1(-rates)
+    weights = rates / came
+    return weights, weights * (1 - weights * np.exp(-rates))

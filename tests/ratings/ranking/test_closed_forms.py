@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
@@ -93,13 +94,20 @@ def choice() -> ChoiceProblem:
     return ChoiceProblem([rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)], seen, (rows, columns))
 
 
-def test_the_conditional_logit_is_that_of_brute_force(choice: ChoiceProblem) -> None:
+def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) -> None:
     c = np.array([0.7, -0.4])
-    utilities = sum(w * f for w, f in zip(c, choice.features, strict=True))
+    utilities = sum(w * f for w, f in zip(c, choice.features, strict=True)).astype(float)
+    came = np.zeros(choice.seen.shape, dtype=bool)
+    came[choice.chosen] = True
     total = 0.0
-    for i, j in zip(*choice.chosen, strict=True):
-        p = np.where(choice.seen[i], 0, np.exp(utilities[i]))
-        total += np.log(p[j] / p.sum())
+    for u in range(len(came)):
+        mine, others = utilities[u, came[u]], utilities[u, ~came[u] & ~choice.seen[u]]
+
+        def loss(a: float, mine=mine, others=others) -> float:  # type: ignore[no-untyped-def]
+            return float(np.exp(a + others).sum() - np.log(-np.expm1(-np.exp(a + mine))).sum())
+
+        if len(mine):
+            total -= optimize.minimize_scalar(loss, bracket=(-3, 0), options={"xtol": 1e-10}).fun
     value, gradient, hessian = choice.derivatives(c)
     assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-5)
     assert np.log(np.exp(log_shares(utilities, choice.seen)).sum(axis=1)) == pytest.approx(0, abs=1e-6)
@@ -109,6 +117,27 @@ def test_the_conditional_logit_is_that_of_brute_force(choice: ChoiceProblem) -> 
         weights = np.array([1, -8, 8, -1]) / (12 * h)
         assert gradient[k] == pytest.approx(weights @ [s[0] for s in steps], abs=1e-4)
         np.testing.assert_allclose(hessian[k], weights @ np.array([s[1] for s in steps]), atol=1e-4)
+
+
+def test_choices_know_that_nothing_is_taken_twice() -> None:
+    """Of items that come one after the other, without repetition, the weight is found; a logit of each finds less."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(400, 60)).astype(np.float32)
+    keys = 2.0 * features + rng.gumbel(size=features.shape)  # the ten highest come as by successive draws
+    columns = np.sort(np.argsort(-keys, axis=1)[:, :10], axis=1)
+    rows = np.repeat(np.arange(400), 10)
+    c, _ = ChoiceProblem([features], np.zeros(features.shape, dtype=bool), (rows, columns.ravel())).maximize()
+    assert c[0] == pytest.approx(2.0, abs=0.1)
+
+
+def test_a_user_who_takes_all_that_is_left_says_nothing() -> None:
+    features, seen = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32), np.zeros((3, 4), dtype=bool)
+    some = (np.array([0, 1, 1]), np.array([2, 0, 3]))
+    alone = ChoiceProblem([features[:2]], seen[:2], some).derivatives(np.ones(1))
+    both = (np.append(some[0], [2] * 4), np.append(some[1], range(4)))
+    found = ChoiceProblem([features], seen, both).derivatives(np.ones(1))
+    for one, other in zip(alone, found, strict=True):
+        np.testing.assert_allclose(np.multiply(other, 7), np.multiply(one, 3), atol=1e-3)
 
 
 def test_newton_ends_where_the_gradient_does(choice: ChoiceProblem) -> None:
