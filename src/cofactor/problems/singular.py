@@ -62,8 +62,9 @@ def leading_vectors(matrix: PatchedMatrix, n_vectors: int) -> tuple[np.ndarray, 
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> from cofactor.ratings import Ratings
-    >>> entries = Ratings.from_sparse(np.diag([3, 2, 1]))
+    >>> entries = Ratings.from_sparse(sparse.csr_array(np.diag([3, 2, 1])))
     >>> V, squares = leading_vectors(PatchedMatrix(entries, [3, 2, 1], np.zeros((3, 0)), np.zeros((3, 0))), 2)
     >>> squares.round(6).tolist(), np.abs(V).round(6).tolist()
     ([9.0, 4.0], [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])

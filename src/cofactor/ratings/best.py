@@ -64,6 +64,7 @@ class Hidden:
 
         Examples
         --------
+        >>> from cofactor.ratings.lookup import Lookup
         >>> known = Lookup(IdMap(["ann", "bob"]), IdMap(["Alien", "Heat", "Up"]))
         >>> hidden = Hidden(None, Excluded.of(known, {"bob": ["Up", "Alien"]}))
         >>> [part.tolist() for part in hidden.places(np.array([0, 1]), np.array([1, 2]))]

@@ -117,6 +117,7 @@ def recommend(
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_flag("exclude_seen", exclude_seen)
+    check_rules(rules)
     if exclude_seen:
         model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
     criterion = _criterion(model, at_least, quantile)
@@ -158,7 +159,6 @@ def best_lists(
     n_levels : int
         As in `best_items`.
     """
-    check_rules(asked.rules)
     columns, excluded = asked.known.candidates(asked.candidates), Excluded.of(asked.known, asked.exclude)
     columns = np.setdiff1d(columns, excluded.everywhere, assume_unique=False).astype(np.int32)
     hidden = Hidden(model.ratings_ if asked.exclude_seen else None, excluded)

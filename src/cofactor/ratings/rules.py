@@ -72,7 +72,7 @@ class Rules:
 
     Examples
     --------
-    >>> from cofactor.ratings import Popularity
+    >>> from cofactor.ratings import Popularity, Rules
     >>> X = [(1, "Up"), (2, "Up"), (3, "Up"), (1, "Cars"), (2, "Cars"), (3, "Heat"), (4, "Solo")]
     >>> model = Popularity().fit(X)
     >>> genre = {"Up": "animation", "Cars": "animation", "Heat": "crime"}
@@ -81,7 +81,7 @@ class Rules:
     >>> shown(), shown(Rules(groups=genre, at_most=1)), shown(Rules(groups=genre, at_least={"crime": 1}))
     ([['Up', 'Cars']], [['Up', 'Heat']], [['Up', 'Heat']])
     >>> shown(Rules(novelty=1)), shown(Rules(min_support=3))
-    ([['Up', 'Cars']], [['Up', None]])
+    ([['Heat', 'Cars']], [['Up', None]])
     """
 
     min_support: int = 0

@@ -314,8 +314,9 @@ def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> table = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
-    >>> vectors = directions_of_takes(Ratings.from_sparse(table))
+    >>> vectors = directions_of_takes(Ratings.from_sparse(sparse.csr_array(table), scale=[0, 1]))
     >>> np.allclose(vectors @ vectors.T, np.corrcoef(table.T))
     True
     """

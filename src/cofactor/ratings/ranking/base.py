@@ -36,7 +36,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
-from cofactor.ratings.reranking import Arrangeable
+from cofactor.ratings.reranking import Arrangeable, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.saving import Saved
 from cofactor.ratings.updating import Updates, refit_due, updates_of
@@ -286,6 +286,7 @@ class ExposureModel(Saved, Arrangeable, BaseEstimator, ABC):
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
+        check_rules(rules)
         known = Lookup(self.users_, self.items_)
         self._require_ratings(("save it with ratings=True",))
         asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)

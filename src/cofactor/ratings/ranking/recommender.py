@@ -22,16 +22,20 @@ from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
 from cofactor.ratings.ranking.choosing import Wish, recommended
 from cofactor.ratings.ranking.ease import EASE
+from cofactor.ratings.ranking.factors import FactorExposure
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
+from cofactor.ratings.reranking import Arrangeable
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.saving import Saved, without_ratings_of
 from cofactor.ratings.updating import Updates, refit_due, updates_of
@@ -43,7 +47,7 @@ __all__ = ["Recommender"]
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(Saved, BaseEstimator):
+class Recommender(Saved, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -240,9 +244,10 @@ class Recommender(Saved, BaseEstimator):
         rank_by: str = "auto",
         at_least: float | None = None,
         exclude_seen: bool = True,
-        exclude: Iterable[Any] | Mapping[Any, Iterable[Any]] | None = None,
+        exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
         time: ArrayLike | None = None,
+        rules: Rules | None = None,
     ) -> Recommendations:
         """Recommend items to users.
 
@@ -267,6 +272,9 @@ class Recommender(Saved, BaseEstimator):
             The items to choose from; by default all. P(take) is a share among all items nevertheless.
         time : number, date, or array-like of shape (k,), optional
             When users are to like the items, where the rating model knows time.
+        rules : Rules, optional
+            What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`. Scores and
+            probabilities stay what they are without.
 
         Returns
         -------
@@ -274,9 +282,18 @@ class Recommender(Saved, BaseEstimator):
             Users who took nothing are recommended what is popular, and liked.
         """
         check_is_fitted(self)
-        wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time)
+        wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
         with library_limit(1, "blas"):
             return recommended(self, users, wish)
+
+    def _support(self) -> tuple[NDArray[Any], int]:
+        """See `Arrangeable`."""
+        return self.exposures_[0]._support()
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
+        with_factors = next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
+        return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
     def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them."""
