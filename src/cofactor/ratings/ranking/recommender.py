@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator
 from cofactor.coding import Coding
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
+from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
@@ -141,7 +142,11 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
     def _check_params(self) -> None:
         for part in self._exposure():
             if not isinstance(part, ExposureModel):
-                raise InvalidTypeError("expected exposure models such as EASE()", argument="exposure", found=part)
+                raise InvalidTypeError(
+                    "expected an exposure model such as EASE(), or a list of exposure models",
+                    argument="exposure",
+                    found=self.exposure,
+                )
             part._check_params()
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
@@ -160,7 +165,7 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
         if self.exposure is None:
             return [EASE(), LogisticMF()]
         given = self.exposure
-        parts = list(given) if isinstance(given, Sequence) else [given]
+        parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         if not parts:
             raise InvalidInputError("expected at least one exposure model", argument="exposure", found=given)
         return parts
@@ -205,6 +210,7 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
                 )
             takes = as_takes(X, y, times=time, sample_weight=sample_weight)
         else:
+            _refuse_counts(X, y)
             rated = self._rating_kind()._read(X, y, time, sample_weight)
             takes = as_takes(rated)
         show = bool(self.verbose)
@@ -229,7 +235,10 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
-            self.rating_model_ = _seeded(kind, seeds[0])._learn(FitInput(rated), monitor.stage(type(kind).__name__))
+            try:
+                self.rating_model_ = _seeded(kind, seeds[0])._learn(FitInput(rated), monitor.stage(type(kind).__name__))
+            except InvalidInputError as error:
+                raise _ended_early(monitor, type(kind).__name__) or error from None
         given = takes if rated is None else rated
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
@@ -335,7 +344,7 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
         return new
 
     def update(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
-        """Take new ratings, or takes, and with them new users and items, into the model.
+        """Take new ratings, or takes where it was fitted to takes, and with them new users and items, into the model.
 
         Exposure models learn from all takes, with the choices and weights of the fit (`ExposureModel.update`), the
         rating model as `RatingModel.update` does.
@@ -343,7 +352,7 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
         Parameters
         ----------
         X, y
-            As in `fit`.
+            As in `fit`; a model that learned from ratings takes ratings alone.
         {time}
 
         Returns
@@ -351,6 +360,12 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
         self
         """
         check_is_fitted(self)
+        if self.rating_model_ is not None and ratings_in(X, y) is None:
+            raise InvalidInputError(
+                "these are takes without ratings, and this Recommender learned from ratings",
+                argument="y",
+                advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
+            )
         known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
@@ -407,6 +422,32 @@ class Recommender(Saved, Arrangeable, BaseEstimator):
             if new.rating_model_ is not None:
                 new.rating_model_.ratings_ = new.ratings_
         return new
+
+
+def _refuse_counts(X: Any, y: Any) -> None:
+    """Refuse more distinct numbers than ratings may have, and say what learns from counts."""
+    n = len(set(ratings_in(X, y) or ()))
+    if n > MAX_LEVELS:
+        raise InvalidInputError(
+            f"y holds {n:,} distinct values, and ratings have at most {MAX_LEVELS} levels",
+            argument="y",
+            advice=(
+                "where they are counts (plays, clicks, purchases) set ",
+                Argument("ratings", None),
+                ", or fit an exposure model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
+            ),
+        )
+
+
+def _ended_early(monitor: Monitor, name: str) -> InvalidInputError | None:
+    """Return what to say where a callback ended the fit before its rating model had learned anything."""
+    if not monitor.stopped:
+        return None
+    return InvalidInputError(
+        f"the callback ended the fit before its rating model, {name}, had learned anything",
+        argument="callback",
+        advice=("let it go on for longer, or leave the rating model out with ", Argument("ratings", None)),
+    )
 
 
 def _seeded(part: Any, seed: int) -> Any:
