@@ -28,6 +28,7 @@ from cofactor.ratings.visits import visits_of
 from cofactor.text import counted
 
 if TYPE_CHECKING:
+    from cofactor.ratings.ranking.cold import WithNewItems
     from cofactor.ratings.ranking.recommender import Recommender
 
 __all__ = ["Wish", "recommended"]
@@ -52,7 +53,7 @@ class Wish:
     time: Any
     rules: Rules | None = None
 
-    def check(self, model: Recommender) -> None:
+    def check(self, model: Recommender | WithNewItems) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
         check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain"))
@@ -81,7 +82,7 @@ class _Taste:
         return np.log(np.maximum(expected(p, self.gains), 1e-300))
 
 
-def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
+def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Recommendations:
     """Return what a recommender recommends."""
     wish.check(model)
     ratings = model._require_ratings(("fold new users in, or save it with ratings=True",))
@@ -108,14 +109,15 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
 
         def block(lo: int, hi: int) -> None:
             here = rows[asked[lo:hi]]
-            log_share = log_shares(utilities(model, here), _seen(ratings, here) if wish.exclude_seen else None)
+            seen = _seen(ratings, here, m)
+            log_share = log_shares(model._utilities(here, seen), seen if wish.exclude_seen else None)
             open_ = log_share.copy()
             open_[:, ~allowed] = -np.inf
             open_[own.rows(here)] = -np.inf
             if len(bonus):
                 open_ += bonus.astype(np.float32)
             by_share = taste is None or wish.rank_by == "take"
-            gains = None if by_share else _gains_of(rating_model, visitors[asked[lo:hi]], taste)
+            gains = None if by_share else _gains_of(model, visitors[asked[lo:hi]], taste)
             found, total = _best(open_, n, gains)
             there = np.nonzero(found >= 0)
             log_shares_found = log_share[there[0], found[there]].astype(np.float64)
@@ -134,7 +136,7 @@ def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
         best, scores, shares, likes = arranged(search, arrangement, k, m, wish.n)
     if rating_model is not None and taste is not None and wish.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
-        p = rating_model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
+        p = model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, taste.liked)
     found = ids_of(model.items_, best)
     return Recommendations(model.users_.ids[rows], found, scores, shares, None if taste is None else likes)
@@ -159,7 +161,7 @@ def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
     if warm.all():
         return total
     out[warm] = total
-    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(len(model.users_), 1)))
+    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(parts[0].n_trained_, 1)))
     return out
 
 
@@ -221,17 +223,15 @@ def _with_gains(
     return total
 
 
-def _gains_of(
-    rating_model: Any, visitors: Any, taste: Any
-) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+def _gains_of(model: Any, visitors: Any, taste: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
     def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         with thread_limit(1):  # the other threads have blocks of their own
-            return taste.log_gain(rating_model._all_probabilities(visitors[rows], items.astype(np.int32)))
+            return taste.log_gain(model._all_probabilities(visitors[rows], items.astype(np.int32)))
 
     return gains
 
 
-def _taste(model: Recommender, wish: Wish) -> _Taste | None:
+def _taste(model: Recommender | WithNewItems, wish: Wish) -> _Taste | None:
     """Return what is liked, and what is gained."""
     if model.rating_model_ is None:
         return None
@@ -251,8 +251,8 @@ def _taste(model: Recommender, wish: Wish) -> _Taste | None:
     return _Taste(liked, gains)
 
 
-def _seen(ratings: Ratings, users: NDArray[Any]) -> NDArray[np.bool_]:
+def _seen(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:
     indptr, items, _ = ratings.rows(users)
-    seen = np.zeros((len(users), len(ratings.items)), dtype=np.bool_)
+    seen = np.zeros((len(users), n_items), dtype=np.bool_)
     seen[np.repeat(np.arange(len(users)), np.diff(indptr)), items] = True
     return seen

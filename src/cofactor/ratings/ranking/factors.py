@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,7 +37,6 @@ class FactorExposure(ExposureModel):
     U_: NDArray[np.float32]
     V_: NDArray[np.float32]
     item_bias_: NDArray[np.float32]
-    user_covariance_: NDArray[np.float64]
 
     n_factors: int
     max_iter: int
@@ -50,10 +50,14 @@ class FactorExposure(ExposureModel):
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         """Learn factors and biases from where they start, in so many rounds at most."""
 
-    def _run(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        """Learn, and what follows from it."""
-        self._solve(given, U, V, c, max_iter)
-        self.user_covariance_ = covariance(self.U_)
+    @cached_property
+    def user_covariance_(self) -> NDArray[np.float64]:
+        """Covariance of the U of users in training: what it takes to know how alike items are."""
+        return covariance(self.U_)
+
+    def _folded_in(self, takes: Ratings) -> Self:
+        _ = self.user_covariance_  # the copy has other users
+        return super()._folded_in(takes)
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`: the correlation of scores over the users of training; a fold-in knows it too."""
@@ -71,7 +75,8 @@ class FactorExposure(ExposureModel):
         items = Joint("item", takes.items, takes.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
-        self._run(given, U, V, c, max(1, self.max_iter // 2))
+        self.__dict__.pop("user_covariance_", None)
+        self._solve(given, U, V, c, max(1, self.max_iter // 2))
 
     def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
         """Return random factors, and no biases."""

@@ -129,7 +129,7 @@ class ImplicitALS(FactorExposure):
 
     def _fit(self, given: FitInput) -> None:
         generator = make_generator(self.random_state)
-        self._run(given, *self._start(given.ratings, self.n_factors, generator), self.max_iter)
+        self._solve(given, *self._start(given.ratings, self.n_factors, generator), self.max_iter)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         problem = self._problem(given.ratings, V.shape[1], self.solver)

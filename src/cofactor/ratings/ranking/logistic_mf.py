@@ -119,7 +119,7 @@ class LogisticMF(FactorExposure):
         U, V, _ = self._start(given.ratings, self.n_factors, make_generator(self.random_state))
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
-        self._run(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
+        self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
     def _refit(self, given: FitInput, before: Self) -> None:
         users = given.ratings.users
