@@ -106,6 +106,12 @@ class Request:
         Of these files.
     at_least, quantile : float, optional
         Rank by the probability of this rating or a higher one, or by this quantile of the rating.
+    min_support, diversity, novelty : optional
+        See `cofactor.ratings.Rules`.
+    groups : str, optional
+        File with the group of each item.
+    per_group : int, optional
+        Most items of each group in a list.
     """
 
     users: Sequence[str] | None = None
@@ -117,6 +123,11 @@ class Request:
     encoding: str = "utf-8"
     at_least: float | None = None
     quantile: float | None = None
+    min_support: int | None = None
+    diversity: float | None = None
+    novelty: float | None = None
+    groups: str | None = None
+    per_group: int | None = None
 
 
 # ---------------------------------------------------------------- what comes out

@@ -40,6 +40,7 @@ from cofactor.tasks.plain import (
     Table,
 )
 from cofactor.tasks.ranking import ranked
+from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import numbers, shortest
 from cofactor.text import counted
@@ -198,7 +199,8 @@ class RatingTask(Task):
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         _check_users(ids, model, request.ratings or options["user_features"])
         seen = not request.include_seen
-        items, scores = model.recommend(ids, request.n, exclude_seen=seen, candidates=allowed, **ranking)
+        rules: dict[str, Any] = rules_of(model, request)
+        items, scores = model.recommend(ids, request.n, exclude_seen=seen, candidates=allowed, **ranking, **rules)
         columns = _recommendations(model, ids, items, scores)
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
