@@ -210,3 +210,15 @@ def test_a_user_with_nothing_left_has_an_empty_list() -> None:
     items, scores = model.recommend([0, 1], 3, rules=Rules(groups={3: "new", 4: "new"}, at_least={"new": 1}))
     assert items.tolist() == [[None] * 3, [3, 4, None]]
     assert np.isneginf(scores[0]).all()
+
+
+def test_with_all_items_left_out_lists_are_empty() -> None:
+    X = takes_of()
+    for model in (fitted("EASE"), fitted("Recommender"), factors()):
+        everything, one = model.items_.ids.tolist(), {100: model.items_.ids.tolist()}
+        for asked in ({"exclude": everything}, {"exclude": one}, {"rules": Rules(min_support=1000)}):
+            items, scores = model.recommend([100], 3, **asked)
+            assert items.tolist() == [[None] * 3]
+            assert np.isneginf(scores).all()
+    full = type(fitted("EASE"))(3.0).fit([*X.tolist(), *((100, item) for item in np.unique(X[:, 1]).tolist())])
+    assert full.recommend([100], 2)[0].tolist() == [[None, None]]  # a user who took everything
