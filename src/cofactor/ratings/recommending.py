@@ -160,7 +160,9 @@ def best_lists(
         As in `best_items`.
     """
     columns, excluded = asked.known.candidates(asked.candidates), Excluded.of(asked.known, asked.exclude)
-    columns = np.setdiff1d(columns, excluded.everywhere, assume_unique=False).astype(np.int32)
+    if len(excluded.everywhere):
+        columns = np.setdiff1d(columns, excluded.everywhere)
+    columns = columns.astype(np.int32)
     hidden = Hidden(model.ratings_ if asked.exclude_seen else None, excluded)
     if asked.rules is None:
         return best_items(ranking, asked.users, columns, asked.n, n_levels, hidden)
