@@ -88,8 +88,10 @@ def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch
     assert (tmp_path / "predictions.csv").stat().st_size > 0
 
 
-def test_python_example_of_recommendations() -> None:
+def test_python_example_of_recommendations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from types import SimpleNamespace
+
+    monkeypatch.chdir(tmp_path)
 
     (code,) = (block for block in blocks("python") if "Recommender" in block)
     quick = code.replace("Recommender(", "Recommender(ratings=OrdinalProbit(2, n_sweeps=20, burn_in=10), ")
@@ -98,6 +100,7 @@ def test_python_example_of_recommendations() -> None:
     names: dict[str, Any] = {"data": SimpleNamespace(X=X, y=[1 + (u * i) % 5 for u, i in X])}
     exec(compile(ratings + quick, "README.md", "exec"), names)
     assert names["found"].p_like.shape == (1, 10)
+    assert (tmp_path / "lists.parquet").stat().st_size > 0
 
 
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from cofactor.text import literal
+
 __all__ = [
     "Argument",
     "InputWarning",
@@ -57,7 +59,7 @@ class Argument:
         return self.value is not MISSING
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value!r}" if self.has_value else self.name
+        return f"{self.name}={literal(self.value)}" if self.has_value else self.name
 
 
 @dataclass(frozen=True)

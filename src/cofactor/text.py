@@ -148,6 +148,19 @@ def without_zero(value: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def literal(value: Any) -> str:
+    """Write a value as Python does, a number of NumPy as the number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> literal(np.int64(3)), literal("3"), literal(np.float32(0.5))
+    ('3', "'3'", '0.5')
+    """
+    is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return repr(value.item() if is_scalar else value)
+
+
 def few(names: Sequence[Any]) -> str:
     """Write the first three of some names, for messages.
 
@@ -157,7 +170,7 @@ def few(names: Sequence[Any]) -> str:
     "'a', 'b', 'c' and 2 more"
     """
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(map(repr, names[:3])) + more
+    return ", ".join(map(literal, names[:3])) + more
 
 
 def some_of(values: NDArray[Any], most: int = 5) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 import cofactor
 from cofactor.datasets import RatingDataset
+from cofactor.ratings import Rules
 
 NEW = "user,item,rating\nann,3,5\nann,7,1\nbob,3,2\nbob,9,4\nbob,11,5\n"
 
@@ -55,6 +56,38 @@ def test_candidates(run, model: Path, tmp_path: Path) -> None:
     error = run("recommend", model, "--user", 5, "--candidates", "-", stdin=b"\n998\n999\n").error
     assert error.startswith("standard input, line 2: item '998' was not in training, and no other one")
     assert "holds no item ids" in run("recommend", model, "--user", 5, "--candidates", "-").error
+
+
+def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
+    def items(*options: object) -> list[int]:
+        found = json.loads(run("recommend", model, "--user", 5, "-n", 8, "--json", *options).out)
+        return [row["item"] for row in found]
+
+    fitted, groups = cofactor.load(model), tmp_path / "groups.csv"
+    counts = dict(zip(fitted.items_.ids.tolist(), fitted.ratings_.item_counts.tolist(), strict=True))
+    least = sorted(counts.values())[len(counts) // 2]
+    assert min(counts[item] for item in items("--min-support", least)) >= least
+    rules = Rules(diversity=0.5, novelty=0.1)
+    expected = fitted.recommend([5], 8, rules=rules)[0][0].tolist()
+    assert items("--diversity", 0.5, "--novelty", 0.1) == expected
+    groups.write_text("item,group\n" + "".join(f"{item},{'even' if item % 2 == 0 else 'odd'}\n" for item in counts))
+    found = items("--groups", groups, "--per-group", 2)
+    assert sorted(item % 2 for item in found) == [0, 0, 1, 1]
+    for wrong, message in (
+        (("--per-group", 2), "--groups and --per-group go together"),
+        (("--groups", groups, "--per-group", -1), "--per-group -1: expected a whole number of at least 0"),
+        (("--min-support", -3), "--min-support -3: expected a whole number"),
+        (("--novelty", -1), "--novelty -1"),
+    ):
+        outcome = run("recommend", model, "--user", 5, *wrong)
+        assert outcome.status == 2
+        assert message in " ".join(outcome.err.split())
+    (tmp_path / "none.csv").write_text("item,group\nx,y\n")
+    error = run("recommend", model, "--user", 5, "--groups", tmp_path / "none.csv", "--per-group", 1).error
+    assert "has the group of no item that was in training" in error
+    (tmp_path / "one.csv").write_text("x\n")
+    error = run("recommend", model, "--user", 5, "--groups", tmp_path / "one.csv", "--per-group", 1).error
+    assert "expected an item id and a group, found 'x'" in error
 
 
 def test_new_users_are_folded_in(run, model: Path) -> None:

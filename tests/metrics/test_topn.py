@@ -238,3 +238,10 @@ def test_negative_values_are_not_relevant_and_nothing_is_changed() -> None:
     assert topn.user_recalls([[1, 0]], relevant).tolist() == [1.0]
     assert relevant.data.tolist() == [1.0, -1.0]
     assert np.isnan(topn.user_recalls([[1, 0]], np.zeros((1, 3)))).all()
+
+
+def test_gains_of_high_values_do_not_overflow() -> None:
+    low, high = (
+        topn.user_ndcgs([[2, 0, 1]], [[top, top - 1, 0, top]], k=2, gains="exponential") for top in (60.0, 5000.0)
+    )
+    assert high == pytest.approx(low)

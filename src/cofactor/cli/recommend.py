@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,9 @@ from cofactor.tasks import TASKS, task_named, task_of
 from cofactor.tasks.plain import RANKINGS, Request, Settings
 
 _RANKING = "Which items are best"
+_RULES = "What lists must be like"
+_RULE_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("min_support", "diversity", "novelty", "groups")}
+_RULE_OPTIONS |= dict.fromkeys(("per_group", "at_most"), "--per-group")
 _NEW = "New users (with --ratings)"
 _COLUMN_HELP = "Name of its column in that file, or its position counted from 0."
 
@@ -79,6 +83,37 @@ def recommend(
             "rating is uncertain.",
             rich_help_panel=_RANKING,
         ),
+    ] = None,
+    min_support: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K", help="Leave out items that fewer users took or rated in training.", rich_help_panel=_RULES
+        ),
+    ] = None,
+    diversity: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="By how much the score of an item falls that is just like another one in the list; with .7 it counts "
+            "half where scores are logarithms, as those of a recommender are. Of a model of ratings in stars.",
+            rich_help_panel=_RULES,
+        ),
+    ] = None,
+    novelty: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="What each halving of an item's popularity adds to its score; .7 makes up for popularity where scores "
+            "are logarithms.",
+            rich_help_panel=_RULES,
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A table of item id and group, for --per-group.", rich_help_panel=_RULES),
+    ] = None,
+    per_group: Annotated[
+        int | None, typer.Option(metavar="K", help="Most items of each group in a list.", rich_help_panel=_RULES)
     ] = None,
     threads: options.Threads = None,
     json: options.Json = False,
@@ -152,6 +187,7 @@ def recommend(
     """
     features = {"--user-features": user_features, "--item-features": item_features}
     inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
+    inputs["--groups"] = groups
     check_target(out, *inputs.values())
     check_sources(inputs)
     if known and not ratings:
@@ -167,6 +203,7 @@ def recommend(
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
     reading["count"] = count_column
     names = {name: f"--{name}-column" for name in (*columns, "count")} | {"timestamp": "--time-column"}
+    names |= _RULE_OPTIONS
     with limited_threads(threads), naming(names):
         fitted = _model_of(model, reading, quiet=json)
         with loading():
@@ -176,6 +213,9 @@ def recommend(
             raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
         request = Request(
             user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile, rank_by
+        )
+        request = replace(
+            request, min_support=min_support, diversity=diversity, novelty=novelty, groups=groups, per_group=per_group
         )
         reading |= {"known": known, "user_features": user_features, "item_features": item_features}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)

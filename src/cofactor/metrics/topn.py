@@ -250,18 +250,20 @@ def user_ndcgs(recommended: ArrayLike, relevant: Any, k: int | None = None, *, g
     discounts = 1 / np.log2(np.arange(2, width + 2))
     counts = np.diff(table.indptr)
     rows = np.repeat(np.arange(len(counts)), counts)
-    best = _worth(table.data, gains)[np.lexsort((-table.data, rows))]
+    highest = np.zeros(len(counts))
+    np.maximum.at(highest, rows, table.data)
+    best = _worth(table.data, gains, highest[rows])[np.lexsort((-table.data, rows))]
     place = np.arange(len(rows)) - table.indptr[:-1][rows]
     among = place < width
     ideal = np.bincount(rows[among], best[among] * discounts[place[among]], len(counts))
-    return divided(_worth(values, gains) @ discounts, ideal)
+    return divided(_worth(values, gains, highest[:, None]) @ discounts, ideal)
 
 
-def _worth(values: Values, gains: str) -> Values:
-    """Return the gain of items with these values."""
+def _worth(values: Values, gains: str, highest: Values) -> Values:
+    """Return the gain of items with these values; 2^r - 1 as a share of 2 to the user's highest r: it may be huge."""
     if gains == "binary":
         return np.sign(values)
-    return np.exp2(values) - 1 if gains == "exponential" else values
+    return np.exp2(values - highest) - np.exp2(-highest) if gains == "exponential" else values
 
 
 def user_average_precisions(recommended: ArrayLike, relevant: Any, k: int | None = None) -> Values:

@@ -33,6 +33,7 @@ from cofactor.ratings.ranking import (
     Recommender,
     RP3beta,
 )
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
@@ -93,6 +94,7 @@ __all__ = [
     "RatingSVD",
     "Ratings",
     "Recommender",
+    "Rules",
     "as_ratings",
     "ranking",
 ]

@@ -33,6 +33,7 @@ from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
+from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.saving import Saved
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import asked_pairs
@@ -47,7 +48,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 @fill_docs
 @refuses_unknown_parameters
-class RatingModel(Saved, BaseEstimator, ABC):
+class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held

@@ -17,7 +17,7 @@ from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import timed_columns
-from cofactor.text import counted, few, some_of
+from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
 
 
@@ -104,7 +104,7 @@ class Lookup:
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
             advice = "fold new users in with fold_in(X, y) first" if side == "user" else "leave it out"
-            raise InvalidInputError(f"{side} {bad!r} was not in training: {advice}", argument=argument)
+            raise InvalidInputError(f"{side} {literal(bad)} was not in training: {advice}", argument=argument)
         return rows
 
     def _of(self, side: SideName) -> IdMap:

@@ -13,22 +13,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.ranking import keep_best
-from cofactor.kernels.threads import thread_limit
-from cofactor.limits import CELLS
-from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
+from cofactor.ratings.reranking import Arrangement, arranged, check_rules
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.visits import visits_of
-from cofactor.text import counted
 from cofactor.typing import Ids
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
+    from cofactor.ratings.ranking.base import ExposureModel
 
-__all__ = ["Criterion", "Expectation", "Ranking", "best_items", "ids_of", "of_all_pairs", "recommend"]
+__all__ = [
+    "Asked",
+    "Criterion",
+    "Expectation",
+    "asked_users",
+    "best_lists",
+    "of_all_pairs",
+    "recommend",
+]
 
 
 class Criterion(Protocol):
@@ -55,32 +61,18 @@ class Expectation:
         return expected(p, self.weights)
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The scores by which items are ranked for users.
-
-    Attributes
-    ----------
-    block : callable
-        Returns the scores (len(users), len(items)) of some items for some users, given their indices.
-    exact : callable or None
-        Returns the scores of pairs, given users and items, if those of `block` are rough.
-    """
-
-    block: Pairwise
-    exact: Pairwise | None
-
-
 def recommend(
     model: RatingModel,
-    users: Ids,
+    users: Ids | None = None,
     n: int = 10,
     *,
     exclude_seen: bool = True,
+    exclude: Exclusion = None,
     candidates: Iterable[Any] | None = None,
     at_least: float | None = None,
     quantile: float | None = None,
     time: ArrayLike | None = None,
+    rules: Rules | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Recommend the items with the highest scores, or those that most likely are liked.
 
@@ -95,12 +87,14 @@ def recommend(
 
     Parameters
     ----------
-    users : array-like of shape (k,)
-        User ids, in the order of the result; not a set, which has none.
+    users : array-like of shape (k,), optional
+        User ids, in the order of the result; not a set, which has none. By default all users of the model.
     n : int, default=10
         Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
     exclude_seen : bool, default=True
         Leave out the items that a user rated in training.
+    exclude : iterable of item ids, or mapping of user ids to such, optional
+        Items to leave out: for all, or for each user.
     candidates : array-like or iterable, optional
         Ids of the items to choose from; by default all. Those that were not in training are left out with a
         warning; at least one must have been.
@@ -114,6 +108,8 @@ def recommend(
     time : number, date, or array-like of shape (k,), optional
         When users are to like the items, one time for all or one for each; only for models that know time. By default
         the latest time in training; of a model that `fold_in` returned the latest of training and of the new ratings.
+    rules : Rules, optional
+        What lists must be like: supported by ratings, diverse, novel, with quotas of groups. See `Rules`.
 
     Returns
     -------
@@ -126,29 +122,67 @@ def recommend(
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_flag("exclude_seen", exclude_seen)
+    check_rules(rules)
     if exclude_seen:
         model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
     criterion = _criterion(model, at_least, quantile)
     known = Lookup(model.users_, model.items_)
-    rows, columns = visits_of(model, known.known(users), time), known.candidates(candidates)
-    ranking, seen = _ranking(model, criterion), model.ratings_ if exclude_seen else None
-    best, scores = best_items(ranking, rows, columns.astype(np.int32), n, len(model.scale_), seen)
+    visitors = visits_of(model, asked_users(known, users), time)
+    what = Asked(known, visitors, int(n), exclude_seen, exclude, candidates, rules)
+    best, scores = best_lists(model, _ranking(model, criterion), what, len(model.scale_))
     return ids_of(model.items_, best), scores
 
 
-def ids_of(items: IdMap, best: NDArray[Any]) -> NDArray[Any]:
-    """Return the ids of items, None where an index is -1.
+def asked_users(known: Lookup, users: Ids | None) -> NDArray[np.int32]:
+    """Return the indices of users; of all where none are named."""
+    return np.arange(len(known.users), dtype=np.int32) if users is None else known.known(users)
 
-    Examples
-    --------
-    >>> ids_of(IdMap(["Alien", "Up"]), np.array([[1, -1]]))
-    array([['Up', None]], dtype=object)
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is to be recommended, and to whom: users by index or `Visits`, the rest as in `recommend`."""
+
+    known: Lookup
+    users: Any
+    n: int
+    exclude_seen: bool
+    exclude: Exclusion
+    candidates: Iterable[Any] | None
+    rules: Rules | None
+
+
+def best_lists(
+    model: RatingModel | ExposureModel, ranking: Ranking, asked: Asked, n_levels: int
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the best items that may be recommended, by index, and their scores, arranged by rules if there are any.
+
+    Parameters
+    ----------
+    model : RatingModel or ExposureModel
+    ranking : Ranking
+    asked : Asked
+    n_levels : int
+        As in `best_items`.
     """
-    ids = items.ids[best]
-    if (best < 0).any():
-        ids = ids.astype(object)
-        ids[best < 0] = None
-    return ids
+    columns, excluded = asked.known.candidates(asked.candidates), Excluded.of(asked.known, asked.exclude)
+    if len(excluded.everywhere):
+        columns = np.setdiff1d(columns, excluded.everywhere)
+    columns = columns.astype(np.int32)
+    hidden = Hidden(model.ratings_ if asked.exclude_seen else None, excluded)
+    if asked.rules is None:
+        return best_items(ranking, asked.users, columns, asked.n, n_levels, hidden)
+    allowed = np.zeros(len(model.items_), dtype=np.bool_)
+    allowed[columns] = True
+    arrangement, allowed = Arrangement.of(asked.rules, model, allowed, asked.n)
+    left, bonus, users = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus, asked.users
+    raised = ranking.raised(bonus) if bonus.any() else ranking
+
+    def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
+        found, values = best_items(raised, users[rows], left, width, n_levels, hidden)
+        return found, values - bonus[found]
+
+    best, scores = arranged(search, arrangement, len(users), len(left), asked.n)
+    return best, scores
 
 
 def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:
@@ -230,71 +264,3 @@ def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray
     """
     found = function(users[np.repeat(np.arange(len(users)), len(items))], np.tile(items, len(users)))
     return found.reshape(len(users), len(items))
-
-
-def best_items(
-    ranking: Ranking, users: Any, items: NDArray[Any], n: int, n_levels: int, seen: Ratings | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
-
-    Scores are computed for tiles of a few users and items each, so that memory depends on neither number. If they are
-    rough, twice as many items as asked for and ten more are scored exactly, and ranked anew.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    users : ndarray or Visits
-        Indices, or users at times.
-    items : ndarray
-        Indices, ascending.
-    n : int
-        Number of items for each user; where fewer are left, the rest is -1, with scores of -inf. Far more than
-        there are items are refused, where they would fill the memory (`cofactor.limits.CELLS`).
-    n_levels : int
-        How many levels ratings have, on which the size of tiles depends.
-    seen : Ratings or None
-        Which items to leave out.
-    """
-    n_best = min(n, len(items))
-    cells = int(n) * len(users)
-    what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
-    CELLS.check(cells, what, size=n_best * len(users))
-    n_kept = n_best if ranking.exact is None else min(2 * n_best + 10, len(items))
-    best, where = np.full((len(users), n_kept), -np.inf), np.full((len(users), n_kept), -1, dtype=np.int64)
-    height, width = tile_shape(len(users), n_levels)
-
-    def look(lo: int, hi: int) -> None:
-        rows, columns = _places(seen, users[lo:hi], items)
-        for start in range(0, len(items), width):
-            table = ranking.block(users[lo:hi], items[start : start + width])
-            here = (columns >= start) & (columns < start + width)
-            table[rows[here], columns[here] - start] = -np.inf
-            keep_best(table, start, best[lo:hi], where[lo:hi])
-
-    each_block(look, len(users), height)
-    found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
-
-    def rank(lo: int, hi: int) -> None:
-        values, columns = best[lo:hi], where[lo:hi]
-        there = columns >= 0
-        columns[there] = items[columns[there]]
-        if ranking.exact is not None:
-            of_users = users[lo + np.nonzero(there)[0]]
-            with thread_limit(1):  # the other threads have blocks of their own
-                values[there] = ranking.exact(of_users, columns[there].astype(items.dtype))
-        order = np.lexsort((columns, -values))[:, :n_best]
-        found[lo:hi, :n_best] = np.take_along_axis(columns, order, axis=1)
-        scores[lo:hi, :n_best] = np.take_along_axis(values, order, axis=1)
-
-    each_block(rank, len(users), max(1, pairs_per_block(n_levels) // max(n_kept, 1)))
-    return found, scores
-
-
-def _places(ratings: Ratings | None, users: Any, items: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where users have ratings: their places among `users`, and those of the items among `items`."""
-    if ratings is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    indptr, seen, _ = ratings.rows(np.asarray(users))
-    place = np.minimum(np.searchsorted(items, seen), len(items) - 1)
-    among = items[place] == seen
-    return np.repeat(np.arange(len(users)), np.diff(indptr))[among], place[among]

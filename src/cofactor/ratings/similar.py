@@ -6,25 +6,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_number, listed
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.files import PathLike, replacing
 from cofactor.kernels.threads import library_limit
+from cofactor.problems.singular import PatchedMatrix, leading_vectors
+from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.recommending import Ranking, best_items, ids_of
 from cofactor.typing import Ids, SideName
 
-__all__ = ["Factored", "Vectors"]
+__all__ = ["Factored", "Vectors", "covariance", "directions", "directions_of_takes", "refuse_fold_in"]
 
 SIMILARITY, SCORES = "similarity", "scores"
 
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
+
+_N_DIRECTIONS = 64
+
+#: Of takes that were asked about, as long as they live: a server asks for every list.
+_DIRECTIONS: WeakKeyDictionary[Ratings, NDArray[np.float64]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +102,10 @@ class Factored:
     U_: Any
     V_: Any
     item_bias_: Any
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`."""
+        return _unit_vectors(self, "item")
 
     def similar_items(
         self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
@@ -255,26 +268,69 @@ def _similar(
         found[ours[:, None] == others] = -np.inf
         return found
 
-    places, similarities = best_items(Ranking(block, None), rows, columns.astype(np.int32), n, 1, None)
+    nothing = Hidden(None, Excluded.of(lookup, None))
+    places, similarities = best_items(Ranking(block, None), rows, columns.astype(np.int32), n, 1, nothing)
     places[np.isneginf(similarities)] = -1  # the item itself, where nothing else is left
     return ids_of(known, places), similarities
 
 
 def _unit_vectors(model: Any, side: SideName) -> NDArray[np.float64]:
     """Return vectors of length 1, or 0, whose inner products are the correlations of scores over the other side."""
-    if model.updates_ is None:
-        raise InvalidInputError(
-            f"this {type(model).__name__} comes from a fold-in, and knows too few {side}s to compare by",
-            advice="ask the model that was fitted",
-        )
+    refuse_fold_in(model, side)
     U, V = model.U_, model.V_
     own, other = (U, V) if side == "user" else (V, U)
-    other = other[other.any(axis=1)].astype(np.float64)  # those without ratings say nothing
-    other -= other.mean(axis=0) if len(other) else 0.0
+    return directions(own, covariance(other))
+
+
+def refuse_fold_in(model: Any, side: SideName, advice: Text = "ask the model that was fitted") -> None:
+    """Refuse to compare by the few that a fold-in knows."""
+    if model.updates_ is None:
+        raise InvalidInputError(
+            f"this {type(model).__name__} comes from a fold-in, and knows too few {side}s to compare by", advice=advice
+        )
+
+
+def covariance(factors: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the covariance (d, d) of factors over those who have any, as users or items without ratings have not."""
+    there = factors[factors.any(axis=1)].astype(np.float64)
+    there -= there.mean(axis=0) if len(there) else 0.0
     with library_limit(1, "blas"):
-        variances, axes = np.linalg.eigh(other.T @ other / max(len(other), 1))
+        return np.asarray(there.T @ there / max(len(there), 1))
+
+
+def directions(own: NDArray[Any], metric: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return vectors of length 1, or 0, whose inner products are the cosines of the rows of `own` in a metric."""
+    with library_limit(1, "blas"):
+        variances, axes = np.linalg.eigh(metric)
         kept = variances > _RANK * variances.max(initial=0)
         vectors = own.astype(np.float64) @ (axes[:, kept] * np.sqrt(variances[kept]))
+    return _of_length_one(vectors)
+
+
+def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
+    """Return vectors of length 1, or 0, of items, whose inner products are correlations of who rated, or took, them.
+
+    They lie in the space of the 64 leading singular vectors of the centred table, all of it where it is small.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> table = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]])
+    >>> vectors = directions_of_takes(Ratings.from_sparse(sparse.csr_array(table), scale=[0, 1]))
+    >>> np.allclose(vectors @ vectors.T, np.corrcoef(table.T))
+    True
+    """
+    if ratings not in _DIRECTIONS:
+        n, m = ratings.shape
+        means = ratings.item_counts[:, None] / max(n, 1)
+        centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
+        with library_limit(1, "blas"):
+            V, squares = leading_vectors(centred, min(_N_DIRECTIONS, m))
+        _DIRECTIONS[ratings] = _of_length_one(V * np.sqrt(squares))
+    return _DIRECTIONS[ratings]
+
+
+def _of_length_one(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 

@@ -114,6 +114,12 @@ class Request:
         `at_least` is the rating from which on an item is liked.
     rank_by : {"like", "take", "gain", "rating"}, optional
         What a recommender ranks by, see `Recommender.recommend`; "rating" is the predicted rating.
+    min_support, diversity, novelty : optional
+        See `cofactor.ratings.Rules`.
+    groups : str, optional
+        File with the group of each item.
+    per_group : int, optional
+        Most items of each group in a list.
     """
 
     users: Sequence[str] | None = None
@@ -126,6 +132,11 @@ class Request:
     at_least: float | None = None
     quantile: float | None = None
     rank_by: str | None = None
+    min_support: int | None = None
+    diversity: float | None = None
+    novelty: float | None = None
+    groups: str | None = None
+    per_group: int | None = None
 
 
 # ---------------------------------------------------------------- what comes out

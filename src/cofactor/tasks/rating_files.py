@@ -445,8 +445,8 @@ def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tu
     return [one for one, there in zip(ids, known, strict=True) if there], (note,)
 
 
-def read_titles(source: str, encoding: str) -> dict[str, str]:
-    """Return titles by item id, from a known data set or from the first two columns of a table.
+def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:
+    """Return titles, or groups, by item id, from a known data set or from the first two columns of a table.
 
     Parameters
     ----------
@@ -454,8 +454,10 @@ def read_titles(source: str, encoding: str) -> dict[str, str]:
         Path, or name of a data set.
     encoding : str
         Of the file.
+    what : {"title", "group"}
+        What stands beside the ids; data sets have titles alone.
     """
-    if sniff(source).kind == "known":
+    if what == "title" and sniff(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
     text = to_utf8(read_bytes(source), source, encoding).decode()
     first, _, _ = text.partition("\n")
@@ -466,6 +468,6 @@ def read_titles(source: str, encoding: str) -> dict[str, str]:
         raise InvalidInputError(str(error), advice="is a quotation mark missing?", place=Place(source)) from None
     for line, row in enumerate(rows, 1):
         if len(row) == 1:
-            message = f"expected an item id and a title, found {row[0]!r}"
+            message = f"expected an item id and a {what}, found {row[0]!r}"
             raise InvalidInputError(message, place=Place(source, line))
     return {row[0].strip(): row[1].strip() for row in rows if row}

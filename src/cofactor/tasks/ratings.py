@@ -40,6 +40,7 @@ from cofactor.tasks.plain import (
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
 from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
+from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
@@ -236,7 +237,7 @@ class RatingTask(Task):
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
-        columns = recommendations(model, ids, request, allowed)
+        columns = recommendations(model, ids, request, allowed, **rules_of(model, request))
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         return Table("Recommendations", columns, notes=notes)

@@ -86,6 +86,8 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
     with pytest.warns(InputWarning, match="exclude holds 1 item that was not in training: 'unknown'"):
         assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
+    assert len(every.users) == 2
+    assert np.array_equal(model.recommend([100], 3, exclude={}).items, model.recommend([100], 3).items)
     for wrong in ("50", 50, {100: "50"}):
         with pytest.raises(InvalidTypeError, match="expected ids of items, or such for each user"):
             model.recommend([100], exclude=wrong)
@@ -104,6 +106,25 @@ def test_frames_have_a_row_for_each(kind: str) -> None:
     assert type(frame).__module__.startswith(kind)
     columns = {name: list(map(str, frame[name].to_pylist() if kind == "pyarrow" else frame[name])) for name in ["item"]}
     assert columns["item"] == [str(item) for item in found.items[0]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".tsv.gz"])
+def test_lists_go_to_files_whole_or_not_at_all(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    found, path = fitted().recommend([100, 101], n=40), tmp_path / f"lists{suffix}"
+    found.write(path)
+    read = (
+        pandas.read_parquet(path) if suffix == ".parquet" else pandas.read_csv(path, sep="," if "c" in suffix else "\t")
+    )
+    pandas.testing.assert_frame_equal(read, found.to_frame())
+    before = path.read_bytes()
+    monkeypatch.setattr("os.replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fitted().recommend(n=1).write(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InvalidInputError, match="cannot tell the format"):
+        found.write(tmp_path / "lists.json")
 
 
 def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
@@ -173,7 +194,9 @@ def test_takes_alone_are_ranked_by_takes_alone() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Recommender(ALS()), "exposure models"),
+        (Recommender(ALS()), "expected an exposure model"),
+        (Recommender("ease"), "exposure='ease': expected an exposure model such as EASE"),
+        (Recommender([EASE(), "bpr"]), "exposure=.*'bpr'.: expected an exposure model such as EASE"),
         (Recommender([]), "at least one"),
         (Recommender(ratings=ALS()), "predict_proba"),
         (Recommender(ratings="best"), "auto"),
@@ -215,3 +238,27 @@ def test_more_takes_bear_more_logistic_factors() -> None:
     assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
     with pytest.raises(InvalidInputError, match="n_factors"):
         ImplicitALS("auto").fit(X)  # type: ignore[arg-type]
+
+
+def test_wrong_use_says_what_would_be_right() -> None:
+    model, X = fitted(), takes_of()
+    with pytest.raises(
+        InvalidInputError, match=r"289 distinct values.*ratings=None.*exposure model such as EASE"
+    ) as told:
+        Recommender().fit(X[:289], np.arange(289) * 3)
+    assert told.value.argument == "y"
+    with pytest.raises(InvalidInputError, match="the callback ended the fit.*ratings=None") as told:
+        Recommender(EASE(1.0), SMALL, callback=lambda progress: True).fit(*rated())
+    assert "warm_start" not in str(told.value)
+    with pytest.raises(InvalidInputError, match="takes without ratings.*give the ratings"):
+        model.update([("new", 0), (100, 7)])
+    with pytest.raises(InvalidInputError, match="user 7 was not in training"):
+        model.recommend([np.int64(7)])
+    with pytest.raises(InvalidInputError, match="n=-3: expected a whole number"):
+        model.recommend([100], np.int64(-3))
+    with pytest.raises(InvalidInputError, match="candidates holds no items of training: 8, 'no'"):
+        model.recommend([100], candidates=[np.int64(8), "no"])
+    with pytest.raises(InvalidInputError, match="user 5 was not in training"):
+        model.recommend([100], exclude={5: [0]})
+    with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
+        Recommender(EASE(recency=3)).fit(*rated())

@@ -14,7 +14,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.takes import co_occurrences, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
-from cofactor.problems.singular import PatchedMatrix
+from cofactor.problems.singular import PatchedMatrix, leading_vectors
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -22,8 +22,6 @@ __all__ = ["check_weights", "closed_form", "weighed_table"]
 #: Rows of XᵀX up to which it is inverted in double precision.
 _PRECISE = 2048
 _ENTRIES_PER_BLOCK = 20_000
-_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
-_STEPS = 5
 
 #: Weights by name, of one of three forms: ``W``; ``K``, ``B`` and ``leverage``; or ``V``, ``kept`` and ``leverage``.
 Weights = Mapping[str, Any]
@@ -79,13 +77,7 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
 def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
     n, m = takes.shape
     matrix = PatchedMatrix(takes, values, np.zeros((n, 0)), np.zeros((m, 0)))
-    k = min(n_factors, n, m)
-    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)))
-    for _ in range(_STEPS):
-        Q, _ = np.linalg.qr(matrix.transposed_times(matrix.times(Q)))
-    image = matrix.times(Q)
-    squares, axes = np.linalg.eigh(image.T @ image)
-    V, squares = (Q @ axes)[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+    V, squares = leading_vectors(matrix, n_factors)
 
     def solve(alpha: float) -> Weights:
         kept = squares / (squares + alpha)

@@ -25,15 +25,19 @@ from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
+from cofactor.ratings.best import Ranking, ids_of
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
-from cofactor.ratings.recommending import Ranking, best_items, ids_of
+from cofactor.ratings.recommending import Asked, asked_users, best_lists
+from cofactor.ratings.reranking import Arrangeable, check_rules
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.saving import Saved
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
@@ -47,7 +51,7 @@ _LEVELS = 2
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(Saved, BaseEstimator, ABC):
+class ExposureModel(Saved, Arrangeable, BaseEstimator, ABC):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
@@ -60,6 +64,8 @@ class ExposureModel(Saved, BaseEstimator, ABC):
         The takes, on the scale 0, 1 and with counts as weights; None if the model was saved without.
     popularity_ : ndarray of shape (n_items,)
         Share of the users who took each item, by which items are ranked for users who took none.
+    n_trained_ : int
+        Number of the users of training, of which these are shares.
     updates_ : Updates or None
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
@@ -74,10 +80,11 @@ class ExposureModel(Saved, BaseEstimator, ABC):
     scale_: NDArray[np.float64]
     ratings_: Ratings | None
     popularity_: NDArray[np.float64]
+    n_trained_: int
     updates_: Updates | None = None
     coding_: Coding | None = None
 
-    _learned: ClassVar[tuple[str, ...]] = ("popularity_",)
+    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -169,7 +176,7 @@ class ExposureModel(Saved, BaseEstimator, ABC):
         refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
         self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
         self.ratings_, self.updates_ = takes, updates
-        self.popularity_ = takes.item_counts / max(len(takes.users), 1)
+        self.popularity_, self.n_trained_ = takes.item_counts / max(len(takes.users), 1), len(takes.users)
 
     # ---------------------------------------------------------------- scores
 
@@ -237,13 +244,23 @@ class ExposureModel(Saved, BaseEstimator, ABC):
         table = self._score_table(users, first, last)
         return table if last - first == len(items) else table[:, items - first]
 
+    def _log_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return what is linear in the logarithm of the odds that items are taken."""
+        return self._log_takes(self._block(users, items))
+
+    def _support(self) -> tuple[NDArray[np.float64], int]:
+        """See `Arrangeable`; a fold-in knows it too."""
+        return np.rint(self.popularity_ * self.n_trained_), self.n_trained_
+
     def recommend(
         self,
         users: Ids | None = None,
         n: int = 10,
         *,
         exclude_seen: bool = True,
+        exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
+        rules: Rules | None = None,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Recommend the items that users most likely take next.
 
@@ -255,8 +272,12 @@ class ExposureModel(Saved, BaseEstimator, ABC):
             Number of items for each user. It may exceed the number of items left for a user.
         exclude_seen : bool, default=True
             Leave out the items that a user took in training.
+        exclude : iterable of item ids, or mapping of user ids to such, optional
+            Items to leave out: for all, or for each user.
         candidates : array-like or iterable, optional
             Ids of the items to choose from; by default all.
+        rules : Rules, optional
+            What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`.
 
         Returns
         -------
@@ -264,18 +285,19 @@ class ExposureModel(Saved, BaseEstimator, ABC):
             Item ids, best first, ties by the order of `items_`. A user with fewer items left than n has None in the
             last columns; the dtype is then object.
         scores : ndarray of shape (k, n)
-            Their scores; -inf where the item is None.
+            Their scores; -inf where the item is None. With novelty or diversity they are on the logarithmic scale that
+            these are weighed on.
         """
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
+        check_rules(rules)
         known = Lookup(self.users_, self.items_)
-        rows = np.arange(len(self.users_), dtype=np.int32) if users is None else known.known(users)
-        columns = known.candidates(candidates).astype(np.int32)
-        takes = self._require_ratings(("save it with ratings=True",))
+        self._require_ratings(("save it with ratings=True",))
+        asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)
+        block = self._log_block if rules is not None and rules.weighs else self._block
         with library_limit(1, "blas"):
-            ranking = Ranking(self._block, None)
-            best, scores = best_items(ranking, rows, columns, n, _LEVELS, takes if exclude_seen else None)
+            best, scores = best_lists(self, Ranking(block, None), asked, _LEVELS)
         return ids_of(self.items_, best), scores
 
     def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
@@ -367,6 +389,7 @@ class ExposureModel(Saved, BaseEstimator, ABC):
             raise InvalidInputError("the scale of takes must be 0, 1")
         check_course(self)
         check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
+        check_number("n_trained_", self.n_trained_, low=0, whole=True)
 
 
 def new_takes(

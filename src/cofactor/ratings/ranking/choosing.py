@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice, check_flag, check_number
-from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.model.callers import callers_level
 from cofactor.problems.choice import log_shares
+from cofactor.ratings.best import ids_of
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.results import Recommendations
-from cofactor.ratings.recommending import ids_of
+from cofactor.ratings.recommending import asked_users
+from cofactor.ratings.reranking import Arrangement, arranged, check_rules
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.visits import visits_of
-from cofactor.text import counted, few
+from cofactor.text import counted
 
 if TYPE_CHECKING:
+    from cofactor.ratings.ranking.cold import WithNewItems
     from cofactor.ratings.ranking.recommender import Recommender
 
 __all__ = ["Wish", "recommended"]
@@ -45,15 +48,17 @@ class Wish:
     rank_by: str
     at_least: float | None
     exclude_seen: bool
-    exclude: Iterable[Any] | Mapping[Any, Iterable[Any]] | None
+    exclude: Exclusion
     candidates: Iterable[Any] | None
     time: Any
+    rules: Rules | None = None
 
-    def check(self, model: Recommender) -> None:
+    def check(self, model: Recommender | WithNewItems) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
         check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain"))
         check_flag("exclude_seen", self.exclude_seen)
+        check_rules(self.rules)
         if model.rating_model_ is not None:
             return
         for name, value in (("rank_by", self.rank_by), ("at_least", self.at_least), ("time", self.time)):
@@ -77,50 +82,70 @@ class _Taste:
         return np.log(np.maximum(expected(p, self.gains), 1e-300))
 
 
-def recommended(model: Recommender, users: Any, wish: Wish) -> Recommendations:
+def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Recommendations:
     """Return what a recommender recommends."""
     wish.check(model)
     ratings = model._require_ratings(("fold new users in, or save it with ratings=True",))
     known = Lookup(model.users_, model.items_)
-    rows = np.arange(len(model.users_), dtype=np.int32) if users is None else known.known(users)
-    m, k = len(model.items_), len(rows)
-    n = min(wish.n, m)
+    rows, m = asked_users(known, users), len(model.items_)
+    k, n = len(rows), min(wish.n, m)
     what = (Argument("n", int(wish.n)), f" for {counted(k, 'user', form=',')} asks for {wish.n * k:,} items")
     CELLS.check(wish.n * k, what, size=n * k)
-    allowed = np.zeros(m, dtype=np.bool_)
+    allowed, own = np.zeros(m, dtype=np.bool_), Excluded.of(known, wish.exclude)
     allowed[known.candidates(wish.candidates)] = True
-    own = _excluded(known, wish.exclude, allowed)
+    allowed[own.everywhere] = False
     taste, rating_model = _taste(model, wish), model.rating_model_
     visitors: Any = None if rating_model is None else visits_of(rating_model, rows, wish.time)
-    best = np.full((k, wish.n), -1, dtype=np.int64)
-    scores, shares = np.full((k, wish.n), -np.inf), np.full((k, wish.n), np.nan)
-    likes = None if taste is None else np.full((k, wish.n), np.nan)
+    bonus = np.zeros(0)
+    if wish.rules is not None:
+        arrangement, allowed = Arrangement.of(wish.rules, model, allowed, wish.n)
+        bonus = arrangement.bonus if arrangement.bonus.any() else bonus
 
-    def block(lo: int, hi: int) -> None:
-        here = rows[lo:hi]
-        seen = _seen(ratings, here)
-        log_share = log_shares(utilities(model, here), seen if wish.exclude_seen else None)
-        open_ = log_share.copy()
-        open_[:, ~allowed] = -np.inf
-        for row, user in enumerate(here.tolist()):
-            if user in own:
-                open_[row, own[user]] = -np.inf
-        by_share = taste is None or wish.rank_by == "take"
-        gains = None if by_share else _gains_of(rating_model, visitors[lo:hi], taste)
-        found, total = _best(open_, n, gains)
-        best[lo:hi, :n], scores[lo:hi, :n] = found, total
-        there = np.nonzero(found >= 0)
-        log_shares_found = log_share[there[0], found[there]].astype(np.float64)
-        shares[lo:hi, :n][there] = np.exp(log_shares_found)
-        if likes is not None:  # unless items are ranked by something else, which is replaced below
-            likes[lo:hi, :n][there] = np.exp(total[there] - log_shares_found)
+    def search(asked: NDArray[Any], n: int) -> tuple[NDArray[Any], ...]:
+        """Return the best n items, scores, shares, and, unless items are ranked by something else, likes."""
+        shape = (len(asked), n)
+        best, scores, shares = np.full(shape, -1, dtype=np.int64), np.full(shape, -np.inf), np.full(shape, np.nan)
+        likes = np.full(shape, np.nan)
 
-    each_block(block, k, max(1, _CELLS_PER_BLOCK // max(m, 1)))
-    if rating_model is not None and taste is not None and likes is not None and wish.rank_by in ("take", "gain"):
+        def block(lo: int, hi: int) -> None:
+            here = rows[asked[lo:hi]]
+            seen = _seen(ratings, here, m)
+            log_share = log_shares(model._utilities(here, seen), seen if wish.exclude_seen else None)
+            open_ = log_share.copy()
+            open_[:, ~allowed] = -np.inf
+            open_[own.rows(here)] = -np.inf
+            if len(bonus):
+                open_ += bonus.astype(np.float32)
+            by_share = taste is None or wish.rank_by == "take"
+            gains = None if by_share else _gains_of(model, visitors[asked[lo:hi]], taste)
+            found, total = _best(open_, n, gains)
+            there = np.nonzero(found >= 0)
+            log_shares_found = log_share[there[0], found[there]].astype(np.float64)
+            if len(bonus):
+                total[there] -= bonus.astype(np.float32)[found[there]]
+            best[lo:hi], scores[lo:hi] = found, total
+            shares[lo:hi][there] = np.exp(log_shares_found)
+            likes[lo:hi][there] = np.exp(total[there] - log_shares_found)
+
+        each_block(block, len(asked), max(1, _CELLS_PER_BLOCK // max(m, 1)))
+        return best, scores, shares, likes
+
+    if wish.rules is None:
+        best, scores, shares, likes = (_widened(array, wish.n) for array in search(np.arange(k), n))
+    else:
+        best, scores, shares, likes = arranged(search, arrangement, k, m, wish.n)
+    if rating_model is not None and taste is not None and wish.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
-        p = rating_model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
+        p = model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, taste.liked)
-    return Recommendations(model.users_.ids[rows], ids_of(model.items_, best), scores, shares, likes)
+    found = ids_of(model.items_, best)
+    return Recommendations(model.users_.ids[rows], found, scores, shares, None if taste is None else likes)
+
+
+def _widened(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return an array of n columns, those beyond its own without items."""
+    empty = -1 if array.dtype.kind == "i" else np.nan
+    return array if array.shape[1] == n else np.pad(array, ((0, 0), (0, n - array.shape[1])), constant_values=empty)
 
 
 def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
@@ -136,7 +161,7 @@ def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
     if warm.all():
         return total
     out[warm] = total
-    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(len(model.users_), 1)))
+    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(parts[0].n_trained_, 1)))
     return out
 
 
@@ -198,17 +223,15 @@ def _with_gains(
     return total
 
 
-def _gains_of(
-    rating_model: Any, visitors: Any, taste: Any
-) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+def _gains_of(model: Any, visitors: Any, taste: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
     def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         with thread_limit(1):  # the other threads have blocks of their own
-            return taste.log_gain(rating_model._all_probabilities(visitors[rows], items.astype(np.int32)))
+            return taste.log_gain(model._all_probabilities(visitors[rows], items.astype(np.int32)))
 
     return gains
 
 
-def _taste(model: Recommender, wish: Wish) -> _Taste | None:
+def _taste(model: Recommender | WithNewItems, wish: Wish) -> _Taste | None:
     """Return what is liked, and what is gained."""
     if model.rating_model_ is None:
         return None
@@ -228,32 +251,8 @@ def _taste(model: Recommender, wish: Wish) -> _Taste | None:
     return _Taste(liked, gains)
 
 
-def _seen(ratings: Ratings, users: NDArray[Any]) -> NDArray[np.bool_]:
+def _seen(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:
     indptr, items, _ = ratings.rows(users)
-    seen = np.zeros((len(users), len(ratings.items)), dtype=np.bool_)
+    seen = np.zeros((len(users), n_items), dtype=np.bool_)
     seen[np.repeat(np.arange(len(users)), np.diff(indptr)), items] = True
     return seen
-
-
-def _excluded(known: Lookup, exclude: Any, allowed: NDArray[np.bool_]) -> dict[int, NDArray[Any]]:
-    """Take items excluded for all users from those allowed; return those excluded for some users, by index."""
-    if exclude is None:
-        return {}
-    if isinstance(exclude, Mapping):
-        users = known.known(list(exclude))
-        return {int(user): _indices(known, items) for user, items in zip(users, exclude.values(), strict=True)}
-    allowed[_indices(known, exclude)] = False
-    return {}
-
-
-def _indices(known: Lookup, items: Iterable[Any]) -> NDArray[Any]:
-    """Return the indices of items; warn of those that are not known, which are left out."""
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidTypeError("expected ids of items, or such for each user", argument="exclude", found=items)
-    ids = list(items)
-    found = known.items.index(ids, "exclude")
-    if (found < 0).any():
-        unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
-        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
-        warnings.warn(InputWarning((Argument("exclude"), text)), stacklevel=callers_level())
-    return found[found >= 0]

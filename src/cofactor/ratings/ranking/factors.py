@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
+from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.similar import covariance, directions
 from cofactor.ratings.updating import Joint
 
 __all__ = ["FactorExposure"]
@@ -25,9 +28,11 @@ class FactorExposure(ExposureModel):
     ----------
     U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
     item_bias_ : ndarray of shape (n_items,), float32
+    user_covariance_ : ndarray of shape (d, d)
+        Of the U of users in training, by which items are alike; fold-ins keep it.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "U_", "V_", "item_bias_")
+    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "U_", "V_", "item_bias_", "user_covariance_")
 
     U_: NDArray[np.float32]
     V_: NDArray[np.float32]
@@ -55,6 +60,19 @@ class FactorExposure(ExposureModel):
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         """Learn factors and biases from where they start, in so many rounds at most."""
 
+    @cached_property
+    def user_covariance_(self) -> NDArray[np.float64]:
+        """Covariance of the U of users in training: what it takes to know how alike items are."""
+        return covariance(self.U_)
+
+    def _folded_in(self, takes: Ratings) -> Self:
+        _ = self.user_covariance_  # the copy has other users
+        return super()._folded_in(takes)
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`: the correlation of scores over the users of training; a fold-in knows it too."""
+        return directions(self.V_, self.user_covariance_)
+
     @abstractmethod
     def _fold_in(self, given: FitInput) -> None:
         """Solve for the rows of users, items held fixed."""
@@ -67,6 +85,7 @@ class FactorExposure(ExposureModel):
         items = Joint("item", takes.items, takes.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
+        self.__dict__.pop("user_covariance_", None)
         self._solve(given, U, V, c, max(1, self.max_iter // 2))
 
     def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -86,3 +105,4 @@ class FactorExposure(ExposureModel):
     def _check_learned(self) -> None:
         super()._check_learned()
         self._factor_scores.check(len(self.users_), len(self.items_))
+        check_array("user_covariance_", self.user_covariance_, (self.V_.shape[1],) * 2, np.float64)

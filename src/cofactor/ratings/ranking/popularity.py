@@ -77,7 +77,7 @@ class Popularity(ExposureModel):
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm, an item without takes counting as half a take."""
-        return np.log(np.maximum(scores, 0.5 / max(len(self.users_), 1))).astype(np.float32)
+        return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator
 from cofactor.coding import Coding
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
@@ -22,29 +23,40 @@ from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.described import DescribedModel, table_of
+from cofactor.ratings.exclusion import Exclusion
+from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ranking.advice import ended_early, refuse_counts
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
-from cofactor.ratings.ranking.choosing import Wish, recommended
+from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
+from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
 from cofactor.ratings.ranking.ease import EASE
+from cofactor.ratings.ranking.factors import FactorExposure
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
+from cofactor.ratings.reranking import Arrangeable
+from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.saving import Saved, without_ratings_of
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RandomState, RatingValues
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
 
 __all__ = ["Recommender"]
+
+#: Users by whose utilities it is learned what features of items say.
+_USERS_OF_FEATURES = 256
 
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, Saved, BaseEstimator):
+class Recommender(PredictsByItsPart, Saved, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -87,6 +99,8 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     users_, items_ : IdMap
     ratings_ : Ratings or None
         The ratings, or takes, of training.
+    cold_ : ColdItems or None
+        What features of items say of how likely they are taken.
     refit_due_ : bool
         Whether a tenth of the ratings came after the last fit.
 
@@ -108,7 +122,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     (1, 1)
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("exposures_", "rating_model_", "weights_")
+    _learned: ClassVar[tuple[str, ...]] = ("exposures_", "rating_model_", "weights_", "cold_")
 
     users_: IdMap
     items_: IdMap
@@ -117,6 +131,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     exposures_: list[ExposureModel]
     rating_model_: RatingModel | None
     weights_: NDArray[np.float64]
+    cold_: ColdItems | None = None
     updates_: Updates | None = None
     coding_: Coding | None = None
 
@@ -138,7 +153,11 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     def _check_params(self) -> None:
         for part in self._exposure():
             if not isinstance(part, ExposureModel):
-                raise InvalidTypeError("expected exposure models such as EASE()", argument="exposure", found=part)
+                raise InvalidTypeError(
+                    "expected an exposure model such as EASE(), or a list of exposure models",
+                    argument="exposure",
+                    found=self.exposure,
+                )
             part._check_params()
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
@@ -157,7 +176,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         if self.exposure is None:
             return [EASE(), LogisticMF()]
         given = self.exposure
-        parts = list(given) if isinstance(given, Sequence) else [given]
+        parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         if not parts:
             raise InvalidInputError("expected at least one exposure model", argument="exposure", found=given)
         return parts
@@ -175,6 +194,8 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
     ) -> Self:
         """Learn from ratings, or from takes alone.
 
@@ -186,12 +207,16 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         {time}
         sample_weight : array-like of shape (n,), optional
             How much each take counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
+        {side_features}
+            Those of items say how likely new items are taken (see `recommend`), and how they are liked if the rating
+            model takes features, as `OrdinalProbit` does; those of users are for the rating model alone.
 
         Returns
         -------
         self
         """
         self._check_params()
+        of_users, of_items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         rated = None
         if self.ratings is None or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
@@ -202,14 +227,24 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
                 )
             takes = as_takes(X, y, times=time, sample_weight=sample_weight)
         else:
-            rated = self._rating_kind()._read(X, y, time, sample_weight)
-            takes = as_takes(rated)
+            refuse_counts(X, y)
+            kind = self._rating_kind()
+            rated = FitInput(kind._read(X, y, time, sample_weight))
+            if isinstance(kind, DescribedModel):
+                rated = replace(rated, user_features=of_users, item_features=of_items)
+            takes = as_takes(rated.ratings)
+        if of_users is not None and (rated is None or rated.user_features is None):
+            raise InvalidInputError(
+                (Argument("user_features"), " are for a rating model that takes features, and there is none"),
+                argument="user_features",
+                advice="leave them out",
+            )
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
-            fitted._fit(takes, rated, monitor)
+            fitted._fit(takes, rated, monitor, of_items)
         return self
 
-    def _fit(self, takes: Ratings, rated: Ratings | None, monitor: Monitor) -> None:
+    def _fit(self, takes: Ratings, rated: FitInput | None, monitor: Monitor, of_items: FeatureTable | None) -> None:
         generator = make_generator(self.random_state)
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(self._exposure()) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(self._exposure(), seeds[1:], strict=True)]
@@ -226,10 +261,18 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
-            self.rating_model_ = _seeded(kind, seeds[0])._learn(FitInput(rated), monitor.stage(type(kind).__name__))
-        given = takes if rated is None else rated
+            try:
+                self.rating_model_ = _seeded(kind, seeds[0])._learn(rated, monitor.stage(type(kind).__name__))
+            except InvalidInputError as error:
+                raise ended_early(monitor, type(kind).__name__) or error from None
+        given = takes if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
+        self.cold_ = None
+        if of_items is not None:
+            some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
+            with library_limit(1, "blas"):
+                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
 
     # ---------------------------------------------------------------- recommending
 
@@ -241,9 +284,11 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         rank_by: str = "auto",
         at_least: float | None = None,
         exclude_seen: bool = True,
-        exclude: Iterable[Any] | Mapping[Any, Iterable[Any]] | None = None,
+        exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
         time: ArrayLike | None = None,
+        rules: Rules | None = None,
+        new_items: SideFeatures | None = None,
     ) -> Recommendations:
         """Recommend items to users.
 
@@ -268,6 +313,15 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
             The items to choose from; by default all. P(take) is a share among all items nevertheless.
         time : number, date, or array-like of shape (k,), optional
             When users are to like the items, where the rating model knows time.
+        rules : Rules, optional
+            What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`. Scores and
+            probabilities stay what they are without.
+        new_items : mapping, frame, or tuple, optional
+            Features of items that were not in training, which are recommended among the others: the same columns as
+            `item_features` of the fit. P(take) of a new item is what such features say of the items of training, for
+            each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
+            That is right for an item which users can find as they find the others. P(like) is that of the rating model
+            where it takes features of items, else of an average item.
 
         Returns
         -------
@@ -275,9 +329,27 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
             Users who took nothing are recommended what is popular, and liked.
         """
         check_is_fitted(self)
-        wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time)
+        wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
+        known = self if new_items is None else WithNewItems(self, FeatureTable.read(new_items, "new_items"))
         with library_limit(1, "blas"):
-            return recommended(self, users, wish)
+            return recommended(known, users, wish)
+
+    def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return c · ℓ of all items for users by index, given what they took."""
+        return utilities(self, users)
+
+    def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the probabilities of the levels of items once they are taken."""
+        return cast(RatingModel, self.rating_model_)._all_probabilities(visitors, items)
+
+    def _support(self) -> tuple[NDArray[Any], int]:
+        """See `Arrangeable`."""
+        return self.exposures_[0]._support()
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
+        with_factors = next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
+        return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
     def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them."""
@@ -287,7 +359,15 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
 
     # ---------------------------------------------------------------- new users, new ratings
 
-    def fold_in(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None, known: str = "error") -> Self:
+    def fold_in(
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        user_features: SideFeatures | None = None,
+        known: str = "error",
+    ) -> Self:
         """Return a recommender for users who were not in training.
 
         Parameters
@@ -295,6 +375,9 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         X, y
             Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user.
         {time}
+        user_features : mapping, frame, or tuple, optional
+            Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
+            by them alone, for whom X is not needed, take what is popular.
         {known}
 
         Returns
@@ -304,22 +387,34 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         """
         check_is_fitted(self)
         new = copy.copy(self)
-        if self.rating_model_ is None or ratings_in(X, y) is None:
+        if user_features is not None and self.rating_model_ is None:
+            raise unknown_features("user_features")
+        if user_features is None and (self.rating_model_ is None or ratings_in(X, y) is None):
             given = takes = new_takes(self, X, y, time, None, known)
             if self.rating_model_ is not None:
                 none = np.zeros(takes.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
-            fresh = new_users(self.rating_model_, X, y, None, known, time)
-            given, takes = fresh.ratings, as_takes(fresh.ratings)
-            new.rating_model_ = self.rating_model_._folded_in(fresh)
+            model = cast(RatingModel, self.rating_model_)
+            fresh = new_users(model, X, y, user_features, known, time)
+            given = fresh.ratings
+            takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
+            new.rating_model_ = model._folded_in(fresh)
         new.users_, new.ratings_, new.updates_ = given.users, given, None
         new.exposures_ = [part._folded_in(takes) for part in self.exposures_]
         return new
 
-    def update(self, X: Pairs, y: RatingValues = None, *, time: ArrayLike | None = None) -> Self:
-        """Take new ratings, or takes, and with them new users and items, into the model.
+    def update(
+        self,
+        X: Pairs,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+    ) -> Self:
+        """Take new ratings, or takes where it was fitted to takes, and with them new users and items, into the model.
 
         Exposure models learn from all takes, with the choices and weights of the fit (`ExposureModel.update`), the
         rating model as `RatingModel.update` does.
@@ -327,14 +422,24 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         Parameters
         ----------
         X, y
-            As in `fit`.
+            As in `fit`; a model that learned from ratings takes ratings alone.
         {time}
+        user_features, item_features : mapping, frame, or tuple, optional
+            For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
+            takes stays as it was.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
+        if self.rating_model_ is not None and ratings_in(X, y) is None:
+            raise InvalidInputError(
+                "these are takes without ratings, and this Recommender learned from ratings",
+                argument="y",
+                advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
+            )
+        features = {"user_features": user_features, "item_features": item_features}
         known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
@@ -342,7 +447,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
-                grown.rating_model_ = copy.copy(self.rating_model_).update(X, y, time=time)
+                grown.rating_model_ = copy.copy(self.rating_model_).update(X, y, time=time, **features)
             takes = as_takes(both)
             grown.exposures_ = []
             for part in self.exposures_:
@@ -350,6 +455,7 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
                 later._take(takes, None)
                 later._refit(FitInput(takes), part)
                 grown.exposures_.append(later)
+            grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
             grown.updates_ = known.after(new.n_ratings)
         return self
@@ -364,7 +470,12 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         whole["exposures_"] = [without_ratings_of(part) for part in self.exposures_]
         if self.rating_model_ is not None:
             whole["rating_model_"] = without_ratings_of(self.rating_model_)
+        whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
         return whole
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        state = saved["cold_"]
+        super()._restore({**saved, "cold_": None if state is None else ColdItems.from_state(state)})
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
@@ -380,6 +491,8 @@ class Recommender(PredictsByItsPart, Saved, BaseEstimator):
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
         check_array("weights_", self.weights_, (len(parts),), np.float64)
+        if self.cold_ is not None:
+            self.cold_.check(len(self.items_))
 
     @classmethod
     def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:

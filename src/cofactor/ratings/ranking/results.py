@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
+from cofactor.datasets.write import write_table
+from cofactor.files import PathLike
 from cofactor.typing import Frame
 
 __all__ = ["Recommendations"]
@@ -62,9 +64,31 @@ class Recommendations:
             Whose frame, or table.
         """
         check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
+        kept = {name: column.tolist() for name, column in self._columns().items()}
+        return nw.from_dict(kept, backend=cast(Any, kind)).to_native()
+
+    def write(self, path: PathLike, *, safe: bool = False) -> None:
+        """Write the columns of `to_frame` to a file, which has its name only when it is whole.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Its suffix says the format: ``.parquet``, ``.csv``, ``.tsv``, and of text also ``.gz`` after these.
+        safe : bool, default=False
+            Write text so that no spreadsheet takes it for a formula, see `cofactor.datasets.write_table`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the suffix is another one, or Parquet is to hold ids of several types.
+        """
+        write_table(path, self._columns(), safe=safe)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        """Return a column for each thing that is known of a recommendation."""
         k, n = self.items.shape
         there = np.isfinite(self.scores).ravel()
-        columns: dict[str, Any] = {
+        columns: dict[str, NDArray[Any]] = {
             "user": np.repeat(self.users, n),
             "rank": np.tile(np.arange(1, n + 1), k),
             "item": self.items.ravel(),
@@ -73,5 +97,4 @@ class Recommendations:
         }
         if self.p_like is not None:
             columns["p_like"] = self.p_like.ravel()
-        kept = {name: column[there].tolist() for name, column in columns.items()}
-        return nw.from_dict(kept, backend=cast(Any, kind)).to_native()
+        return {name: column[there] for name, column in columns.items()}

@@ -1,0 +1,211 @@
+"""Items which nobody took yet, known by their features: how likely users are to take them, beside all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.threads import library_limit
+from cofactor.model.state import check_array
+from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.reranking import Arrangeable
+from cofactor.ratings.standardization import Standardization
+from cofactor.typing import Ids
+
+if TYPE_CHECKING:
+    from cofactor.ratings.data import Ratings
+    from cofactor.ratings.ranking.recommender import Recommender
+
+__all__ = ["ColdItems", "WithNewItems"]
+
+#: Weights of the penalty that are tried, for each item with features.
+_PENALTIES = 10.0 ** np.arange(-5, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ColdItems:
+    r"""What features say of utilities, the logarithms of how likely items are taken.
+
+    For each user a ridge regression of the utilities z of known items on their features F gives those of new ones,
+
+    .. math:: \hat z = \bar z + f^\top (F^\top F + \lambda I)^{-1} F^\top (z - \bar z) + s
+
+    with λ chosen by leave-one-out error over users, and s such that known items, predicted so, would be taken as often
+    in sum as they are: a regression of logarithms alone would give a typical share, not a mean one.
+
+    Attributes
+    ----------
+    coding : Standardization
+        Of the columns.
+    features : ndarray of shape (n_items, p), float32
+        F; rows of 0 for items without features.
+    projection : ndarray of shape (p, n_items), float32
+        :math:`(F^\top F + \lambda I)^{-1} F^\top`.
+    described : ndarray of shape (n_items,), bool
+        Which known items have features.
+    """
+
+    coding: Standardization
+    features: NDArray[np.float32]
+    projection: NDArray[np.float32]
+    described: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: FeatureTable, items: IdMap, utilities: NDArray[np.floating]) -> Self:
+        """Learn from the features of known items, and the utilities (k, n_items) of some users."""
+        coding = Standardization.of(table, items)
+        F = coding.rows(table, items)
+        described = table.ids.index(items.ids) >= 0
+        z = np.asarray(utilities, dtype=np.float64)[:, described].T
+        z = z - z.mean(axis=0)
+        known = F[described]
+        with library_limit(1, "blas"):
+            squares, axes = np.linalg.eigh(known.T @ known)
+            turned = known @ axes
+            pulled = turned.T @ z
+            best, least = 0.0, np.inf
+            for penalty in _PENALTIES * len(known):
+                shrunk = 1 / (np.maximum(squares, 0) + penalty)
+                leverage = (turned**2) @ shrunk + 1 / len(known)
+                left = (z - turned @ (shrunk[:, None] * pulled)) / np.maximum(1 - leverage, 1e-3)[:, None]
+                error = float((left**2).sum())
+                if error < least:
+                    best, least = float(penalty), error
+            projection = (axes / (np.maximum(squares, 0) + best)) @ (axes.T @ F.T)
+        return cls(coding, F.astype(np.float32), projection.astype(np.float32), described)
+
+    def utilities(self, known: NDArray[np.float32], seen: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the utilities of new items for users, given those of known items, what was taken, and new features."""
+        means = known[:, self.described].mean(axis=1, keepdims=True)
+        slopes = (known - means) @ self.projection.T
+        fitted = means + slopes @ self.features.T
+        out = seen | ~self.described
+        shift = _log_sums(known, out) - _log_sums(fitted, out)
+        return np.asarray(means + slopes @ new.T.astype(np.float32) + shift, dtype=np.float32)
+
+    def among(self, before: IdMap, items: IdMap) -> Self:
+        """Return the same for more items, of which these say nothing that are not among those before."""
+        at = items.index(before.ids)
+        n = len(items)
+        described, features = np.zeros(n, dtype=np.bool_), np.zeros((n, self.features.shape[1]), dtype=np.float32)
+        described[at], features[at] = self.described, self.features
+        projection = np.zeros((len(self.projection), n), dtype=np.float32)
+        projection[:, at] = self.projection
+        return type(self)(self.coding, features, projection, described)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file holds."""
+        arrays = {"features": self.features, "projection": self.projection}
+        return {"coding": self.coding.to_state(), **arrays, "described": self.described.astype(np.uint8)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Rebuild it from what `to_state` returned."""
+        described = state["described"].astype(np.bool_)
+        return cls(Standardization.from_state(state["coding"]), state["features"], state["projection"], described)
+
+    def check(self, n_items: int) -> None:
+        """Refuse what does not fit together."""
+        p = self.coding.n_columns
+        check_array("features", self.features, (n_items, p), np.float32)
+        check_array("projection", self.projection, (p, n_items), np.float32)
+        if self.described.shape != (n_items,) or not self.described.any():
+            raise InvalidInputError(f"described must have shape {(n_items,)}, and hold some item")
+
+
+class WithNewItems(Arrangeable):
+    """A recommender that knows new items too, by their features: what `recommend` asks of one.
+
+    New items come after the known ones. Their probabilities to be liked are those of the rating model where it knows
+    features of items, and of an average item otherwise.
+
+    Parameters
+    ----------
+    model : Recommender
+    table : FeatureTable
+        Rows of known items are passed over.
+    """
+
+    def __init__(self, model: Recommender, table: FeatureTable) -> None:
+        if model.cold_ is None:
+            raise InvalidInputError(
+                (Argument("new_items"), " needs a Recommender that was fitted with features of items"),
+                argument="new_items",
+                advice=("give ", Argument("item_features"), " to fit"),
+            )
+        new = table.among(model.items_.index(table.ids.ids) < 0)
+        if not len(new.ids):
+            raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
+        self.known, self.n_known = model, len(model.items_)
+        self.users_, self.scale_, self.rating_model_ = model.users_, model.scale_, model.rating_model_
+        self.items_: Any = _Appended(model.items_, new.ids)
+        self.features = model.cold_.coding.rows(new, new.ids)
+        self.new_part: Any = None
+        if self.rating_model_ is not None and self.rating_model_._knows_features("item"):
+            self.new_part = cast(Any, self.rating_model_).fold_in_items(item_features=new)
+
+    def _require_ratings(self, advice: Any = ()) -> Ratings:
+        return self.known._require_ratings(advice)
+
+    def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """See `Recommender._utilities`."""
+        old = self.known._utilities(users, seen[:, : self.n_known])
+        cold = cast(ColdItems, self.known.cold_)
+        return np.hstack([old, cold.utilities(old, seen[:, : self.n_known], self.features)])
+
+    def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
+        """See `Recommender._all_probabilities`."""
+        model = cast(Any, self.rating_model_)
+        new = items >= self.n_known
+        out = np.empty((len(items), len(self.scale_)))
+        if not new.all():
+            out[~new] = model._all_probabilities(visitors[np.flatnonzero(~new)], items[~new])
+        if new.any():
+            place = np.full(int(new.sum()), -1, dtype=np.int32)  # an average item
+            if self.new_part is not None:
+                place, model = self.new_part.items_.index(self.items_.ids[items[new]]), self.new_part
+            out[new] = model._all_probabilities(visitors[np.flatnonzero(new)], place)
+        return out
+
+    def _support(self) -> tuple[NDArray[Any], int]:
+        counts, n_users = self.known._support()
+        return np.append(counts, np.zeros(len(self.items_) - self.n_known)), n_users
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        known = self.known._item_directions()
+        return np.vstack([known, np.zeros((len(self.items_) - self.n_known, known.shape[1]))])
+
+
+class _Appended:
+    """Ids of items, new ones after the others; an `IdMap` would sort them."""
+
+    def __init__(self, first: IdMap, second: IdMap) -> None:
+        self.first, self.second = first, second
+        alike = first.ids.dtype.kind == second.ids.dtype.kind
+        both = [ids if alike else ids.astype(object) for ids in (first.ids, second.ids)]
+        self.ids = np.concatenate(both)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def index(self, values: Ids, name: str = "ids") -> NDArray[np.int32]:
+        """See `IdMap.index`."""
+        first, second = self.first.index(values, name), self.second.index(values, name)
+        return np.where(first >= 0, first, np.where(second >= 0, second + len(self.first), -1)).astype(np.int32)
+
+
+def _log_sums(z: NDArray[np.floating], out: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the logarithm of the sum of exponentials of each row, but for what is left out, as a column."""
+    masked = np.where(out, -np.inf, z)
+    if not masked.size:
+        return np.zeros((len(z), 1), dtype=np.float32)
+    highest = masked.max(axis=1, keepdims=True)
+    none = ~np.isfinite(highest)
+    total = np.exp(np.where(out, -np.inf, z - np.where(none, 0, highest))).sum(axis=1, keepdims=True)
+    return np.where(none, 0, highest + np.log(np.where(none, 1, total))).astype(np.float32)

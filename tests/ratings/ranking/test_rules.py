@@ -1,0 +1,224 @@
+"""Lists by rules, against brute force over all lists of all items; quotas, similarity, and what is refused."""
+
+import itertools
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cofactor.errors import InvalidInputError
+from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
+from cofactor.ratings.reranking import Arrangement, arranged
+from cofactor.ratings.rules import Quotas
+from cofactor.ratings.similar import Vectors
+
+from .models import MODELS_UNDER_TEST, fitted, takes_of
+from .test_recommender import fitted as fitted_recommender
+
+GROUPS = {item: "abc"[item // 7 % 3] for item in range(0, 210, 7) if item != 77}
+
+
+def search_of(scores: np.ndarray, bonus: np.ndarray) -> Any:
+    """Return a search in a table of scores."""
+
+    def search(rows: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
+        value = scores[rows] + bonus
+        order = np.argsort(-value, axis=1, kind="stable")[:, :width]
+        found = np.take_along_axis(scores[rows], order, axis=1)
+        return np.where(np.isfinite(found), order, -1), found, 10.0 * order
+
+    return search
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_quotas_give_the_best_of_all_lists(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reranking, "_CELLS", 200)  # several blocks of users
+    rng = np.random.default_rng(seed)
+    k, m, n = 12, 9, 4
+    scores = rng.standard_normal((k, m)).round(1)
+    scores[rng.random((k, m)) < 0.3] = -np.inf  # hidden from the user
+    group = rng.integers(4, size=m)
+    most, fewest = rng.integers(1, 4, size=4), np.array([1, rng.integers(3), 0, 0])
+    most = np.maximum(most, fewest)
+    bonus = rng.standard_normal(m)
+    arrangement = Arrangement(bonus, Quotas(group, most, fewest), 0.0, np.zeros((m, 0), np.float32))
+    items, found, other = arranged(search_of(scores, bonus), arrangement, k, m, n)
+    for row in range(k):
+        left = np.flatnonzero(np.isfinite(scores[row]))
+        owed = np.minimum(fewest, np.bincount(group[left], minlength=4))
+        best: tuple[int, float] = (0, 0.0)
+        for size in range(n + 1):
+            for chosen in itertools.combinations(left.tolist(), size):
+                counts = np.bincount(group[list(chosen)], minlength=4) if chosen else np.zeros(4, int)
+                if (counts <= most).all() and (counts >= owed).all():
+                    best = max(best, (size, float((scores[row] + bonus)[list(chosen)].sum())))
+        mine = items[row][items[row] >= 0]
+        assert (len(mine), pytest.approx((scores[row] + bonus)[mine].sum())) == best
+        assert (np.diff((scores[row] + bonus)[mine]) <= 1e-12).all()
+        assert np.array_equal(found[row, : len(mine)], scores[row, mine])
+        assert np.array_equal(other[row, : len(mine)], 10.0 * mine)
+        assert np.isneginf(found[row, len(mine) :]).all()
+        assert np.isnan(other[row, len(mine) :]).all()
+
+
+def slow(scores: np.ndarray, vectors: np.ndarray, n: int, diversity: float) -> list[int]:
+    """Return maximal marginal relevance over all items, one by one."""
+    chosen: list[int] = []
+    while len(chosen) < n:
+        worth = scores - diversity * np.array([max([*(vectors[chosen] @ one), 0.0]) for one in vectors])
+        worth[chosen] = -np.inf
+        chosen.append(int(worth.argmax()))
+    return chosen
+
+
+@pytest.mark.parametrize("diversity", [0.3, 3.0])
+def test_diversity_looks_at_all_items(diversity: float) -> None:
+    rng = np.random.default_rng(0)
+    k, m, n = 5, 400, 6
+    vectors = rng.standard_normal((m, 3))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    scores = 2 * vectors[:, 0] + 0.05 * rng.standard_normal((k, m))  # the best are all alike
+    none = Quotas(np.zeros(m, int), np.array([n]), np.array([0]))
+    items = arranged(search_of(scores, np.zeros(m)), Arrangement(np.zeros(m), none, diversity, vectors), k, m, n)[0]
+    assert items.tolist() == [slow(row, vectors, n, diversity) for row in scores]
+
+
+def lists_of(model: Any, *users: Any, n: int = 6, **asked: Any) -> tuple[list[list[Any]], np.ndarray]:
+    items, scores = model.recommend(list(users) or None, n, **asked)
+    return [[item for item in row if item is not None] for row in items.tolist()], scores
+
+
+@pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+def test_every_model_keeps_to_rules(name: str) -> None:
+    model = fitted(name)
+    counts = dict(zip(model.items_.ids.tolist(), model.ratings_.item_counts.tolist(), strict=True))
+    full, scores = lists_of(model, 100, 103, n=30)
+    kept, _ = lists_of(model, 100, 103, rules=Rules(min_support=8))
+    assert kept == [[i for i in row if counts[i] >= 8][:6] for row in full]
+    capped, of_capped = lists_of(model, 100, rules=Rules(groups=GROUPS, at_most=1))
+    of_groups = [GROUPS[item] for item in capped[0] if item in GROUPS]
+    assert sorted(of_groups) == sorted({GROUPS[item] for item in full[0] if item in GROUPS})
+    by_item = dict(zip(full[0], scores[0].tolist(), strict=False))
+    np.testing.assert_allclose(of_capped[0, : len(capped[0])], [by_item[item] for item in capped[0]], rtol=1e-5)
+    forced, _ = lists_of(model, 100, n=4, rules=Rules(groups=GROUPS, at_least={"c": 2}))
+    assert [GROUPS.get(item) for item in forced[0]].count("c") >= 2
+    novel, _ = lists_of(model, 100, 103, rules=Rules(novelty=100.0))
+    rarest = sorted(full[0], key=lambda i: counts[i])[:6]
+    assert [counts[i] for i in novel[0]] == [counts[i] for i in rarest]
+    assert lists_of(model, 100, rules=Rules())[0] == lists_of(model, 100)[0]
+    other = lists_of(model, 103)[0]
+    own = lists_of(model, 103, 100, exclude={100: full[0][:2], 103: []})[0]
+    assert own == [*other, full[0][2:8]]
+    assert lists_of(model, 100, exclude=full[0][:2])[0] == [full[0][2:8]]
+
+
+@pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+def test_diverse_lists_are_less_alike(name: str) -> None:
+    model = fitted(name)
+    vectors = model._item_directions()
+
+    def alike(rules: Rules | None) -> float:
+        places = model.items_.index(np.ravel(lists_of(model, 100, n=5, rules=rules)[0]))
+        return float((vectors[places] @ vectors[places].T)[np.triu_indices(5, 1)].mean())
+
+    assert alike(Rules(diversity=20.0)) < alike(None)
+
+
+def test_new_users_have_rules_too() -> None:
+    model, X = fitted_recommender(), [("new", 0), ("new", 21)]
+    new = model.fold_in(X, [5, 4])
+    rules = Rules(min_support=8, diversity=2.0, novelty=0.1)
+    found = new.recommend(["new"], 3, rules=rules)
+    counts = model.ratings_.item_counts[model.items_.index(found.items[0])]
+    assert (counts >= 8).all()
+    assert np.array_equal(new._item_directions(), model._item_directions())
+    plain = new.recommend(["new"], 30)
+    for column in ("scores", "p_take", "p_like"):
+        by_item = dict(zip(plain.items[0].tolist(), getattr(plain, column)[0].tolist(), strict=True))
+        expected = [by_item[item] for item in found.items[0]]
+        np.testing.assert_allclose(getattr(found, column)[0], expected, rtol=1e-5)
+    alone = fitted("EASE").fold_in([pair[:2] for pair in X])
+    with pytest.raises(InvalidInputError, match="comes from a fold-in, and knows too few users.*vectors"):
+        alone.recommend(["new"], rules=Rules(diversity=1.0))
+    directions = Vectors(model.items_.ids, fitted("EASE")._item_directions().astype(np.float32))
+    given = alone.recommend(["new"], 4, rules=Rules(diversity=1.0, vectors=directions))[0]
+    assert len(set(given[0].tolist())) == 4
+
+
+@lru_cache
+def factors() -> ALS:
+    X = takes_of()
+    return ALS(2, 0.1, random_state=0).fit(X, 1 + (X[:, 0] + X[:, 1]) % 5)
+
+
+def test_rating_models_keep_to_rules_in_units_of_ratings() -> None:
+    model = factors()
+    full, scores = lists_of(model, 100, n=30)
+    found, _ = lists_of(model, 100, rules=Rules(diversity=0.7))
+    left = full[0]
+    places = model.items_.index(left)
+    vectors = model._item_directions()[places]
+    assert found[0] == [left[k] for k in slow(scores[0, : len(left)], vectors, 6, 0.7)]
+    assert lists_of(model)[0][0] == lists_of(model, 100)[0][0]  # all users
+    assert lists_of(model, 100, exclude=full[0][:1])[0][0] == full[0][1:7]
+    with pytest.raises(InvalidInputError, match="candidates can leave out"):
+        model.fold_in([("new", 0), ("new", 7)], [3, 4]).recommend(["new"], rules=Rules(min_support=2))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"min_support": -1}, "min_support=-1: expected a whole number of at least 0"),
+        ({"diversity": -0.1}, "diversity=-0.1"),
+        ({"novelty": np.inf}, "novelty"),
+        ({"at_most": 2}, "at_most needs groups"),
+        ({"groups": GROUPS}, "say nothing without at_most or at_least"),
+        ({"groups": ["a"], "at_most": 1}, "mapping from item id to group"),
+        ({"groups": GROUPS, "at_most": {"z": 1}}, "no item has the group 'z': there are 'a', 'b', 'c'"),
+        ({"groups": GROUPS, "at_least": -2}, "at_least=-2"),
+        ({"groups": GROUPS, "at_least": 2, "at_most": 1}, "no more than 1 item of the group 'a'"),
+        ({"groups": GROUPS, "at_least": 4}, r"lists of 10 items cannot have 12 of these groups; raise n"),
+        ({"groups": {0: "a", 7: "b"}, "at_least": {"b": 2}}, "only 1 item of the group 'b'"),
+        ({"diversity": 1.0, "vectors": np.eye(3)}, "expected Vectors"),
+        ({"diversity": 1.0, "vectors": Vectors(np.array([-1]), np.ones((1, 2), np.float32))}, "of no item"),
+    ],
+)
+def test_rules_that_cannot_be_kept_are_refused(asked: dict[str, Any], message: str) -> None:
+    for model in (fitted("Popularity"), fitted_recommender()):
+        with pytest.raises(InvalidInputError, match=message):
+            model.recommend([100], rules=Rules(**asked))
+    with pytest.raises(InvalidInputError, match=r"expected Rules\(...\)"):
+        fitted("Popularity").recommend([100], rules={"min_support": 3})
+
+
+def test_the_same_lists_for_users_alone_and_among_others() -> None:
+    model = Recommender([EASE(3.0), ImplicitALS(2)], OrdinalProbit(2, n_sweeps=10, burn_in=5), random_state=0)
+    X = takes_of()
+    model.fit(X, 1 + (X[:, 0] + X[:, 1]) % 5)
+    rules = Rules(diversity=1.0, novelty=0.2, groups=GROUPS, at_most=2, at_least={"c": 1})
+    together = model.recommend(n=5, rules=rules)
+    for row in (0, 17):
+        alone = model.recommend(together.users[row : row + 1], n=5, rules=rules)
+        assert np.array_equal(alone.items[0], together.items[row])
+        assert np.array_equal(alone.scores[0], together.scores[row])
+
+
+def test_a_user_with_nothing_left_has_an_empty_list() -> None:
+    X = [(u, i) for u in range(4) for i in range(5) if u != 1 or i < 3]
+    model = Popularity().fit(X)
+    items, scores = model.recommend([0, 1], 3, rules=Rules(groups={3: "new", 4: "new"}, at_least={"new": 1}))
+    assert items.tolist() == [[None] * 3, [3, 4, None]]
+    assert np.isneginf(scores[0]).all()
+
+
+def test_with_all_items_left_out_lists_are_empty() -> None:
+    X = takes_of()
+    for model in (fitted("EASE"), fitted("Recommender"), factors()):
+        everything, one = model.items_.ids.tolist(), {100: model.items_.ids.tolist()}
+        for asked in ({"exclude": everything}, {"exclude": one}, {"rules": Rules(min_support=1000)}):
+            items, scores = model.recommend([100], 3, **asked)
+            assert items.tolist() == [[None] * 3]
+            assert np.isneginf(scores).all()
+    full = type(fitted("EASE"))(3.0).fit([*X.tolist(), *((100, item) for item in np.unique(X[:, 1]).tolist())])
+    assert full.recommend([100], 2)[0].tolist() == [[None, None]]  # a user who took everything
