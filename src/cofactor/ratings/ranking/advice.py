@@ -7,9 +7,11 @@ from typing import Any
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.progress import Monitor
+from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.takes import ratings_in
 
-__all__ = ["ended_early", "refuse_counts"]
+__all__ = ["ended_early", "refuse_counts", "refuse_unused"]
 
 
 def refuse_counts(X: Any, y: Any) -> None:
@@ -24,6 +26,16 @@ def refuse_counts(X: Any, y: Any) -> None:
                 Argument("ratings", None),
                 ", or fit an exposure model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
             ),
+        )
+
+
+def refuse_unused(of_users: FeatureTable | None, rated: FitInput | None) -> None:
+    """Refuse features of users which no rating model is to learn from."""
+    if of_users is not None and (rated is None or rated.user_features is None):
+        raise InvalidInputError(
+            (Argument("user_features"), " are for a rating model that takes features, and there is none"),
+            argument="user_features",
+            advice="leave them out",
         )
 
 

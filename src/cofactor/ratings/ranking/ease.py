@@ -47,7 +47,7 @@ class EASE(ExposureModel):
     ----------
     alpha : float or "auto", default="auto"
         Weight of the penalty, above 0. "auto" holds out a fifth of the takes of each user and doubles or halves alpha
-        from 400 on while that raises the likelihood of a conditional logit of them, see `Recommender`. It agreed with
+        from 400 on while that raises their likelihood, see `Recommender`. A conditional logit of each agreed with
         the best nDCG of validation on six splits of MovieLens: 400 on 100K, 1,000 on 1M, 200 on latest-small.
     solver : {"auto", "primal", "dual", "low-rank"}, default="auto"
         Inverse over items, over users, or `n_factors` singular vectors. "auto" takes the smaller inverse up to 8,000

@@ -73,7 +73,7 @@ class HeldOut:
         return cls(train, users, seen, (place[rows[out]], takes.indices[out].astype(np.intp)))
 
     def problem(self, features: Sequence[NDArray[np.float32]]) -> ChoiceProblem:
-        """Return the conditional logit of what was held out, given features of all items for the users looked at."""
+        """Return the likelihood of what was held out, given features of all items for the users looked at."""
         return ChoiceProblem(features, self.seen, self.chosen)
 
 

@@ -29,7 +29,7 @@ from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.ranking.advice import ended_early, refuse_counts
+from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
 from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
 from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
@@ -71,8 +71,9 @@ class Recommender(PredictsByItsPart, Saved, Arrangeable, BaseEstimator):
     are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
     of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02). A fifth of the
     takes of each user is held out, the exposure models are fitted to the rest, and c maximises the likelihood of what
-    was held out, a conditional logit: what belongs to a user alone cancels. By the same likelihood `EASE` chooses its
-    penalty. The models of the end are fitted to all takes. `predict` and `predict_proba` are those of the rating model.
+    was held out, where items come one after the other by these shares and none comes twice (`ChoiceProblem`). By the
+    same likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes. `predict` and
+    `predict_proba` are those of the rating model.
 
     Parameters
     ----------
@@ -233,12 +234,7 @@ class Recommender(PredictsByItsPart, Saved, Arrangeable, BaseEstimator):
             if isinstance(kind, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
-        if of_users is not None and (rated is None or rated.user_features is None):
-            raise InvalidInputError(
-                (Argument("user_features"), " are for a rating model that takes features, and there is none"),
-                argument="user_features",
-                advice="leave them out",
-            )
+        refuse_unused(of_users, rated)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
             fitted._fit(takes, rated, monitor, of_items)
