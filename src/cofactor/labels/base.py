@@ -36,7 +36,7 @@ from cofactor.labels.decoding import (
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
-from cofactor.labels.kinds import kinds_of
+from cofactor.model.kinds import kinds_of
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
