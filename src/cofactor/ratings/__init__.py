@@ -33,6 +33,7 @@ from cofactor.ratings.ranking import (
     Recommender,
     RP3beta,
 )
+from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
@@ -92,6 +93,7 @@ __all__ = [
     "RatingNMF",
     "RatingSVD",
     "Ratings",
+    "Reasons",
     "Recommender",
     "as_ratings",
     "ranking",

@@ -27,6 +27,7 @@ from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
@@ -78,6 +79,13 @@ class ExposureModel(Saved, BaseEstimator, ABC):
     coding_: Coding | None = None
 
     _learned: ClassVar[tuple[str, ...]] = ("popularity_",)
+
+    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
+    _own_kind: ClassVar[str] = "take"
+    _sums: ClassVar[bool] = True
+
+    #: `_contributions(user, items)` returns what each own take adds to each score, by index: (k, n).
+    _contributions = no_contributions
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -272,6 +280,13 @@ class ExposureModel(Saved, BaseEstimator, ABC):
             ranking = Ranking(self._block, None)
             best, scores = best_items(ranking, rows, columns, n, _LEVELS, takes if exclude_seen else None)
         return ids_of(self.items_, best), scores
+
+    explain = explain
+
+    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the scores of items that `explain` is about."""
+        first, last = int(items.min()), int(items.max()) + 1
+        return self._score_table(np.array([user]), first, last)[0, items - first]
 
     def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
         """Return the takes, or refuse to go on without them."""

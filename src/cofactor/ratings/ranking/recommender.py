@@ -32,6 +32,8 @@ from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
+from cofactor.ratings.ranking.why import reasons
+from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.saving import Saved, without_ratings_of
 from cofactor.ratings.updating import Updates, refit_due, updates_of
@@ -277,6 +279,52 @@ class Recommender(Saved, BaseEstimator):
         wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time)
         with library_limit(1, "blas"):
             return recommended(self, users, wish)
+
+    def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
+        r"""Return which of a user's own ratings make it likely that items are taken, and liked.
+
+        Parameters
+        ----------
+        user : hashable
+            A user's id.
+        items : array-like of shape (k,)
+            Item ids, also of what the user rated.
+        at_least : float, optional
+            The rating from which on an item is liked, as in `recommend`.
+
+        Returns
+        -------
+        Reasons
+            With `parts` "take" and, with a rating model, "like", whose sum contributions are. Scores are those of
+            ``rank_by="like"`` up to a number that is the same for all items of the user, :math:`c \cdot \ell + \log
+            P(y \ge r)`; contributions do not sum to them.
+
+        Raises
+        ------
+        InvalidInputError
+            As `RatingModel.explain` does; also if a part cannot explain, such as `BPR`.
+
+        Notes
+        -----
+        A reason for taking is by how much the weighted sum :math:`c \cdot \ell` of the logarithms of the exposure
+        models' scores falls where the take's contribution to each score (see `RatingModel.explain`) is taken away: for
+        `EASE` exactly what the user would have without the take. A reason for liking is the change of the
+        logarithm of the probability to like the item, to first order.
+
+        Examples
+        --------
+        >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
+        >>> model = Recommender(EASE(1.0), random_state=0).fit(X)
+        >>> why = model.explain(0, [4])
+        >>> why.own_items.tolist(), bool((why.parts["take"] > 0).all())
+        ([0, 2], True)
+        """
+        return reasons(self, user, items, at_least)
+
+    @property
+    def _own_kind(self) -> str:
+        """What a user's own entries are, see `Reasons`."""
+        return "take" if self.rating_model_ is None else "rating"
 
     def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them."""
