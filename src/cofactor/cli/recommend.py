@@ -61,6 +61,10 @@ def recommend(
             rich_help_panel=_RANKING,
         ),
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Name the user's own items, at most three, that raise the score most."),
+    ] = False,
     threads: options.Threads = None,
     json: options.Json = False,
     ratings: Annotated[
@@ -118,6 +122,8 @@ def recommend(
 ) -> None:
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
+    With --why also because: what the user rated that raises the score most.
+
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
     out. A model that knows time recommends for the latest time of training and of the new ratings.
@@ -141,7 +147,7 @@ def recommend(
     if not task.can("recommend"):
         what = f"is a model of {task.name}, which recommends no items"
         raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
-    request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
+    request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile, why)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
     reading |= {"drop_rating": drop_rating, "user_features": user_features, "item_features": item_features}

@@ -31,6 +31,7 @@
 `plot_coverage_tradeoff`    accuracy against how many items are recommended at all, by method
 `plot_popularity`           popularity of what is recommended against that of what users rated
 `plot_take_reliability`     how often items were taken against the probability of it
+`plot_reasons`              which own ratings raise and lower the score of an item
 `prediction_table`          predicted labels beside the true ones, as text or HTML
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
 ==========================  =========================================================================
@@ -55,6 +56,7 @@ from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperpla
 from cofactor.plots.recommendations import (
     plot_coverage_tradeoff,
     plot_popularity,
+    plot_reasons,
     plot_recall_curves,
     plot_take_reliability,
 )
@@ -84,6 +86,7 @@ __all__ = [
     "plot_parameter_lines",
     "plot_parameter_map",
     "plot_popularity",
+    "plot_reasons",
     "plot_recall_curves",
     "plot_reliability",
     "plot_scaling",

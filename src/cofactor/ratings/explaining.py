@@ -42,7 +42,7 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
 
     Notes
     -----
-    ===============================  ====================================================================================
+    ===============================  ===================================================================================
     `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the take times weight. Exact: contributions sum
                                      to the score, the intercept is 0, and each is what the score would fall by without
                                      that take
@@ -55,7 +55,7 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
     `OrdinalProbit`, `BPMF`          how much lower the expected rating would be without this one rating
     `LogisticMF`                     how much lower the score would be without this take, by a step of Newton's method
     `Popularity`                     0: no take of the user matters
-    ===============================  ====================================================================================
+    ===============================  ===================================================================================
 
     Of a model drawn from a posterior it is a conditional leave-one-out answer, to first order. Under each sample of
     items and priors the row of the user is about Gaussian, of precision :math:`A = \Lambda + \sum_i \omega_i f_i
@@ -72,9 +72,9 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
     >>> from cofactor.ratings import EASE
     >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
     >>> print(EASE(alpha=1.0).fit(X).explain(0, [4]))
-    user 0: 4, score 0.750
-      +0.3750  took 0
-      +0.3750  took 2
+    user 0: 4, score 0.571
+      +0.2857  took 0
+      +0.2857  took 2
       +0.0000  intercept
     """
     ratings, row, columns = asked(model, user, items)

@@ -106,6 +106,8 @@ class Request:
         Of these files.
     at_least, quantile : float, optional
         Rank by the probability of this rating or a higher one, or by this quantile of the rating.
+    why : bool, default=False
+        Whether to say which of the user's own ratings raise the score most.
     """
 
     users: Sequence[str] | None = None
@@ -117,6 +119,7 @@ class Request:
     encoding: str = "utf-8"
     at_least: float | None = None
     quantile: float | None = None
+    why: bool = False
 
 
 # ---------------------------------------------------------------- what comes out

@@ -40,6 +40,7 @@ from cofactor.tasks.plain import (
     Table,
 )
 from cofactor.tasks.ranking import ranked
+from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
 from cofactor.tasks.words import numbers, shortest
 from cofactor.text import counted
@@ -202,6 +203,9 @@ class RatingTask(Task):
         columns = _recommendations(model, ids, items, scores)
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
+        if request.why:
+            model._require_ratings(("what raises a score is among them: save it with ratings=True",))
+            columns["because"] = because(model, columns["user"], columns["item"], titles)
         return Table("Recommendations", columns, notes=notes)
 
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
@@ -228,6 +232,15 @@ class RatingTask(Task):
             by_id = rating_files.read_titles(titles, given["encoding"])
             columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
         return Table(f"Similar {side}s", columns)
+
+    def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
+        """Return which ratings of a user raise or lower the scores of items; see `Task.explain`."""
+        given = {"titles": None, "encoding": "utf-8"} | dict(options or {})
+        (user,) = match_ids([of], model.users_)
+        found = model.explain(user, match_ids(item, model.items_))
+        titles = given["titles"]
+        by_id = None if titles is None else rating_files.read_titles(titles, given["encoding"] or "utf-8")
+        return reasons_table(found, n, by_id)
 
     def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""

@@ -324,7 +324,8 @@ class Recommender(Saved, BaseEstimator):
     @property
     def _own_kind(self) -> str:
         """What a user's own entries are, see `Reasons`."""
-        return "take" if self.rating_model_ is None else "rating"
+        rated = None if self.rating_model_ is None else self.rating_model_.ratings_
+        return "rating" if rated is not None and rated.n_ratings else "take"  # or folded in by takes alone
 
     def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them."""
