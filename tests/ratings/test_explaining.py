@@ -110,16 +110,11 @@ def test_logistic_mf_is_near_a_fold_in_without_the_take() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "low"),
-    [
-        (OrdinalProbit(2, implicit=None, n_sweeps=600, random_state=0), 0.9),
-        (BPMF(2, n_sweeps=600, random_state=0), 0.9),
-    ],
+    "model",
+    [OrdinalProbit(2, implicit=None, n_sweeps=600, random_state=0), BPMF(2, n_sweeps=600, random_state=0)],
     ids=["OrdinalProbit", "BPMF"],
 )
-def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(
-    model: Any, low: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = clone(model).fit(*rated())
     items = list(range(0, 40, 4))
     found = model.explain(1, items)
@@ -130,7 +125,7 @@ def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(
     for seed in range(12):
         model.seed_ = seed
         true += without(model, 1, items) / 12
-    assert np.corrcoef(found.contributions.ravel(), true.ravel())[0, 1] > low
+    assert np.corrcoef(found.contributions.ravel(), true.ravel())[0, 1] > 0.9
     slope = (found.contributions * true).sum() / (found.contributions**2).sum()
     assert slope == pytest.approx(1, abs=0.2)
 
