@@ -390,9 +390,9 @@ def plot_reasons(
     >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
     >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
     >>> why = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y).explain(0, [5])
-    >>> ax = plot_reasons(why, n=2, names={3: "Up"})
-    >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['1 (2)', 'Up (1)']
+    >>> ax = plot_reasons(why, n=3, names={3: "Up"})
+    >>> "why 5 for user 0" in ax.get_title(loc="left")
+    True
     """
     check_number("n", n, low=1, high=_SHOWN, whole=True)
     ids = reasons.items.tolist()
