@@ -95,5 +95,7 @@ def test_what_cannot_be_explained_is_refused(run, table: Path, tags: Path, model
     assert "--label jazz: no label of the model: expected one of tag rock, tag pop" in (
         run("explain", tags, table, "--label", "jazz").error
     )
-    assert "is a model of ratings, whose predictions cannot be explained yet" in run("explain", model, table).error
+    assert "FILE does not go with" in run("explain", model, table).error
+    assert "is a model of labels: say what to explain, with FILE" in run("explain", tags).error
+    assert "--item does not go with" in run("explain", tags, table, "--item", "3").error
     assert run("explain", "-", "-").error.startswith("MODEL and FILE cannot both be standard input")

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+from cofactor.errors import InvalidInputError
 from cofactor.metrics import share_interval, take_calibration_bins
 from cofactor.plots import (
     plot_coverage_tradeoff,
     plot_popularity,
+    plot_reasons,
     plot_recall_curves,
     plot_recommendations,
     plot_take_reliability,
 )
+from cofactor.ratings import Reasons
 
 from .pixels import check_drawn_and_whole
 
@@ -87,3 +90,19 @@ def test_a_list_with_both_probabilities() -> None:
 def test_bad_data(picture, message) -> None:
     with pytest.raises(ValueError, match=message):
         picture()
+
+
+def test_reasons_are_bars_from_what_raises_to_what_lowers() -> None:
+    items, own = np.array([7, 8]), np.array([1, 2, 3, 4])
+    contributions = np.array([[0.1, -0.5, 0.3, 0.01], [0.0, 0.0, 0.0, 1.0]])
+    why = Reasons(5, items, np.zeros(2), own, np.array([4.0, 1.0, 5.0, 3.0]), contributions, None, "rating")
+    ax = plot_reasons(why, n=3, names={3: "Up", 7: "Alien"})
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Up (5)", "1 (4)", "2 (1)"]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([0.3, 0.1, -0.5])
+    assert ax.get_legend_handles_labels()[1] == ["raises", "lowers"]
+    assert "why Alien for user 5" in ax.get_title(loc="left")
+    assert plot_reasons(why, 8, n=1).get_yticklabels()[0].get_text() == "4 (3)"
+    with pytest.raises(InvalidInputError, match="none of the items that were explained"):
+        plot_reasons(why, 9)
+    with pytest.raises(InvalidInputError, match="n"):
+        plot_reasons(why, n=0)

@@ -71,6 +71,7 @@ EXAMPLES = {
     "explain": (
         "cofactor explain tags.cofactor new-pages.csv -n 5",
         "cofactor explain tags.cofactor new-pages.csv --label jazz --json",
+        "cofactor explain model.cofactor --user 42 --item 50 --item 181 --titles ml-100k",
     ),
     "recommend": (
         "cofactor recommend model.cofactor --user 42 --titles ml-100k",

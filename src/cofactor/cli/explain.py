@@ -1,4 +1,4 @@
-"""``cofactor explain``: which features speak for and against predicted labels."""
+"""``cofactor explain``: what speaks for and against predicted labels, and scores of items."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import task_of
 
+_ITEMS = "Ratings: what is explained"
+
 
 def explain(
     context: typer.Context,
     model: options.ModelFile,
     file: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="FILE",
-            help="Features: ARFF, libsvm, MATLAB, CSV, TSV, Parquet, with or without labels; - for standard input.",
+            metavar="[FILE]",
+            help="For labels: features, as ARFF, libsvm, MATLAB, CSV, TSV, Parquet, with or without labels; - for "
+            "standard input.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -34,8 +38,21 @@ def explain(
             help="Explain this label for every instance; repeat. By default those that are predicted for it.",
         ),
     ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", metavar="ID", help="The user for whom.", rich_help_panel=_ITEMS),
+    ] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--item", "-i", metavar="ID", help="Explain the score of this item; repeat.", rich_help_panel=_ITEMS
+        ),
+    ] = None,
     n: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, help="Number of features, or of training instances, for a label.")
+        int,
+        typer.Option(
+            "-n", metavar="N", min=1, help="Number of features, training instances or own ratings for each prediction."
+        ),
     ] = 10,
     out: options.Out = None,
     safe_csv: options.SafeCsv = False,
@@ -43,14 +60,20 @@ def explain(
     json: options.Json = False,
     **own: Any,
 ) -> None:
-    """Say why labels are predicted: the features that speak for and against each, or the training instances that vote.
+    """Say why labels are predicted, or items recommended.
 
-    Contributions, the rest and the intercept sum to the score, exactly. Columns: instance, label, score, kind
-    (feature, instance, rest, intercept), term, value of the feature, contribution; the strongest terms first. Training
-    instances have their ids if the model was fitted with --id, else their rows in the file, counted from 1. With --json
-    an object stands in each line.
+    Of labels: the features that speak for and against each, or the training instances that vote. Columns: instance,
+    label, score, kind (feature, instance, rest, intercept), term, value of the feature, contribution; the strongest
+    terms first. Training instances have their ids if the model was fitted with --id, else their rows in the file,
+    counted from 1. Contributions, the rest and the intercept sum to the score, exactly.
+
+    Of ratings, with --user and --item: the user's own ratings that raise and lower the score of each item. Columns:
+    user, item, score, kind (rating, take, rest, intercept), term (the item that was rated), value (its rating),
+    contribution. They sum to the score where there is an intercept; otherwise each is the change without that rating.
+
+    With --json an object stands in each line.
     """
-    inputs = {"MODEL": model, "FILE": file, **inputs_of(own)}
+    inputs = {"MODEL": model, "FILE": file, "--titles": own.get("titles"), **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
     fitted = load_model(model)
@@ -59,7 +82,21 @@ def explain(
     if not task.can("explain"):
         raise InvalidInputError(f"{model}: is a model of {task.name}, whose predictions cannot be explained yet")
     _, given = options.choose_task(context, "explain", model, task.name, None, own)
-    with limited_threads(threads), naming({"labels": "--label"}):
-        table = task.explain(fitted, file, label, n, task.values("explain", given))
+    of, what = _asked(model, task.name, {"FILE": file, "--label": label}, {"--user": user, "--item": item})
+    with limited_threads(threads), naming({"labels": "--label", "users": "--user", "items": "--item"}):
+        table = task.explain(fitted, of, what, n, task.values("explain", given))
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)
+
+
+def _asked(model: str, task: str, of_labels: dict[str, Any], of_ratings: dict[str, Any]) -> tuple[Any, Any]:
+    """Return for whom and what to explain; refuse what belongs to the other task."""
+    mine, others = (of_ratings, of_labels) if task == "ratings" else (of_labels, of_ratings)
+    for name, value in others.items():
+        if value:
+            raise InvalidInputError(f"{name} does not go with {model}, a model of {task}: give {' and '.join(mine)}")
+    missing = [name for name in mine if not mine[name] and name != "--label"]
+    if missing:
+        raise InvalidInputError(f"{model}: is a model of {task}: say what to explain, with {' and '.join(missing)}")
+    whose, what = mine.values()
+    return whose, what

@@ -115,6 +115,10 @@ def recommend(
     per_group: Annotated[
         int | None, typer.Option(metavar="K", help="Most items of each group in a list.", rich_help_panel=_RULES)
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Name the user's own items, at most three, that raise the score most."),
+    ] = False,
     threads: options.Threads = None,
     json: options.Json = False,
     ratings: Annotated[
@@ -178,7 +182,7 @@ def recommend(
 
     A recommender, what cofactor fit makes, ranks by the probability that the user takes the item next, and likes it
     then: columns p_take and p_like; the score is the logarithm of both together. Of models of takes alone there is no
-    prediction.
+    prediction. With --why also because: what the user rated, or took, that raises the score most.
 
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
@@ -215,7 +219,13 @@ def recommend(
             user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile, rank_by
         )
         request = replace(
-            request, min_support=min_support, diversity=diversity, novelty=novelty, groups=groups, per_group=per_group
+            request,
+            min_support=min_support,
+            diversity=diversity,
+            novelty=novelty,
+            groups=groups,
+            per_group=per_group,
+            why=why,
         )
         reading |= {"known": known, "user_features": user_features, "item_features": item_features}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)

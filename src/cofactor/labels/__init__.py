@@ -36,7 +36,6 @@ from cofactor.labels.embedding.mme import MME
 from cofactor.labels.embedding.mnmf import MNMF
 from cofactor.labels.embedding.omf import OMF
 from cofactor.labels.embedding.plst import PLST
-from cofactor.labels.explaining import Explanation
 from cofactor.labels.reduction.cca import CCA
 from cofactor.labels.reduction.mddm import MDDM
 from cofactor.labels.reduction.mlda import MLDA
@@ -60,6 +59,7 @@ from cofactor.labels.transformation.meta_labels import MetaLabels
 from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
 from cofactor.labels.transformation.rakel import RAkEL
 from cofactor.labels.transformation.stacked_2br import Stacked2BR
+from cofactor.model.explanations import Explanation
 
 #: Every model by its class name.
 MODELS: dict[str, type[LabelModel]] = {

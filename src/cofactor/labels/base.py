@@ -36,7 +36,6 @@ from cofactor.labels.decoding import (
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
-from cofactor.labels.kinds import kinds_of
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
@@ -46,6 +45,7 @@ from cofactor.labels.state import check_answers, check_shapes, label_state, take
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
+from cofactor.model.kinds import kinds_of
 from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor

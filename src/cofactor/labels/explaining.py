@@ -6,8 +6,7 @@ A model says of which `Part`s its scores are the sum (`LabelModel._score_parts`)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,11 @@ from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.tables import features_to_score
 from cofactor.metrics.by_label import plain_values
-from cofactor.text import counted, did_you_mean
+from cofactor.model.explanations import Explanation
+from cofactor.text import did_you_mean
 from cofactor.typing import Features
 
-__all__ = ["Explanation", "LinearPart", "Part", "ScoreParts", "VotePart", "explain", "no_parts"]
+__all__ = ["LinearPart", "Part", "ScoreParts", "VotePart", "explain", "no_parts"]
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {
@@ -33,7 +33,6 @@ _COLUMNS: dict[str, Any] = {
     "value": np.float64, "contribution": np.float64,
 }  # fmt: skip
 _TERMS = 10
-_CUT = 40  #: characters of a name in texts
 _HEIGHT = 4096  #: instances at a time, of which there may be a table with all training instances
 
 
@@ -137,120 +136,6 @@ class ScoreParts(NamedTuple):
     names: NDArray[Any] | None = None  # of the training instances that vote
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """What speaks for and against labels of instances; the contributions of a label of an instance sum to its score.
-
-    Attributes
-    ----------
-    columns : dict of str to ndarray
-        Columns of equal length, a row for each term; ``pandas.DataFrame`` and ``polars.DataFrame`` take this dict.
-
-        ============ =====================================================================================
-        instance     row number in X
-        label        name of the label
-        score        its score: what `decision_function` returns
-        kind         "feature" or "instance" (of training); "rest", the sum of all terms which are not shown;
-                     "intercept", what remains: the score of an instance of which nothing is known
-        term         name of the feature, its position if features have no names; id of the training instance, its
-                     row number if the model was not fitted to a data set with ids; number of the terms in the
-                     rest; None for the intercept
-        value        value of the feature, as given; NaN for other kinds
-        contribution what it adds to the score
-        ============ =====================================================================================
-
-        Labels of an instance are sorted by score, terms by the size of their contribution.
-
-    Examples
-    --------
-    See `LabelModel.explain`.
-    """
-
-    columns: dict[str, NDArray[Any]]
-
-    def __len__(self) -> int:
-        return len(self.columns["instance"])
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return a dict for each term, None where there is no value; JSON can hold them, frames take the list."""
-        names = list(self.columns)
-        return [
-            dict(zip(names, row, strict=True)) for row in zip(*map(plain_values, self.columns.values()), strict=True)
-        ]
-
-    def groups(self) -> Iterator[dict[str, Any]]:
-        """Yield a dict for each label of each instance: instance, label, score, and the list of its terms."""
-        group: dict[str, Any] | None = None
-        for row in self.records():
-            key = (row["instance"], row["label"])
-            if group is None or (group["instance"], group["label"]) != key:
-                if group is not None:
-                    yield group
-                group = {name: row[name] for name in ("instance", "label", "score")} | {"terms": []}
-            group["terms"].append({name: row[name] for name in ("kind", "term", "value", "contribution")})
-        if group is not None:
-            yield group
-
-    def text(self, n: int | None = 20) -> str:
-        """Return the first labels with their terms, a term in each line.
-
-        Parameters
-        ----------
-        n : int or None, default=20
-            How many labels of instances to show; None for all.
-        """
-        groups = list(self.groups())
-        shown = groups if n is None else groups[:n]
-        lines = [line for group in shown for line in group_lines(group)]
-        rest = len(groups) - len(shown)
-        return "\n".join([*lines, *([f"... and {counted(rest, 'more label')}"] if rest else [])])
-
-
-def group_lines(group: dict[str, Any]) -> list[str]:
-    """Return the lines of a label of an instance: its score, below it the terms.
-
-    Examples
-    --------
-    >>> terms = [{"kind": "feature", "term": "love", "value": 2.0, "contribution": 0.5}]
-    >>> group_lines({"instance": 3, "label": "sad", "score": 0.5, "terms": terms})
-    ['instance 3: sad, score 0.500', '  +0.5000  love = 2']
-    """
-    head = f"instance {_one_line(group['instance'])}: {_one_line(group['label'])}"
-    if abs(group["score"]) >= FAR:
-        return [f"{head}, which {'all' if group['score'] > 0 else 'no'} training instances had"]
-    return [
-        f"{head}, score {group['score']:.3f}",
-        *(f"  {term['contribution']:+.4f}  {described(term)}" for term in group["terms"]),
-    ]
-
-
-def described(term: dict[str, Any]) -> str:
-    """Return a term in words.
-
-    Examples
-    --------
-    >>> described({"kind": "instance", "term": 7}), described({"kind": "rest", "term": 120})
-    ('training instance 7', '120 others')
-    """
-    kind, name = term["kind"], term["term"]
-    if kind == "intercept":
-        return "intercept"
-    if kind == "rest":
-        return counted(name, "other")
-    if kind == "instance":
-        return f"training instance {name}"
-    shown = f"feature {name}" if isinstance(name, int) else _one_line(name)
-    return f"{shown} = {term['value']:.4g}"
-
-
-def _one_line(name: Any) -> str:
-    text = " ".join(str(name).split())
-    return text if len(text) <= _CUT else f"{text[: _CUT - 1]}…"
-
-
 def no_parts(model: Any, X: CheckedFeatures) -> ScoreParts:
     """Refuse to explain: the `_score_parts` of a model that does not say of which parts its scores are the sum."""
     kinds = [kind for kind in model._kinds() if kind._score_parts is not no_parts and not isinstance(model, kind)]
@@ -318,7 +203,8 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
         rows += _block_rows(model, block, given[first : first + height], first, wanted, n_terms)
         first += height
     values = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
-    return Explanation({name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)})
+    columns = {name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)}
+    return Explanation(columns, FAR)
 
 
 def _block_rows(

@@ -32,6 +32,7 @@
 `plot_popularity`           popularity of what is recommended against that of what users rated
 `plot_recommendations`      what is recommended to a user, with P(take) and P(like) as bars
 `plot_take_reliability`     how often items were taken against the probability of it
+`plot_reasons`              which own ratings raise and lower the score of an item
 `prediction_table`          predicted labels beside the true ones, as text or HTML
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
 ==========================  =========================================================================
@@ -56,6 +57,7 @@ from cofactor.plots.ratings import plot_confusion, plot_embedding, plot_hyperpla
 from cofactor.plots.recommendations import (
     plot_coverage_tradeoff,
     plot_popularity,
+    plot_reasons,
     plot_recall_curves,
     plot_recommendations,
     plot_take_reliability,
@@ -86,6 +88,7 @@ __all__ = [
     "plot_parameter_lines",
     "plot_parameter_map",
     "plot_popularity",
+    "plot_reasons",
     "plot_recall_curves",
     "plot_recommendations",
     "plot_reliability",

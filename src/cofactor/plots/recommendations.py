@@ -24,18 +24,25 @@ from cofactor.plots.figures import (
     series,
     series_style,
     tidy,
+    titled,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from cofactor.ratings import Reasons
+
 __all__ = [
     "plot_coverage_tradeoff",
     "plot_popularity",
+    "plot_reasons",
     "plot_recall_curves",
     "plot_recommendations",
     "plot_take_reliability",
 ]
+
+
+_SHOWN = 20  # bars
 
 
 def plot_recall_curves(
@@ -335,5 +342,80 @@ def plot_recommendations(
     above.set_xlabel("probability that the user likes it then", color=INK, fontsize=9)
     above.tick_params(color=MUTED, labelcolor=INK, labelsize=9)
     above.spines["top"].set_color(MUTED)
+    legend(ax)
+    return ax
+
+
+def plot_reasons(
+    reasons: Reasons,
+    item: Any = None,
+    ax: Axes | None = None,
+    *,
+    n: int = 10,
+    names: Mapping[Any, str] | None = None,
+    title: str = "",
+) -> Axes:
+    """Plot which of a user's own ratings, or takes, raise and lower the score of an item, as horizontal bars.
+
+    Parameters
+    ----------
+    reasons : Reasons
+        As `explain` of models of ratings returns them.
+    item : hashable, optional
+        Id of the item; by default the first one that was explained.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    n : int, default=10
+        Number of bars, at most 20: the largest contributions.
+    names : mapping from item id to str, optional
+        Titles of items; by default their ids.
+    title : str, default=""
+        What the title begins with.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those that raise the score most stand at the top; those that lower it are hatched. Ratings stand beside names.
+
+    Raises
+    ------
+    ValueError
+        If the item was not explained, or n is not from 1 to 20.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS
+    >>> X = [(u, i) for u in range(6) for i in range(6) if (u, i) != (0, 5)]
+    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
+    >>> why = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y).explain(0, [5])
+    >>> ax = plot_reasons(why, n=3, names={3: "Up"})
+    >>> "why 5 for user 0" in ax.get_title(loc="left")
+    True
+    """
+    check_number("n", n, low=1, high=_SHOWN, whole=True)
+    ids = reasons.items.tolist()
+    item = ids[0] if item is None else item
+    if item not in ids:
+        raise InvalidInputError("is none of the items that were explained", argument="item", found=item)
+    values = reasons.contributions[ids.index(item)]
+    drawn = np.argsort(-np.abs(values), kind="stable")[:n]
+    drawn = drawn[np.argsort(-values[drawn], kind="stable")]
+    called = dict(names or {})
+    own, rated = reasons.own_items.tolist(), reasons.own_ratings.tolist()
+    stars = [f" ({value:g})" if reasons.kind == "rating" else "" for value in rated]
+    ax = new_axes(ax, 7.0, 1.4 + 0.26 * len(drawn))
+    for raising, colour, hatch, what in ((True, OKABE_ITO[0], "", "raises"), (False, OKABE_ITO[1], "//", "lowers")):
+        places = np.flatnonzero((values[drawn] > 0) == raising)
+        if len(places):
+            style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "height": 0.7}
+            ax.barh(places, values[drawn[places]], label=what, **style)
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_ylim(len(drawn) - 0.4, -0.6)
+    head = f"why {called.get(item, item)} for user {reasons.user}"
+    xlabel = "contribution to the score" if reasons.intercepts is not None else "change of the score without it"
+    tidy(ax, xlabel, "", titled(title, head), grid=False)
+    name_ticks(ax.yaxis, [f"{called.get(own[k], own[k])}{stars[k]}" for k in drawn.tolist()])
     legend(ax)
     return ax

@@ -33,6 +33,7 @@ from cofactor.ratings.ranking import (
     Recommender,
     RP3beta,
 )
+from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
@@ -93,6 +94,7 @@ __all__ = [
     "RatingNMF",
     "RatingSVD",
     "Ratings",
+    "Reasons",
     "Recommender",
     "Rules",
     "as_ratings",

@@ -28,6 +28,7 @@ from cofactor.ratings.completing import complete
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
+from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
@@ -92,6 +93,13 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
     #: Those which have a row for each user, or for each item, along their first axis.
     _rows: ClassVar[Mapping[str, SideName]] = {}
+
+    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
+    _own_kind: ClassVar[str] = "rating"
+    _sums: ClassVar[bool] = True
+
+    #: `_contributions(user, items)` returns what each own rating adds to each score, by index: (k, n).
+    _contributions = no_contributions
 
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
@@ -362,6 +370,12 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         return self._all_probabilities(*asked_pairs(self, X, time))
 
     recommend = recommend
+
+    explain = explain
+
+    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the scores of items that `explain` is about."""
+        return self._scores(np.full(len(items), user, dtype=np.int32), items)
 
     complete = complete
 

@@ -78,7 +78,8 @@ def project_rows(
     """Return the features of rows from the columns where they have ratings."""
     columns, place = np.unique(indices, return_inverse=True)  # of new rows, few
     mask = sparse.csr_array((np.ones(len(indices)), place, indptr), shape=(len(indptr) - 1, len(columns)))
-    return np.asarray(mask @ projection[columns].astype(np.float64)) / np.sqrt(np.diff(indptr) + SHRINKAGE)[:, None]
+    sums: NDArray[np.float64] = np.asarray(mask @ projection[columns].astype(np.float64))
+    return sums / np.sqrt(np.diff(indptr) + SHRINKAGE)[:, None]
 
 
 @dataclass(frozen=True)

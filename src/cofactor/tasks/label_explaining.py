@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.labels import Explanation
-from cofactor.labels.explaining import described, group_lines
+from cofactor.model.explanations import described, group_lines
 from cofactor.tasks.plain import Table
 from cofactor.text import counted
 

@@ -126,6 +126,7 @@ _CHANCES = "What is written"
 _OUTPUT = "Labels: what is written"
 _LISTS = "Ratings: recommendations"
 _SIDES = "Ratings: features of users and items"
+_REASONS = "Ratings: what is explained"
 _COLUMN_HELP = "Name of its column, or its position counted from 0."
 
 USER = Option("user", _COLUMN_HELP, group=_COLUMNS, unit="COLUMN", parse=parse_column)
@@ -434,6 +435,13 @@ USER_FEATURES = Option(
 )
 ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE|NAME")
 
+TITLES = Option(
+    "titles",
+    "Titles: a known data set such as ml-100k, or a table of id and title.",
+    group=_REASONS,
+    unit="NAME|FILE",
+)
+
 _READ_RATINGS = (USER, ITEM, RATING, TIME, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES, IMPLICIT, COUNT)
 _OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
 _READ_LABELS = (
@@ -457,6 +465,7 @@ RATINGS: OptionTable = {
     "compare": (*_READ_RATINGS, RANK, AT, LIKES, USER_FEATURES, ITEM_FEATURES),
     "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
+    "explain": (TITLES, _AS_TOLD[-1]),
     "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
     "update": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
 }

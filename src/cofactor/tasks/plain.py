@@ -120,6 +120,8 @@ class Request:
         File with the group of each item.
     per_group : int, optional
         Most items of each group in a list.
+    why : bool, default=False
+        Whether to say which of the user's own ratings raise the score most.
     """
 
     users: Sequence[str] | None = None
@@ -137,6 +139,7 @@ class Request:
     novelty: float | None = None
     groups: str | None = None
     per_group: int | None = None
+    why: bool = False
 
 
 # ---------------------------------------------------------------- what comes out

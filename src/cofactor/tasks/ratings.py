@@ -39,6 +39,7 @@ from cofactor.tasks.plain import (
 )
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
+from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
@@ -240,6 +241,9 @@ class RatingTask(Task):
         columns = recommendations(model, ids, request, allowed, **rules_of(model, request))
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
+        if request.why:
+            model._require_ratings(("what raises a score is among them: save it with ratings=True",))
+            columns["because"] = because(model, columns["user"], columns["item"], titles)
         return Table("Recommendations", columns, notes=notes)
 
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
@@ -267,6 +271,15 @@ class RatingTask(Task):
             by_id = rating_files.read_titles(titles, given["encoding"])
             columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
         return Table(f"Similar {side}s", columns)
+
+    def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
+        """Return which ratings of a user raise or lower the scores of items; see `Task.explain`."""
+        given = {"titles": None, "encoding": "utf-8"} | dict(options or {})
+        (user,) = match_ids([of], model.users_)
+        found = model.explain(user, match_ids(item, model.items_))
+        titles = given["titles"]
+        by_id = None if titles is None else rating_files.read_titles(titles, given["encoding"] or "utf-8")
+        return reasons_table(found, n, by_id)
 
     def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""

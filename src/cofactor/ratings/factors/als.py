@@ -13,6 +13,7 @@ from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.explaining import products, with_constant
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
 from cofactor.ratings.factors.scores import FactorScores
@@ -185,6 +186,17 @@ class ALS(DescribedModel, FactorModel):
         return LeastSquaresProblem(
             ratings, targets, d, alpha, self.alpha_bias, row_solver, self.dtype, drawn=drawn, weights=ratings.weights
         )
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        ratings = self._require_ratings(())
+        entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
+        own = ratings.indices[entries]
+        ridge, F = np.full(self.V_.shape[1], self.alpha_), self.V_
+        if self.alpha_bias is not None:
+            ridge, F = np.append(ridge, self.alpha_bias), with_constant(self.V_)
+        targets = ratings.values[entries] - self.mean_ - self.item_bias_[own]
+        weights = np.ones(len(own)) if ratings.weights is None else ratings.weights[entries]
+        return products(np.diag(ridge), F[own], weights, F[items])[0] * (weights * targets)
 
     def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""

@@ -16,6 +16,7 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.explaining import no_contributions, products
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
@@ -262,6 +263,17 @@ class PMF(FactorModel):
         """Return ratings on their own scale from scores of the logistic map."""
         low, high = float(self.scale_[0]), float(self.scale_[-1])
         return low + self._logistic_loss().estimate(scores) * ((high - low) / (len(self.scale_) - 1))
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        if self.link != "identity":
+            return no_contributions(self, user, items)
+        ratings, V = self._require_ratings(()), self.V_
+        entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
+        own = ratings.indices[entries]
+        weights = np.ones(len(own)) if ratings.weights is None else ratings.weights[entries]
+        ridge = self.alpha_ * (weights.sum() if self.weighted else 1.0)
+        targets = ratings.values[entries] - self.mean_
+        return products(ridge * np.eye(V.shape[1]), V[own], weights, V[items])[0] * (weights * targets)
 
     def _fold_in(self, given: FitInput) -> None:
         """Find the new users' modes, items held fixed: ridge regressions, exactly, if the link is the identity."""

@@ -29,6 +29,7 @@ from cofactor.ratings.best import Ranking, ids_of
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
+from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
@@ -85,6 +86,13 @@ class ExposureModel(Saved, Arrangeable, BaseEstimator, ABC):
     coding_: Coding | None = None
 
     _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_")
+
+    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
+    _own_kind: ClassVar[str] = "take"
+    _sums: ClassVar[bool] = True
+
+    #: `_contributions(user, items)` returns what each own take adds to each score, by index: (k, n).
+    _contributions = no_contributions
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -299,6 +307,13 @@ class ExposureModel(Saved, Arrangeable, BaseEstimator, ABC):
         with library_limit(1, "blas"):
             best, scores = best_lists(self, Ranking(block, None), asked, _LEVELS)
         return ids_of(self.items_, best), scores
+
+    explain = explain
+
+    def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the scores of items that `explain` is about."""
+        first, last = int(items.min()), int(items.max()) + 1
+        return self._score_table(np.array([user]), first, last)[0, items - first]
 
     def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
         """Return the takes, or refuse to go on without them."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.ranking.cold import WithNewItems
     from cofactor.ratings.ranking.recommender import Recommender
 
-__all__ = ["Wish", "recommended"]
+__all__ = ["Wish", "liked_from", "recommended", "utilities"]
 
 #: Users times items of one block: 4 MB for each exposure model.
 _CELLS_PER_BLOCK = 1 << 20
@@ -236,19 +236,31 @@ def _taste(model: Recommender | WithNewItems, wish: Wish) -> _Taste | None:
     if model.rating_model_ is None:
         return None
     scale = model.scale_
-    at_least = scale[3 * len(scale) // 4] if wish.at_least is None else wish.at_least
-    check_number("at_least", at_least, low=-np.inf)
-    liked = (scale >= at_least).astype(float)
-    if not 0 < liked.sum() < len(liked):
-        raise InvalidInputError(
-            (Argument("at_least", at_least), f" says nothing on the scale {scale[0]:g} to {scale[-1]:g}"),
-            argument="at_least",
-        )
+    liked = liked_from(scale, wish.at_least)
     if wish.rank_by != "gain":
         return _Taste(liked, liked)
     levels = np.arange(1, len(scale) + 1) - len(scale)
     gains = np.exp2(levels) - np.exp2(-len(scale))  # 2^level - 1 as a share of 2^R
     return _Taste(liked, gains)
+
+
+def liked_from(scale: NDArray[np.float64], at_least: float | None) -> NDArray[np.float64]:
+    """Return 1 for each level that is liked, else 0: by default those of the upper quarter.
+
+    Examples
+    --------
+    >>> liked_from(np.arange(1.0, 6.0), None).tolist()
+    [0.0, 0.0, 0.0, 1.0, 1.0]
+    """
+    least = scale[3 * len(scale) // 4] if at_least is None else at_least
+    check_number("at_least", least, low=-np.inf)
+    liked = (scale >= least).astype(float)
+    if not 0 < liked.sum() < len(liked):
+        raise InvalidInputError(
+            (Argument("at_least", least), f" says nothing on the scale {scale[0]:g} to {scale[-1]:g}"),
+            argument="at_least",
+        )
+    return liked
 
 
 def _seen(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:

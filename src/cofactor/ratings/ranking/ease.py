@@ -18,6 +18,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.autoencoders import Weights, check_weights, closed_form, weighed_table
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, climb
+from cofactor.ratings.ranking.linear import LinearExposure, Rows
 from cofactor.typing import RandomState
 
 __all__ = ["EASE"]
@@ -31,7 +32,7 @@ _FIRST = 400.0
 _LEAST = 0.1  # what the oldest takes say, with `recency`
 
 
-class EASE(ExposureModel):
+class EASE(LinearExposure):
     r"""Each item regressed on all others: the best simple model of takes, without a single step of iteration.
 
     .. math::
@@ -190,13 +191,16 @@ class EASE(ExposureModel):
     def _fold_in(self, given: FitInput) -> None:
         self._check_times(given.ratings)
 
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    def _said(self, users: NDArray[Any]) -> Rows:
+        indptr, items, values = super()._said(users)
         takes = self._require_ratings(())
-        indptr, entries = entries_of_rows(takes.indptr, users)
-        values = strengths_of(self, takes, entries)
         if self.recency is not None and takes.times is not None:
+            _, entries = entries_of_rows(takes.indptr, users)
             values = values * _recent(indptr, takes.times[entries], self.recency)
-        return weighed_table(self.weights_, (indptr, takes.indices[entries], values), first, last)
+        return indptr, items, values
+
+    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        return weighed_table(self.weights_, rows, first, last)
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -14,11 +14,18 @@ from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ExposureModel
+from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.similar import covariance, directions
 from cofactor.ratings.updating import Joint
 
-__all__ = ["FactorExposure"]
+__all__ = ["FactorExposure", "own_takes"]
+
+
+def own_takes(model: ExposureModel, user: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return what a user took, by index, and how much each take says."""
+    takes = model._require_ratings(())
+    own = slice(takes.indptr[user], takes.indptr[user + 1])
+    return takes.indices[own], strengths_of(model, takes, own).astype(np.float64)
 
 
 class FactorExposure(ExposureModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class HeldOut:
         looked_at[users] = True
         n_out = np.where(looked_at, np.clip(np.round(_SHARE * counts), 1, None), 0).astype(np.int64)
         rows = takes.row_of_entry
-        keys = [generator.random(takes.n_ratings), rows]
+        keys: list[NDArray[Any]] = [generator.random(takes.n_ratings), rows]
         if latest and takes.times is not None:
             keys.insert(1, -takes.times)
         order = np.lexsort(keys)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.explaining import products
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.ratings.ranking.factors import FactorExposure, own_takes
 from cofactor.solvers import alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -146,6 +147,13 @@ class ImplicitALS(FactorExposure):
 
     def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
         return ImplicitProblem(takes, strengths_of(self, takes), d, self.alpha, self.unobserved, solver)
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        own, weights = own_takes(self, user)
+        V = self.V_.astype(np.float64)
+        ridge = self.alpha * (weights.sum() + self.unobserved * len(V))
+        base = self.unobserved * V.T @ V + ridge * np.eye(V.shape[1])
+        return products(base, V[own], weights, V[items])[0] * weights
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings

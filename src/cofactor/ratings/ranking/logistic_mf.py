@@ -14,10 +14,11 @@ from cofactor.model.state import check_array
 from cofactor.problems.choice import soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
-from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.ratings.ranking.factors import FactorExposure, own_takes
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -105,6 +106,8 @@ class LogisticMF(FactorExposure):
     [[4]]
     """
 
+    _sums: ClassVar[bool] = False
+
     _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "user_bias_", "objective_", "n_iter_")
 
     _ranks: ClassVar[tuple[str, ...]] = ("auto",)
@@ -176,6 +179,19 @@ class LogisticMF(FactorExposure):
             result = lbfgs(problem, np.zeros(problem.size, dtype=np.float32), max_iter=self.max_iter, tol=self.tol)
         arrays = problem.arrays(result.x)
         self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return how much lower scores are with each take among what was not taken, by a step of Newton's method."""
+        own, weights = own_takes(self, user)
+        F = with_constant(self.V_)
+        p = expit(self._table(np.array([user]), 0, len(F))[0].astype(np.float64))
+        curvatures = p * (1 - p)
+        every = curvatures.copy()
+        every[own] *= weights
+        H = self.alpha * np.eye(F.shape[1]) + (F * every[:, None]).T @ F
+        between, leverages = products(H, F[own], np.zeros(len(own)), F[items])
+        gradients = weights * (1 - p[own]) + p[own]
+        return without_each(between, leverages, gradients, (weights - 1) * curvatures[own])
 
     @property
     def _factor_scores(self) -> FactorScores:

@@ -15,16 +15,16 @@ from cofactor.kernels.takes import co_occurrences
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+from cofactor.ratings.ranking.linear import LinearExposure, Rows
 
 __all__ = ["ItemKNN", "RP3beta"]
 
 _ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
 
 
-class _Neighbours(ExposureModel):
+class _Neighbours(LinearExposure):
     """An exposure model with a few weights for each item, whose scores are sums over what a user took."""
 
     _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "weights_", "level_")
@@ -86,11 +86,10 @@ class _Neighbours(ExposureModel):
         found = scores[np.repeat(np.arange(len(users)), np.diff(indptr)), items]
         return float(found[found > 0].mean()) if (found > 0).any() else 1.0
 
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        takes = self._require_ratings(())
-        indptr, entries = entries_of_rows(takes.indptr, users)
-        shape = (len(users), len(self.items_))
-        X = sparse.csr_array((strengths_of(self, takes, entries), takes.indices[entries], indptr), shape=shape)
+    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        indptr, items, values = rows
+        shape = (len(indptr) - 1, len(self.items_))
+        X = sparse.csr_array((values, items, indptr), shape=shape)
         found = (X @ self.weights_).toarray()
         return found if last - first == shape[1] else found[:, first:last]
 

@@ -75,6 +75,10 @@ class Popularity(ExposureModel):
     def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return np.tile(self.scores_[first:last], (len(users), 1))
 
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return zeros: no take of a user matters."""
+        return np.zeros((len(items), int(self._require_ratings(()).user_counts[user])))
+
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm, an item without takes counting as half a take."""
         return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
@@ -20,7 +20,6 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, table_of
@@ -39,11 +38,12 @@ from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
+from cofactor.ratings.ranking.saved_parts import SavedInParts
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
+from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.saving import Saved, without_ratings_of
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
@@ -56,7 +56,7 @@ _USERS_OF_FEATURES = 256
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, Saved, Arrangeable, BaseEstimator):
+class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -457,49 +457,6 @@ class Recommender(PredictsByItsPart, Saved, Arrangeable, BaseEstimator):
         return self
 
     refit_due_ = property(refit_due)
-
-    # ---------------------------------------------------------------- saving
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds; the ratings stand in it once, not in each part."""
-        whole = super()._saved()
-        whole["exposures_"] = [without_ratings_of(part) for part in self.exposures_]
-        if self.rating_model_ is not None:
-            whole["rating_model_"] = without_ratings_of(self.rating_model_)
-        whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
-        return whole
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        state = saved["cold_"]
-        super()._restore({**saved, "cold_": None if state is None else ColdItems.from_state(state)})
-
-    def _check_learned(self) -> None:
-        """Refuse what was read from a file if it does not fit together."""
-        parts = self.exposures_
-        if not isinstance(parts, list) or not parts or not all(isinstance(part, ExposureModel) for part in parts):
-            raise InvalidInputError("the exposures of a Recommender must be models of exposure")
-        if self.rating_model_ is not None and not isinstance(self.rating_model_, RatingModel):
-            raise InvalidInputError("the rating model of a Recommender must be one")
-        models: list[Any] = [*parts, *([] if self.rating_model_ is None else [self.rating_model_])]
-        if any(model.users_ != self.users_ or model.items_ != self.items_ for model in models):
-            raise InvalidInputError("the parts of a Recommender must have its users and items")
-        scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
-        if not np.array_equal(scale, self.scale_):
-            raise InvalidInputError("the parts of a Recommender must have its scale")
-        check_array("weights_", self.weights_, (len(parts),), np.float64)
-        if self.cold_ is not None:
-            self.cold_.check(len(self.items_))
-
-    @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
-        new = super()._from_state(header, arrays, models)
-        if new.ratings_ is not None:
-            takes = as_takes(new.ratings_)
-            for part in new.exposures_:
-                part.ratings_ = takes
-            if new.rating_model_ is not None:
-                new.rating_model_.ratings_ = new.ratings_
-        return new
 
 
 def _seeded(part: Any, seed: int) -> Any:

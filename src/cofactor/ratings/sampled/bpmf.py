@@ -23,6 +23,7 @@ from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.reasons import gaussian_reasons
 from cofactor.ratings.updating import SideName
 from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
@@ -128,6 +129,8 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     array([1., 3.])
     """
 
+    _sums: ClassVar[bool] = False
+
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "links_")
 
     _takes_weights: ClassVar[bool] = True
@@ -213,6 +216,12 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
 
     def _knows_features(self, side: SideName) -> bool:
         return self.links_[0 if side == "user" else 1].standard is not None
+
+    def _contributions(
+        self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return changes of the expected rating, or of another number that belongs to each level."""
+        return gaussian_reasons(self, user, items, self.scale_ if numbers is None else numbers)
 
     def _fold_in(self, given: FitInput) -> None:
         """Draw the new users' rows under each of some samples."""

@@ -28,6 +28,7 @@ from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
 from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
 from cofactor.ratings.sampled.rank import Rank
+from cofactor.ratings.sampled.reasons import ordinal_reasons
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.ratings.updating import Joint, SideName
@@ -187,6 +188,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     """
 
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+
+    _sums: ClassVar[bool] = False
 
     _learned: ClassVar[tuple[str, ...]] = (
         *SampledModel._learned, "n_factors_", "n_implicit_", "links_", "is_shadow_", "past_",
@@ -371,6 +374,12 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
             return ProbitDraws(U, V, thresholds, roots, True)
         drifts = (self.samples_[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
         return DriftDraws(U, V, thresholds, roots, True, self.past_, *drifts)
+
+    def _contributions(
+        self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Return changes of the expected rating, or of another number that belongs to each level."""
+        return ordinal_reasons(self, user, items, self.scale_ if numbers is None else numbers)
 
     def _fold_in(self, given: FitInput) -> None:
         draw_users(self, given)

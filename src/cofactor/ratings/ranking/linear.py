@@ -1,0 +1,47 @@
+"""Exposure models whose scores are linear in what a user took."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.ratings.entries import entries_of_rows
+from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+
+__all__ = ["LinearExposure", "Rows"]
+
+#: Offsets, items and values of rows of X.
+Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]
+
+_CELLS = 1 << 20  # of a table of a user's takes and a range of items
+
+
+class LinearExposure(ExposureModel):
+    """An exposure model whose score is a sum over what the user took, of what the take says times a weight."""
+
+    @abstractmethod
+    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        """Return X W for rows of X, of the items from `first` to `last` - 1."""
+
+    def _said(self, users: NDArray[Any]) -> Rows:
+        """Return the rows of X of users: what each of their takes says."""
+        takes = self._require_ratings(())
+        indptr, entries = entries_of_rows(takes.indptr, users)
+        return indptr, takes.indices[entries], strengths_of(self, takes, entries)
+
+    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._weighed(self._said(users), first, last)
+
+    def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
+        """Return the scores of rows that hold one take each."""
+        _, own, values = self._said(np.array([user]))
+        first, last = int(items.min()), int(items.max()) + 1
+        step = max(1, _CELLS // (last - first))
+        parts = []
+        for lo in range(0, len(own), step):
+            some, said = own[lo : lo + step], values[lo : lo + step]
+            parts.append(self._weighed((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
+        return np.concatenate(parts).T

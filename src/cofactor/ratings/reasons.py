@@ -1,0 +1,123 @@
+"""Why an item: which of a user's own ratings, or takes, raise or lower its score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.checks import check_choice, check_number
+from cofactor.model.explanations import Explanation
+from cofactor.typing import Frame
+
+__all__ = ["Reasons"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """How much each of a user's own ratings, or takes, raises or lowers the scores of items.
+
+    Attributes
+    ----------
+    user : hashable
+        The user's id.
+    items : ndarray of shape (k,)
+        Ids of the items that are explained.
+    scores : ndarray of shape (k,), float64
+        Their scores.
+    own_items : ndarray of shape (n,)
+        Ids of the items that the user rated, or took.
+    own_ratings : ndarray of shape (n,), float64
+        The ratings, or how often the items were taken.
+    contributions : ndarray of shape (k, n), float64
+        What each of these adds to each score.
+    intercepts : ndarray of shape (k,), float64, or None
+        What is left of the scores: what none of the user's ratings adds. None where contributions are changes, of one
+        rating at a time, which do not sum.
+    kind : {"rating", "take"}
+        What the user's own entries are.
+    parts : mapping of str to ndarray of shape (k, n)
+        Of a `Recommender`, of what contributions are the sum: "take" and "like".
+
+    Examples
+    --------
+    >>> one, two = np.array(["Up"], dtype=object), np.array(["Alien", "Heat"], dtype=object)
+    >>> why = Reasons(7, one, np.array([0.4]), two, np.ones(2), np.array([[0.1, 0.3]]), np.zeros(1), "take")
+    >>> why.raising()
+    [[1, 0]]
+    >>> print(why)
+    user 7: Up, score 0.400
+      +0.3000  took Heat
+      +0.1000  took Alien
+      +0.0000  intercept
+    """
+
+    user: Any
+    items: NDArray[Any]
+    scores: NDArray[np.float64]
+    own_items: NDArray[Any]
+    own_ratings: NDArray[np.float64]
+    contributions: NDArray[np.float64]
+    intercepts: NDArray[np.float64] | None
+    kind: str
+    parts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.explanation(10).text()
+
+    def raising(self, n: int = 3) -> list[list[int]]:
+        """Return for each item which of the own items raise its score, at most n, the strongest first."""
+        check_number("n", n, low=1, whole=True)
+        orders = np.argsort(-self.contributions, axis=1, kind="stable")[:, :n].tolist()
+        return [[k for k in order if row[k] > 0] for order, row in zip(orders, self.contributions, strict=True)]
+
+    def explanation(self, n_terms: int | None = None) -> Explanation:
+        """Return a row for each item and own item: user, item, score, kind, term, value, contribution, and the parts.
+
+        Parameters
+        ----------
+        n_terms : int, optional
+            How many terms to show of each item, those with the largest contributions; the others are added up. By
+            default all.
+        """
+        check_number("n_terms", n_terms, low=1, whole=True, also=[None])
+        amounts = {"contribution": self.contributions, **self.parts}
+        rows: list[tuple[Any, ...]] = []
+        for j, (item, score) in enumerate(zip(self.items.tolist(), self.scores.tolist(), strict=True)):
+            head = (self.user, item, score)
+            order = np.argsort(-np.abs(self.contributions[j]), kind="stable")
+            for k in order[:n_terms].tolist():
+                found = (float(table[j, k]) for table in amounts.values())
+                rows.append((*head, self.kind, self.own_items[k], float(self.own_ratings[k]), *found))
+            if n_terms is not None and len(order) > n_terms:
+                left = order[n_terms:]
+                found = (float(table[j, left].sum()) for table in amounts.values())
+                rows.append((*head, "rest", len(left), np.nan, *found))
+            if self.intercepts is not None:
+                rows.append((*head, "intercept", None, np.nan, float(self.intercepts[j]), *[np.nan] * len(self.parts)))
+        names = ("user", "item", "score", "kind", "term", "value", *amounts)
+        kinds = dict.fromkeys(("user", "item", "kind", "term"), object)
+        table = zip(*rows, strict=True)
+        return Explanation({name: _column(one, kinds.get(name, float)) for name, one in zip(names, table, strict=True)})
+
+    def to_frame(self, kind: str = "pandas") -> Frame:
+        """Return the rows of `explanation`, all terms, as a frame.
+
+        Parameters
+        ----------
+        kind : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Whose frame, or table.
+        """
+        check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
+        columns = {name: column.tolist() for name, column in self.explanation().columns.items()}
+        return nw.from_dict(columns, backend=cast(Any, kind)).to_native()
+
+
+def _column(values: tuple[Any, ...], kind: Any) -> NDArray[Any]:
+    column = np.empty(len(values), dtype=kind)
+    column[:] = values
+    return column

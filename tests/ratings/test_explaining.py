@@ -1,0 +1,215 @@
+"""Reasons: contributions sum to scores, changes are those of a fold-in without a rating; and what is refused."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import cofactor
+from cofactor.errors import InvalidInputError
+from cofactor.ratings import ALS, BPMF, BPR, EASE, MMMF, PMF, ImplicitALS, LogisticMF, OrdinalProbit, Recommender
+from cofactor.ratings.sampled import probit_rows
+
+from .ranking.models import MODELS_UNDER_TEST, takes_of
+from .ranking.models import fitted as exposed
+
+LINEAR = ["EASE", "EASE, dual", "EASE, low rank", "ItemKNN", "RP3beta", "Popularity"]
+
+
+@lru_cache
+def rated() -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs and ratings 1 to 5 from two planted factors."""
+    rng = np.random.default_rng(0)
+    U, V, b, c = (rng.normal(size=shape) for shape in ((60, 2), (40, 2), 60, 40))
+    z = U @ V.T + 0.5 * (b[:, None] + c) + rng.normal(size=(60, 40))
+    mask = rng.random(z.shape) < 0.5
+    return np.argwhere(mask), 1 + np.digitize(z, [-1.5, -0.5, 0.5, 1.5])[mask]
+
+
+def without(model: Any, user: int, items: list[int], takes: bool = False) -> np.ndarray:
+    """Return how much higher scores are with all entries of a user, folded in, than without each of them."""
+    X, y = (takes_of(), None) if takes else rated()
+    mine = np.flatnonzero(X[:, 0] == user)
+    mine = mine[np.argsort(X[mine, 1])]
+    rows = [(name, k) for name in range(-1, len(mine)) for k in range(len(mine)) if k != name]
+    pairs = [(f"without {name}", X[mine[k], 1]) for name, k in rows]
+    given = {} if y is None else {"y": [y[mine[k]] for _, k in rows]}
+    asked = [(f"without {name}", item) for name in range(-1, len(mine)) for item in items]
+    found = model.fold_in(pairs, **given).decision_function(asked).reshape(-1, len(items))
+    return (found[0] - found[1:]).T
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_contributions_of_takes_sum_to_the_score_and_are_what_it_falls_by(name: str) -> None:
+    model, user = exposed(name), 103
+    items = [0, 7, 70, 203]
+    why = model.explain(user, items)
+    assert why.scores == pytest.approx(model.decision_function([(user, item) for item in items]), abs=1e-6)
+    score = model.scores_[model.items_.index(items)] if name == "Popularity" else np.zeros(4)
+    assert why.intercepts == pytest.approx(score, abs=1e-5)
+    assert sorted(why.own_items.tolist()) == sorted(takes_of()[takes_of()[:, 0] == user, 1].tolist())
+    new = [item for item in items if item not in why.own_items]
+    changes = without(model, user, new, takes=True)
+    assert model.explain(user, new).contributions == pytest.approx(changes, abs=1e-5)
+
+
+def test_counts_and_recency_are_in_the_strengths() -> None:
+    X = takes_of()
+    times, counts = np.arange(len(X), dtype=float), 1 + np.arange(len(X)) % 4
+    model = EASE(3.0, recency=2.0, counts="linear").fit(X, counts, time=times)
+    why = model.explain(103, [0, 7])
+    assert why.intercepts == pytest.approx(np.zeros(2), abs=1e-5)
+    assert sorted(why.own_ratings.tolist()) == sorted(counts[X[:, 0] == 103].tolist())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ALS(2, 1.0, random_state=0), ALS(2, 1.0, alpha_bias=None, random_state=0), PMF(2, 2.0, random_state=0),
+     PMF(2, 0.2, weighted=True, random_state=0)],
+    ids=str,
+)  # fmt: skip
+def test_ridge_regressions_of_users_are_sums_over_ratings(model: Any) -> None:
+    X, y = rated()
+    weights = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
+    model = clone(model).fit(X, y, sample_weight=weights)
+    mine = X[:, 0] == 7
+    pairs = [("new", item) for item in X[mine, 1]]
+    why = model.fold_in(pairs, y[mine]).explain("new", [0, 1, 2])
+    base = model.mean_ + model.item_bias_[[0, 1, 2]]
+    assert why.intercepts == pytest.approx(base, abs=1e-4)
+    # A user of training: what remains besides is what the last round of the fit left.
+    assert model.explain(7, [0, 1, 2]).intercepts == pytest.approx(base, abs=0.05)
+    # It is linear in each rating, with these weights.
+    for k, target in ((0, 5), (3, 1)):
+        changed = y[mine].astype(float)
+        changed[k] = target
+        again = model.fold_in(pairs, changed).explain("new", [0, 1, 2])
+        rest = y[mine][k] - model.mean_ - model.item_bias_[X[mine, 1][k]]
+        place = why.own_items.tolist().index(X[mine, 1][k])
+        by_one = why.contributions[:, place] / rest
+        assert again.scores - why.scores == pytest.approx(by_one * (target - y[mine][k]), abs=1e-4)
+
+
+def test_implicit_als_is_a_sum_over_takes() -> None:
+    model, mine = exposed("ImplicitALS"), takes_of()[takes_of()[:, 0] == 103, 1]
+    why = model.fold_in([("new", item) for item in mine]).explain("new", [0, 7, 70])
+    assert why.intercepts == pytest.approx(np.zeros(3), abs=1e-6)
+    assert np.abs(model.explain(103, [0, 7, 70]).intercepts).max() < 0.02
+    assert why.contributions.max() > 0.1
+
+
+def test_logistic_mf_is_near_a_fold_in_without_the_take() -> None:
+    model = LogisticMF(3, 1.0, tol=1e-9, max_iter=500, random_state=0).fit(takes_of())
+    found = model.explain(103, [0, 7, 70]).contributions
+    true = without(model, 103, [0, 7, 70], takes=True)
+    assert np.corrcoef(found.ravel(), true.ravel())[0, 1] > 0.97
+    assert (found * true).sum() / (found**2).sum() == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [OrdinalProbit(2, implicit=None, n_sweeps=600, random_state=0), BPMF(2, n_sweeps=600, random_state=0)],
+    ids=["OrdinalProbit", "BPMF"],
+)
+def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = clone(model).fit(*rated())
+    items = list(range(0, 40, 4))
+    found = model.explain(1, items)
+    assert found.intercepts is None
+    monkeypatch.setattr(probit_rows, "_FOLD_IN_SAMPLES", 10_000)  # all of them
+    monkeypatch.setattr(cofactor.ratings.sampled.bpmf, "_FOLD_IN_SAMPLES", 10_000)
+    true = np.zeros_like(found.contributions)
+    for seed in range(4):
+        model.seed_ = seed
+        true += without(model, 1, items) / 4
+    assert np.corrcoef(found.contributions.ravel(), true.ravel())[0, 1] > 0.9
+    slope = (found.contributions * true).sum() / (found.contributions**2).sum()
+    assert slope == pytest.approx(1, abs=0.2)
+
+
+def test_a_model_of_drift_explains_too() -> None:
+    X, y = rated()
+    times = 3600.0 * np.arange(len(y))
+    model = OrdinalProbit(2, implicit=None, time=True, n_sweeps=60, burn_in=20, random_state=0).fit(X, y, time=times)
+    why = model.explain(1, [0, 4])
+    assert why.scores == pytest.approx(model.decision_function([(1, 0), (1, 4)], time=times.max()))
+    assert np.isfinite(why.contributions).all()
+
+
+def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
+    X, y = rated()
+    probit = OrdinalProbit(2, n_implicit=2, n_sweeps=30, burn_in=10)
+    model = Recommender([EASE(20.0), ImplicitALS(2)], probit, random_state=0).fit(X, y)
+    seen = set(X[X[:, 0] == 3, 1].tolist())
+    items = [item for item in range(40) if item not in seen][:4]
+    why = model.explain(3, items)
+    assert why.contributions == pytest.approx(why.parts["take"] + why.parts["like"])
+    ranked = model.recommend([3], n=4, candidates=items)
+    by_item = dict(zip(ranked.items[0].tolist(), ranked.scores[0], strict=True))
+    assert np.ptp(why.scores - [by_item[item] for item in items]) < 1e-4
+    liked = np.array([0.0, 0, 0, 1, 1])
+    chances = model.rating_model_.predict_proba([(3, item) for item in items]) @ liked
+    rows = model.items_.index(items)
+    changes = model.rating_model_._contributions(3, rows, liked)
+    assert why.parts["like"] == pytest.approx(changes / chances[:, None])
+    # Of EASE alone it is what the logarithm falls by without the take.
+    alone = Recommender(EASE(20.0), None, random_state=0).fit(X)
+    part = alone.exposures_[0]
+    scores = part.decision_function([(3, item) for item in items])
+    fallen = part._log_takes(scores)[:, None] - part._log_takes(scores[:, None] - part.explain(3, items).contributions)
+    assert alone.explain(3, items).contributions == pytest.approx(alone.weights_[0] * fallen, abs=1e-3)
+    assert alone.explain(3, items).kind == "take"
+    assert "like" not in alone.explain(3, items).parts
+    new = model.fold_in([("new", 0), ("new", 1)]).explain("new", [5])
+    assert (new.kind, new.parts["like"].tolist()) == ("take", [[0.0, 0.0]])
+
+
+def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
+    model = exposed("EASE")
+    why = model.explain(103, [7, 0])
+    explanation = why.explanation(2)
+    assert [group["item"] for group in explanation.groups()] == [7, 0]
+    for group, score in zip(explanation.groups(), why.scores, strict=True):
+        assert [term["kind"] for term in group["terms"]] == ["take", "take", "rest", "intercept"]
+        assert sum(term["contribution"] for term in group["terms"]) == pytest.approx(score)
+    for kind in ("pandas", "polars", "pyarrow"):
+        frame = why.to_frame(kind)
+        assert type(frame).__module__.startswith(kind)
+        assert len(frame) == 2 * (len(why.own_items) + 1)
+    first = why.raising(1)[0][0]
+    assert why.contributions[0, first] == why.contributions[0].max() > 0
+    model.save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").explain(103, [7, 0]).contributions, why.contributions)
+
+
+def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
+    model, (X, y) = exposed("EASE"), rated()
+    with pytest.raises(InvalidInputError, match="user 7 was not in training: fold new users in"):
+        model.explain(7, [0])
+    with pytest.raises(InvalidInputError, match="item 1 was not in training"):
+        model.explain(103, [0, 1])
+    with pytest.raises(InvalidInputError, match="expected at least one item"):
+        model.explain(103, [])
+    model.save(tmp_path / "lean", ratings=False)
+    with pytest.raises(InvalidInputError, match="saved without its takes: what is to be explained"):
+        cofactor.load(tmp_path / "lean").explain(103, [0])
+    with pytest.raises(InvalidInputError, match="those of EASE, ImplicitALS, ItemKNN, .* can be explained"):
+        clone(MODELS_UNDER_TEST["BPR"]).set_params(max_iter=2).fit(takes_of()).explain(103, [0])
+    assert BPR._contributions is not EASE._contributions
+    with pytest.raises(InvalidInputError, match="this MMMF are no sum .* those of ALS, BPMF, OrdinalProbit, PMF can"):
+        MMMF(2, 1.0, tol=0.05).fit(X, y).explain(1, [0])
+    with pytest.raises(InvalidInputError, match="this PMF are no sum .* with these parameters"):
+        PMF(2, 1.0, link="logistic", solver="lbfgs", tol=0.1).fit(X, y).explain(1, [0])
+    X, y = rated()
+    als = ALS(2, 1.0, random_state=0).fit(X, y)
+    with pytest.raises(InvalidInputError, match="user 'new' has no ratings, of which one could"):
+        als.fold_in([("new", "?"), ("old", 0)], [1, 2]).explain("new", [0])
+    own = int(X[X[:, 0] == 1, 1][0])
+    assert own in als.explain(1, [own]).own_items  # an item that the user rated has its own rating among the reasons
+    takes = exposed("EASE").explain(103, [7])
+    mine = takes.own_items.tolist()[0]
+    again = exposed("EASE").explain(103, [mine])
+    assert again.contributions[0, again.own_items.tolist().index(mine)] == pytest.approx(0, abs=1e-6)
