@@ -14,6 +14,7 @@ _NEWTON_STEPS = 50
 _HALVINGS = 30
 _USERS_PER_BLOCK = 64
 _LINEAR = np.float32(16)  # beyond, log(1 + eᵗ) is t, or eᵗ, to float32's precision
+_RARE = 1e-12  # a rate below which 1 - e^-λ is λ
 _ROUNDS = 30  # of Newton's method for a user's own number, which needs four or so
 _MOST = 20.0  # the logarithm of how many events are expected of a user, at most
 _TINY = 1e-10  # of the Hessian's trace, so that features which say the same leave it regular
@@ -172,13 +173,16 @@ class _Events:
             log_expected = np.minimum(log_expected + step, _MOST)  # of a user who took all there was it has no end
             if np.abs(step).max(initial=0) < 1e-10:
                 break
-        rates, expected = np.exp(shares + log_expected[rows]), np.exp(log_expected)
-        value = float(np.sum(rates + np.log(-np.expm1(-rates))) - expected.sum())
+        logs, expected = shares + log_expected[rows], np.exp(log_expected)
+        rates = np.exp(logs)
+        rare = rates < _RARE
+        came = np.where(rare, logs, np.log(-np.expm1(-np.where(rare, 1.0, rates))))
+        value = float(np.sum(rates + came) - expected.sum())
         return cls(value, *_waited(rates), expected)
 
 
 def _waited(rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return λ / (1 - e^-λ), and its derivative by log λ."""
-    came = -np.expm1(-rates)
-    weights = rates / came
+    weights = np.ones_like(rates)
+    np.divide(rates, -np.expm1(-rates), out=weights, where=rates > _RARE)
     return weights, weights * (1 - weights * np.exp(-rates))

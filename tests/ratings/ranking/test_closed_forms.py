@@ -130,6 +130,14 @@ def test_choices_know_that_nothing_is_taken_twice() -> None:
     assert c[0] == pytest.approx(2.0, abs=0.1)
 
 
+def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
+    features, seen = np.array([[0.0, -2000.0, 1.0]], dtype=np.float32), np.zeros((1, 3), dtype=bool)
+    value, gradient, hessian = ChoiceProblem([features], seen, (np.array([0]), np.array([1]))).derivatives(np.ones(1))
+    assert value == pytest.approx(-2000 - np.log(1 + np.e) - 1, rel=1e-6)
+    assert gradient[0] == pytest.approx(-2000 - 1 / (1 + np.exp(-1)), rel=1e-6)
+    assert np.isfinite(hessian).all()
+
+
 def test_a_user_who_takes_all_that_is_left_says_nothing() -> None:
     features, seen = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32), np.zeros((3, 4), dtype=bool)
     some = (np.array([0, 1, 1]), np.array([2, 0, 3]))
