@@ -140,16 +140,17 @@ class ImplicitALS(FactorExposure):
             tol=self.tol,
             callback=given.monitor.stage(""),
         )
-        arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
+        arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
     def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
-        return ImplicitProblem(takes, strengths_of(self, takes), d, self.alpha, self.unobserved, solver)
+        weights = None if takes.weights is None else strengths_of(self, takes)
+        return ImplicitProblem(takes, weights, d, self.alpha, self.unobserved, solver)
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings
         problem = self._problem(takes, self.V_.shape[1], "exact")
         x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
-        self.U_ = np.array(problem.arrays(x)["U"])
+        self.U_ = np.array(problem.layout.views(x)["U"])
