@@ -14,7 +14,6 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.takes import co_occurrences, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
-from cofactor.problems.singular import PatchedMatrix
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -24,6 +23,7 @@ _PRECISE = 2048
 _ENTRIES_PER_BLOCK = 20_000
 _OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
 _STEPS = 5
+_COLUMNS = 64  # of singular vectors at a time: a row of them for each of a million users is 256 MB
 
 #: Weights by name, of one of three forms: ``W``; ``K``, ``B`` and ``leverage``; or ``V``, ``kept`` and ``leverage``.
 Weights = Mapping[str, Any]
@@ -78,14 +78,13 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
 
 def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
     n, m = takes.shape
-    matrix = PatchedMatrix(takes, values, np.zeros((n, 0)), np.zeros((m, 0)))
     k = min(n_factors, n, m)
-    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)))
+    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)), dtype=np.float32)
     for _ in range(_STEPS):
-        Q, _ = np.linalg.qr(matrix.transposed_times(matrix.times(Q)))
-    image = matrix.times(Q)
-    squares, axes = np.linalg.eigh(image.T @ image)
-    V, squares = (Q @ axes)[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+        Q, _ = np.linalg.qr(_squared_times(takes, values, Q))
+    small = (Q.T @ _squared_times(takes, values, Q)).astype(np.float64)
+    squares, axes = np.linalg.eigh((small + small.T) / 2)
+    V, squares = (Q @ axes.astype(np.float32))[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
 
     def solve(alpha: float) -> Weights:
         kept = squares / (squares + alpha)
@@ -93,6 +92,27 @@ def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Ca
         return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
 
     return solve
+
+
+def _squared_times(takes: Ratings, values: NDArray[np.float32], Q: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return XᵀX Q, a few columns at a time: X Q has a row for each user."""
+    r, out = takes, np.empty_like(Q)
+    row_cuts, column_cuts = (cut_rows(indptr, _ENTRIES_PER_BLOCK) for indptr in (r.indptr, r.col_indptr))
+    by_column = values[r.to_csr]
+
+    def sums(cuts: NDArray[Any], indptr: Any, indices: Any, weights: Any, W: Any, into: Any) -> None:
+        def block(k: int) -> None:
+            sums_of_rows(cuts[k], cuts[k + 1], indptr, indices, weights, W, 0, into)
+
+        parallel_for(block, len(cuts) - 1)
+
+    for lo in range(0, Q.shape[1], _COLUMNS):
+        part = np.array(Q[:, lo : lo + _COLUMNS], order="C")
+        image = np.empty((len(r.users), part.shape[1]), dtype=np.float32)
+        sums(row_cuts, r.indptr, r.indices, values, part, image)
+        sums(column_cuts, r.col_indptr, r.col_indices, by_column, image, part)
+        out[:, lo : lo + _COLUMNS] = part
+    return out
 
 
 def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> NDArray[Any]:
