@@ -7,6 +7,7 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel, ordered
+from cofactor.kernels.lanes import filled, load, store
 from cofactor.kernels.rows import add_outer
 
 
@@ -38,6 +39,39 @@ def sums_of_rows(lo, hi, indptr, indices, values, W, first, out):  # type: ignor
             e += 4
         while e < indptr[i + 1]:
             _add_one(values[e], W[indices[e]], first, o)
+            e += 1
+
+
+@ordered
+def sums_by_lanes(lo, hi, indptr, indices, values, W, out):  # type: ignore[no-untyped-def]
+    """Do as `sums_of_rows` for a W of a multiple of sixteen columns, float32: W and `out` are tables, see `lanes`."""
+    L = len(out) // (len(indptr) - 1)
+    for i in range(lo, hi):
+        for c in range(L):
+            store(out, i * L + c, filled(np.float32(0)))
+        e = indptr[i]
+        while e + 3 < indptr[i + 1]:
+            x0 = filled(values[e])
+            x1 = filled(values[e + 1])
+            x2 = filled(values[e + 2])
+            x3 = filled(values[e + 3])
+            a = indices[e] * L
+            b = indices[e + 1] * L
+            g = indices[e + 2] * L
+            h = indices[e + 3] * L
+            for c in range(L):
+                s = load(out, i * L + c)
+                s += load(W, a + c) * x0
+                s += load(W, b + c) * x1
+                s += load(W, g + c) * x2
+                s += load(W, h + c) * x3
+                store(out, i * L + c, s)
+            e += 4
+        while e < indptr[i + 1]:
+            x0 = filled(values[e])
+            a = indices[e] * L
+            for c in range(L):
+                store(out, i * L + c, load(out, i * L + c) + load(W, a + c) * x0)
             e += 1
 
 

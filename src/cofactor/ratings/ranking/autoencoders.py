@@ -11,7 +11,8 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.takes import co_occurrences, sums_of_rows
+from cofactor.kernels.lanes import LANES
+from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
@@ -101,17 +102,17 @@ def _squared_times(takes: Ratings, values: NDArray[np.float32], Q: NDArray[np.fl
     by_column = values[r.to_csr]
 
     def sums(cuts: NDArray[Any], indptr: Any, indices: Any, weights: Any, W: Any, into: Any) -> None:
-        def block(k: int) -> None:
-            sums_of_rows(cuts[k], cuts[k + 1], indptr, indices, weights, W, 0, into)
+        tables = W.reshape(-1, LANES), into.reshape(-1, LANES)
+        parallel_for(lambda k: sums_by_lanes(cuts[k], cuts[k + 1], indptr, indices, weights, *tables), len(cuts) - 1)
 
-        parallel_for(block, len(cuts) - 1)
-
-    for lo in range(0, Q.shape[1], _COLUMNS):
-        part = np.array(Q[:, lo : lo + _COLUMNS], order="C")
-        image = np.empty((len(r.users), part.shape[1]), dtype=np.float32)
+    width = -(-min(_COLUMNS, Q.shape[1]) // LANES) * LANES
+    part, image = (np.zeros((size, width), dtype=np.float32) for size in (len(r.items), len(r.users)))
+    for lo in range(0, Q.shape[1], width):
+        here = Q[:, lo : lo + width]
+        part[:, : here.shape[1]] = here
         sums(row_cuts, r.indptr, r.indices, values, part, image)
         sums(column_cuts, r.col_indptr, r.col_indices, by_column, image, part)
-        out[:, lo : lo + _COLUMNS] = part
+        out[:, lo : lo + width] = part[:, : here.shape[1]]
     return out
 
 
