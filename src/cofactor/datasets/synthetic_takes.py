@@ -1,6 +1,7 @@
 """Synthetic takes, of millions of users, whose probabilities are known."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def make_takes(
     firsts = np.concatenate([[0], np.cumsum(counts)])
     chunks = np.unique(np.searchsorted(firsts, np.arange(0, n_takes + _DRAWS, _DRAWS)).clip(max=n_users))
     found, sizes = [], []
-    for lo, hi in zip(chunks[:-1], chunks[1:], strict=True):
+    for lo, hi in pairwise(chunks):
         rows, columns = _chunk(rng, truth.users[lo:hi], ladders.ravel(), counts[lo:hi])
         found.append(columns.astype(np.int32))
         sizes.append(np.bincount(rows, minlength=hi - lo))
