@@ -222,7 +222,7 @@ def by_column(
     >>> [array.tolist() for array in by_column(np.array([0, 2, 3]), np.array([0, 2, 2], dtype=np.int32), 3)]
     [[0, 1, 1, 3], [0, 0, 1], [0, 1, 2]]
     """
-    order = np.arange(indices.size, dtype=np.int32 if indices.size <= np.iinfo(np.int32).max else np.int64)
+    order: Any = np.arange(indices.size, dtype=np.int32 if indices.size <= np.iinfo(np.int32).max else np.int64)
     columns = sparse.csr_array((order, indices, indptr), shape=(len(indptr) - 1, n_columns)).tocsc()
     offsets = columns.indptr.astype(np.int64, copy=False)
     return offsets, columns.indices.astype(np.int32, copy=False), columns.data
