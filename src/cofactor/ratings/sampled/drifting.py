@@ -21,7 +21,6 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.new_rows import FOLD_IN_SAMPLES
 from cofactor.ratings.visits import Visits, visits_of
 from cofactor.typing import Ids
 
@@ -37,11 +36,6 @@ __all__ = [
     "moments_of",
     "times_of",
 ]
-
-
-#: Samples that a fold-in goes through if there is drift, which a draw knows less well than a row. A new user's RMSE on
-#: MovieLens 100K with 20, 80 and 200 of them: .880, .875, .874 (without time .886, .883, .883).
-_FOLD_IN_SAMPLES = 50
 
 
 class Places(NamedTuple):
@@ -252,8 +246,6 @@ class FoldInDrift:
         What is known of the moments.
     shapes : dict of str to tuple
         What is drawn.
-    n_samples : int
-        How many samples a fold-in goes through.
     """
 
     def __init__(self, moments: Moments | None) -> None:
@@ -262,9 +254,7 @@ class FoldInDrift:
         self.times = self.moments.indptr, self.moments.of_entry, self.moments.counts, self.moments.gaps
         n, n_moments = len(self.moments.indptr) - 1, len(self.moments.seconds)
         self.shapes: dict[str, tuple[int, ...]] = {}
-        self.n_samples = FOLD_IN_SAMPLES
         if self._drifts:
-            self.n_samples = _FOLD_IN_SAMPLES
             self.shapes = {"drift_multiplier": (n,), "drift": (n_moments, K)}
 
     def prior(self, sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:

@@ -18,10 +18,10 @@ from cofactor.ratings.updating import SideName
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
 
-__all__ = ["FOLD_IN_SAMPLES", "NewRows", "Sample"]
+__all__ = ["NewRows", "Sample"]
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-FOLD_IN_SAMPLES = 20
+_FOLD_IN_SAMPLES = 20
 
 #: Cycles of a new user's, or item's, own chain for each sample.
 _FOLD_IN_CYCLES = 20
@@ -78,11 +78,13 @@ class NewRows:
         """Cycles of each chain: few where all go on from where they were."""
         return _UPDATE_CYCLES if (self.before[:-1] >= 0).all() else _FOLD_IN_CYCLES
 
-    def begin(self, rows: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
-        """Return where the rows begin: at those of the sample, or at the prior, one for all or for each."""
+    def begin(
+        self, rows: NDArray[Any], prior: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
+    ) -> NDArray[np.float64]:
+        """Return where the rows begin: at what is made of those of the sample, or at the prior, one for all or each."""
         known = self.before >= 0
         out = np.array(np.broadcast_to(prior, (len(self.before), *rows.shape[1:])), dtype=np.float64)
-        out[known] = rows[self.before[known]]
+        out[known] = of(rows[self.before[known]])
         return out
 
     def draw(
@@ -91,7 +93,7 @@ class NewRows:
         kernel: Callable[..., object],
         given: Callable[[Sample], tuple[Any, ...]],
         shapes: Mapping[str, tuple[int, ...]],
-        n_samples: int = FOLD_IN_SAMPLES,
+        n_samples: int = _FOLD_IN_SAMPLES,
     ) -> None:
         """Draw what belongs to the rows under each of some samples, in an update of all; the model has these then.
 

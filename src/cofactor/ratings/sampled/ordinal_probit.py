@@ -291,7 +291,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
             Ratings of *shadow users*, who are to be predicted for but not learned from, as for strong generalization.
             In every sweep their factors and thresholds are drawn from the items as they are then; nothing flows back:
             without them, all others are the same to the bit. Afterwards the model knows them like any user, and their
-            ratings. In comparison with `fold_in`, which visits 20 of the samples, they have a draw for each sample;
+            ratings. In comparison with `fold_in`, which visits 40 of the samples, they have a draw for each sample;
             they must be known before the fit, and take part of its time. Ratings of items without ratings in training
             are left out, unless ``unknown="error"``; features of theirs are read from `user_features`. No shadow user
             may be in X: rows of two sparse matrices are the same users. Not with ``time=True``.

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_items", "draw_users", "join_links", "join_past"]
 
+#: Samples that a fold-in goes through. Of 200 users of MovieLens 100K, folded in from half of theirs, three times
+#: over, the log-loss of the others is 1.1880, 1.1867, 1.1857 and 1.1843 with 20, 40, 60 and 200 of them. Drift is known
+#: less well by a draw than a row: RMSE .880, .875 and .874 with 20, 80 and 200 (without time .886, .883, .883). Chains
+#: that go on under the next sample, with a few cycles each, are quicker, but their draws depend on each other.
+_FOLD_IN_SAMPLES = 40
+
 
 def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each user under each of some samples of items and priors."""
@@ -40,14 +46,15 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
         state = _of_prior(prior, sample)
         means, gaps = prior.means(state, n), sample["gap_mean"].astype(float)
         multipliers = rows.begin(sample["drift_multiplier"], np.ones(())) if visits is not None else np.ones(n)
+        precision = prior.precision(state)
         return (
-            data.indices, data.levels, *drift.times, sample["V"], prior.precision(state), prior.shifts(state, n),
+            data.indices, data.levels, *drift.times, sample["V"], precision, np.einsum("ab,nb->na", precision, means),
             gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
-            rows.begin(sample["U"], means), rows.begin(log_gaps(sample["thresholds"]), gaps),
+            rows.begin(sample["U"], means), rows.begin(sample["thresholds"], gaps, log_gaps),
             np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
         )  # fmt: skip
 
-    rows.draw(model, drift.kernel, given_sample, shapes | drift.shapes, drift.n_samples)
+    rows.draw(model, drift.kernel, given_sample, shapes | drift.shapes, _FOLD_IN_SAMPLES)
     if model.past_ is not None:
         model.past_ = Past.of(drift.moments, model.past_.now)
 
@@ -71,7 +78,7 @@ def draw_items(model: OrdinalProbit, given: FitInput) -> None:
             rows.begin(sample["V"], prior.means(state, m)), rows.n_cycles,
         )  # fmt: skip
 
-    rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)})
+    rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)}, _FOLD_IN_SAMPLES)
 
 
 def _of_prior(prior: BiasedPrior, sample: Sample) -> State:
