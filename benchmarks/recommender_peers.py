@@ -1,6 +1,6 @@
 """Our exposure models beside `implicit` and `lenskit`: all tuned on the same validation part, in one run.
 
-    python benchmarks/recommender_peers.py     (pip install 'cofactor[peers]')
+    python benchmarks/recommender_peers.py     (pip install implicit lenskit)
 
 A fifth of the ratings of each user is the test; a fifth of what is left is the validation, on which every method, ours
 too, chooses among its settings, once by nDCG@10 of what was liked (4 or more) and once by nDCG@10 of anything. Then it
