@@ -81,8 +81,8 @@ def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch
     commands = re.findall(r"```sh\n(.*?)```", section, re.S)[0].splitlines()
     fast = [command.split()[1:] for command in commands if command.split()[1] in ("fit", "recommend", "predict")]
     assert len(fast) == 4
-    assert "--alpha" not in fast[0]  # choosing it takes 15 seconds
-    fast[0] += ["--alpha", "12"]
+    for setting in ("n_sweeps=30", "burn_in=10", "exposure=ease"):  # a fit by the defaults takes some ten seconds
+        fast[0] += ["--param", setting]
     for arguments in fast:
         assert main(arguments) == 0
     assert (tmp_path / "predictions.csv").stat().st_size > 0

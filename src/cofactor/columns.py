@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import combinations
 from typing import Any
 
@@ -22,6 +23,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
     "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
 }
+#: Names of columns which hold counts: how often something was taken.
+COUNT_NAMES = ("count", "counts", "plays", "playcount", "clicks", "views", "purchases", "quantity", "listens", "n")
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
 _SHOWN = 4  # names of columns in a message
@@ -64,7 +67,7 @@ def resolve_columns(
         if position is not None and position not in found.values():
             found[role] = position
     missing = [role for role in wanted if role not in found]
-    in_usual_place = all(found[role] == ROLES.index(role) for role in wanted if role in found)
+    in_usual_place = all(found[role] == ROLES.index(role) for role in wanted if role in found and role in ROLES)
     places = [ROLES.index(role) for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
     if missing and header is not None and (named_otherwise or not in_usual_place):
@@ -97,7 +100,7 @@ def refuse_other_tables(
     if asked or len(row) <= _MOST_COLUMNS:
         return
     numeric = all(not cell or is_number(cell) for cell in row[1:])
-    timed = any(cell.isdecimal() and len(cell) >= _DIGITS_OF_A_TIME for cell in row[1:])
+    timed = any(map(is_time, row[1:]))
     take = ("if it is a long table, say which columns to take with ", *_arguments(wanted))
     if sum(map(_is_known, header or ())) <= 1 and numeric and not timed:
         raise ColumnsError(
@@ -185,6 +188,64 @@ def names_pairs(names: Sequence[str]) -> bool:
     (True, False)
     """
     return all(_by_alias(names, role) is not None for role in ("user", "item"))
+
+
+def is_time(cell: str) -> bool:
+    """Whether a cell is written as a time: seconds since 1970, from 1973 on, or a date of ISO 8601.
+
+    Examples
+    --------
+    >>> is_time("881250949"), is_time("2020-12-31"), is_time("5"), is_time("Up")
+    (True, True, False, False)
+    """
+    if cell.isdecimal():
+        return len(cell) >= _DIGITS_OF_A_TIME
+    try:
+        datetime.fromisoformat(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[str, dict[str, Column]]:
+    """Say why a table with such columns holds takes, not ratings, and which columns hold counts and times.
+
+    Parameters
+    ----------
+    header : sequence of str or None
+        Names of the columns.
+    first_row : sequence of str
+        Cells of the first row of data.
+
+    Returns
+    -------
+    why : str
+        Empty if the table may hold ratings.
+    columns : dict
+        "count" and "timestamp", as far as they are told.
+
+    Examples
+    --------
+    >>> why_takes(["user", "item"], ["ann", "Up"])
+    ('there is no column beside users and items', {})
+    >>> why_takes(["who", "what", "plays"], ["ann", "Up", "12"]), why_takes(["user", "item", "rating"], ["7", "1", "5"])
+    (("there is a column 'plays', and none of ratings", {'count': 'plays'}), ('', {}))
+    >>> why_takes(None, ["7", "1", "881250949"])
+    ('there is no column beside users, items and times', {'timestamp': 2})
+    """
+    n_columns = len(first_row)
+    if _by_alias(header, "rating") is not None:
+        return "", {}
+    if n_columns == 2:
+        return "there is no column beside users and items", {}
+    only_times = "there is no column beside users, items and times"
+    if header is None:
+        return (only_times, {"timestamp": 2}) if n_columns == 3 and is_time(first_row[2]) else ("", {})
+    counts = [name for name in header if plain(name) in COUNT_NAMES]
+    if counts:
+        return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
+    third_is_time = n_columns > 2 and plain(header[2]) in ALIASES["timestamp"]
+    return (only_times, {}) if third_is_time and names_pairs(header) else ("", {})
 
 
 def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:

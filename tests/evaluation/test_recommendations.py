@@ -1,15 +1,17 @@
 """Lists of recommendations: what is measured, on whom, and beside what."""
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 
-from cofactor.datasets import make_ratings
+from cofactor.datasets import RatingDataset, TakeDataset, make_ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation import (
     NewUsers,
@@ -20,7 +22,8 @@ from cofactor.evaluation import (
     wilcoxon_holm,
 )
 from cofactor.metrics import user_mean, user_ndcgs
-from cofactor.ratings import ALS, EASE, OrdinalProbit, Popularity, Recommender
+from cofactor.ratings import ALS, EASE, MMMF, OrdinalProbit, Popularity, Recommender
+from cofactor.ratings.ranking import Recommendations
 
 DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)
 X, Y = DATA.X, DATA.y
@@ -301,3 +304,116 @@ def test_exposure_models_see_takes_and_recommenders_ratings(protocol: str) -> No
 def test_takes_alone_need_no_ratings() -> None:
     a, b = (evaluate_recommendations(EASE(10.0), X, y, at=5).mean("EASE", "ndcg@5") for y in (None, np.ones(len(Y))))
     assert a.mean == b.mean
+
+
+# ---------------------------------------------------------------- over users, of chances, of counts
+
+
+def test_a_comparison_is_tested_over_the_users_of_an_evaluation() -> None:
+    models = {"ALS": ALS(3, 1.0, random_state=0), "EASE": EASE(10.0)}
+    comparison = compare(models, {"toy": DATA}, n_splits=2, at=5, likes=4)
+    direct = evaluate_recommendations(models, X, Y, "per-user", 2, 0, at=5, likes=4)
+    found = comparison.over_users("toy")
+    place = [found.users.tolist().index(str(user)) for user in direct.users]
+    assert found.methods == direct.methods
+    for method in direct.methods:
+        for metric in ("ndcg@5", "novelty@5"):
+            np.testing.assert_allclose(found.of(method, metric)[place], direct.of(method, metric), atol=1e-6)
+    lines = comparison.statistics("ndcg@5").over_users
+    assert list(lines) == [f"toy: {line}" for line in direct.tests("ndcg@5")]
+    assert len(lines) == 3
+    assert comparison.statistics("coverage@5").over_users == ()  # one number for all lists
+
+
+def test_differences_over_users_are_corrected_for_their_number() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(50)
+    values = {"a": base, "b": base + 0.02 + 0.1 * rng.standard_normal(50), "c": base + 0.3 * rng.standard_normal(50)}
+    scores = RecommendationScores({name: {"mrr@5": one} for name, one in values.items()}, {}, np.arange(50))
+    pairs = {}
+    for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
+        gap = values[one] - values[other]
+        pairs[one, other] = 2 * norm.sf(abs(gap.mean()) / (gap.std(ddof=1) / np.sqrt(50)))
+    falling = sorted(pairs.values())
+    corrected = np.maximum.accumulate(np.minimum(1, np.array(falling) * [3, 2, 1]))
+    told = sorted(float("0" + line.split("corrected p = ")[1].split(":")[0]) for line in scores.tests("mrr@5"))
+    np.testing.assert_allclose(told, corrected, atol=6e-4)
+
+
+class Chances(Oracle):
+    """Says how likely its items are taken."""
+
+    def recommend(self, users, n=10, exclude_seen=True):
+        ids, scores = super().recommend(users, n, exclude_seen)
+        return Recommendations(np.asarray(users), ids, scores, 0.02 * np.abs(np.sin(scores)), None)
+
+
+def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
+    rng = np.random.default_rng(1)
+    model, splitter = Chances(rng.random((60, 40))), PerUserHoldout(0.5, 2, random_state=3)
+    found = evaluate_recommendations(model, X, Y, splitter, at=7)
+    bins = found.takes["Chances"]
+    chances, taken = [], []
+    for train, test in splitter.split(X):
+        fitted = Chances(model.table).fit(X[train], None)
+        for user in np.unique(X[test, 0]).tolist():
+            mine = set(X[test][X[test, 0] == user, 1].tolist())
+            listed = fitted.recommend([user], 7)
+            chances += np.minimum(1, len(mine) * listed.p_take[0]).tolist()
+            taken += [item in mine for item in listed.items[0].tolist()]
+    place = np.searchsorted(bins.edges, chances, side="left") - 1
+    for k in np.unique(place):
+        assert bins.counts[k] == (place == k).sum()
+        assert bins.predicted[k] == pytest.approx(np.array(chances)[place == k].mean())
+        assert bins.observed[k] == pytest.approx(np.array(taken)[place == k].mean())
+    assert bins.counts.sum() == len(chances)
+    assert "P(take) of Chances, to be among the held-out items, predicted / taken: ." in found.text()
+    assert found.summary()["Chances"]["p_take"]["items"] == bins.counts.tolist()
+    assert "popularity" not in found.takes
+
+
+class Counting(Oracle):
+    """Keeps what it was given."""
+
+    given: ClassVar[list[TakeDataset]] = []
+
+    def fit(self, X):
+        Counting.given.append(X)
+        return Oracle.fit(self, X.X, None)
+
+
+def test_counts_are_given_as_counts() -> None:
+    counts, times = np.arange(1.0, len(X) + 1), np.arange(len(X)) * 60
+    Counting.given.clear()
+    found = evaluate_recommendations(Counting(tables()), X, counts=counts, time=times, at=5)
+    (given,) = Counting.given
+    assert given.holds_takes
+    rows = (given.timestamps / 60).astype(int)
+    assert np.array_equal(given.y, counts[rows])
+    assert np.array_equal(given.X.astype(int), X[rows])
+    assert found.mean("Counting", "graded_ndcg@5").mean == found.mean("Counting", "ndcg@5").mean  # counts are no gains
+    with pytest.raises(InvalidInputError, match="counts: there are ratings already|there are ratings already"):
+        evaluate_recommendations(EASE(), X, Y, counts=counts)
+
+
+def test_a_comparison_of_takes() -> None:
+    takes = TakeDataset("plays", X, 1.0 + X[:, 0] % 3, None)
+    found = compare({"EASE": EASE(10.0)}, takes, at=5, n_splits=1)
+    direct = evaluate_recommendations({"EASE": EASE(10.0)}, X, counts=takes.y, at=5, n_splits=1)
+    measured = next(one.measures for one in found.results if one.method == "EASE")
+    assert measured["ndcg@5"] == pytest.approx(direct.mean("EASE", "ndcg@5").mean)
+    with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings to predict"):
+        compare({"ALS": ALS(2, 1.0)}, takes)
+    with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings"):
+        compare({"EASE": EASE()}, takes, at=5, likes=1)
+
+
+@pytest.mark.parametrize("takes", [TakeDataset("clicks", X, np.ones(len(X)), None), EASE().fit(X).ratings_])
+def test_models_of_ratings_refuse_takes(takes) -> None:
+    with pytest.raises(InvalidInputError, match="these are takes, without ratings, .* Recommender, EASE, ImplicitALS"):
+        MMMF(2, 1.0).fit(takes)
+    ratings = RatingDataset("stars", X, Y, DATA.scale)
+    assert EASE().fit(ratings).ratings_.n_ratings == len(X)
+    assert Recommender(EASE()).fit(takes).rating_model_ is None
+    with pytest.raises(InvalidInputError, match="fitted to takes alone, and predicts no ratings"):
+        Recommender(EASE()).fit(takes).predict(X)

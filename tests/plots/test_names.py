@@ -71,6 +71,7 @@ PICTURES = {
     ),
     "popularity": (2, lambda n: plots.plot_popularity([0.1, 0.2], {n: [0.3, 0.4]}, title=n)),
     "recall_curves": (3, lambda n: plots.plot_recall_curves({n: CURVE}, measure=n, title=n)),
+    "recommendations": (2, lambda n: plots.plot_recommendations([n], [0.1], [0.5], title=n)),
     "take_reliability": (2, lambda n: plots.plot_take_reliability({n: TAKEN}, title=n)),
     "reliability": (1, lambda n: plots.plot_reliability([1], [[0.2, 0.8]], [1, 2], title=n)),
     "scaling": (2, lambda n: plots.plot_scaling([1, 2], {n: [1, 2]}, size=n)),

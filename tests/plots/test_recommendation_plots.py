@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from cofactor.metrics import share_interval, take_calibration_bins
-from cofactor.plots import plot_coverage_tradeoff, plot_popularity, plot_recall_curves, plot_take_reliability
+from cofactor.plots import (
+    plot_coverage_tradeoff,
+    plot_popularity,
+    plot_recall_curves,
+    plot_recommendations,
+    plot_take_reliability,
+)
 
 from .pixels import check_drawn_and_whole
 
@@ -49,9 +55,24 @@ def test_reliability_of_taking() -> None:
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
 
 
+def test_a_list_with_both_probabilities() -> None:
+    takes, likes = [0.04, 0.02, 0.01], [0.5, 1.0, 0.75]
+    ax = plot_recommendations(["Alien", "Up", "Heat"], takes, likes, title="user 7")
+    below, above = ([bar.get_width() for bar in bars] for bars in ax.containers)
+    np.testing.assert_allclose(below, takes)
+    np.testing.assert_allclose(np.array(above) / ax.get_xlim()[1], likes)  # the axis above goes from 0 to 1
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Alien", "Up", "Heat"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best is at the top
+    ax.figure.canvas.draw()
+    check_drawn_and_whole(ax)
+
+
 @pytest.mark.parametrize(
     ("picture", "message"),
     [
+        (lambda: plot_recommendations([], [], []), "p_take must be one-dimensional and not empty"),
+        (lambda: plot_recommendations(["a"], [0.1, 0.2], [0.1, 0.2]), "found 1 names and 2"),
+        (lambda: plot_recommendations(["a"], [0.1], [0.1, 0.2]), "p_like"),
         (lambda: plot_recall_curves({}), "curves is empty"),
         (lambda: plot_recall_curves({"a": ([1, 2], [1.0])}), "equally long"),
         (lambda: plot_coverage_tradeoff({}), "points is empty"),

@@ -56,7 +56,8 @@ def options(
 EXAMPLES = {
     "demo": ("cofactor demo", "cofactor demo labels", "cofactor demo --quick --out /tmp/report"),
     "fit": (
-        "cofactor fit ratings.csv --model hmf --out model.cofactor",
+        "cofactor fit ratings.csv --out model.cofactor",
+        "cofactor fit plays.csv --count plays --model implicit-als",
         "cofactor fit clicks.tsv --user who --item what --rating stars --levels 1:5 --duplicates last",
         "zcat ratings.csv.gz | cofactor fit - --alpha 12 --factors 50",
         "cofactor fit songs.arff --model grople --threshold global",
@@ -75,6 +76,7 @@ EXAMPLES = {
         "cofactor recommend model.cofactor --user 42 --titles ml-100k",
         "cofactor recommend model.cofactor --all -n 20 --out recommendations.parquet",
         "cofactor recommend model.cofactor --ratings new-users.csv",
+        "cofactor recommend ml-100k --user 196 --titles ml-100k",
     ),
     "similar": (
         "cofactor similar model.cofactor 50 181 --titles ml-100k",
@@ -87,6 +89,7 @@ EXAMPLES = {
     "evaluate": (
         "cofactor evaluate ml-100k --model mmmf --model hmf --protocol weak",
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
+        "cofactor evaluate ml-100k --rank --likes 4 --model recommender --model ease",
         "cofactor evaluate emotions --model grople --model mlknn --threshold global",
     ),
     "compare": (

@@ -99,7 +99,6 @@ def compare(
     What is said of columns and formats holds for all files. A TOML file can declare more: parameters and grids of each
     method, and of each file its own columns.
     """
-    options.check_ranking(context, own)
     folder = None if out is None else check_folder(out)
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
@@ -109,8 +108,14 @@ def compare(
             chosen = task_named(name)
         values = chosen.values("compare", reading)
         settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
-        models, notes = chosen.contestants(model or chosen.compared_models, settings)
+        named = None if model is None else chosen.contestants(model, settings)
         loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
+        ranked = any(chosen.ranks(one, values) for one in loaded)
+        options.check_ranking(context, {"rank": ranked})
+        models, notes = named or chosen.contestants(
+            chosen.default_models(settings, compared=True, ranked=ranked), settings
+        )
+        models = chosen.suited(models, loaded)
         show_notes((*notes, *(text for one in loaded for text in one.notes)))
         declared = _declared(
             models,
@@ -120,7 +125,7 @@ def compare(
                 "n_splits": splits,
                 "seeds": _seeds(seeds),
                 "metrics": metric,
-                **({"at": values["at"], "likes": values["likes"]} if values.get("rank") else {}),
+                **({"at": values["at"], "likes": values["likes"]} if ranked else {}),
             },
         )
     if folder is not None:

@@ -33,7 +33,7 @@ _OPTIONS: Mapping[str, str] = {
 #: Names of settings and options that all tasks share.
 _SAME = (
     *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
-    *("candidates", "titles", "ratings", "at_least", "quantile", "include_seen", "rescue", "safe_csv"),
+    *("candidates", "titles", "ratings", "at_least", "quantile", "rank_by", "include_seen", "rescue", "safe_csv"),
 )
 #: Options that stand for one value of a parameter.
 _FLAGS: Mapping[tuple[str, bool], str] = {

@@ -97,19 +97,19 @@ def evaluate(
         raise InvalidInputError("--test-size and --test-users must lie between 0 and 1")
     if out is not None and not own.get("by_label"):
         raise InvalidInputError("--out writes the table of --by-label: give --by-label too")
-    options.check_ranking(context, own)
     inputs = {"FILE": file, **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
-    names = model or [chosen.default_model]
     params = options.parse_params(param)
-    settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(names) > 1)
+    settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(model or []) > 1)
+    names = model or chosen.default_models(settings, ranked=bool(own.get("rank")))
     with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
         models, notes = chosen.contestants(names, settings)
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         split = Protocol(protocol, splits, seed, test_size, reading)
-        ranks = bool(own.get("rank"))
+        ranks = chosen.ranks(loaded, reading)
+        options.check_ranking(context, {"rank": ranks})
         with limited_threads(threads), Display(quiet=json, counted=True) as display:
 
             def show(progress: Progress) -> None:

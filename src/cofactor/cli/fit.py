@@ -44,7 +44,7 @@ def fit(
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
     with naming(options.names_of(params)):
-        built = chosen.build(model or chosen.default_model, settings)
+        built = chosen.build(model or chosen.default_models(settings)[0], settings)
         loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
         with fit_progress(f"fitting {chosen.name_of(built.model)}", quiet=json) as listen, limited_threads(threads):
             fitted, facts = chosen.fit(built.model, loaded, settings, listen)

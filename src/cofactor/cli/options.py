@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., None])
 
 MODEL_HELP = (
-    "For ratings mmmf (the default), ordinal-probit (the most accurate, with probabilities), als (least squares), hmf, "
-    "pmmmf, ensemble, binary-mmmf for two levels, and others; for labels label-ridge (the default), plst, cplst, cssp, "
-    "faie, leml, omf, mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
+    "For ratings recommender (the default: it recommends and predicts), mmmf (the default with --alpha or --factors), "
+    "ordinal-probit (the most accurate, with probabilities), als (least squares), hmf, pmmmf, ensemble, binary-mmmf "
+    "for two levels, and others; for clicks, plays and purchases recommender, ease, implicit-als, logistic-mf, "
+    "item-knn, popularity and others; for labels label-ridge (the default), plst, cplst, cssp, faie, leml, omf, "
+    "mlchmf, grople, mlknn, binary-relevance, and others; an unknown name lists all"
 )
 
 
@@ -48,9 +50,9 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Ratings: CSV, TSV, '::' or Parquet; or features and labels: ARFF, libsvm, MATLAB, or a table with "
-        "--labels; plain or gzip; - for standard input; or the name of a known data set such as ml-100k or emotions "
-        "(see cofactor datasets list).",
+        help="Ratings, or clicks, plays or purchases: CSV, TSV, '::' or Parquet; or features and labels: ARFF, libsvm, "
+        "MATLAB, or a table with --labels; plain or gzip; - for standard input; or the name of a known data set such "
+        "as ml-100k or emotions (see cofactor datasets list).",
     ),
 ]
 TaskOption = Annotated[

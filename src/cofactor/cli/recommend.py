@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -10,18 +11,25 @@ from cofactor.cli import options
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_sources, check_target, load_model
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import limited_threads, show_notes, write_table
+from cofactor.cli.output import Download, fit_progress, limited_threads, note, show_notes, write_table
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import task_of
-from cofactor.tasks.plain import Request
+from cofactor.tasks import TASKS, task_named, task_of
+from cofactor.tasks.plain import RANKINGS, Request, Settings
 
-_RANKING = "Models with probabilities: which items are best"
+_RANKING = "Which items are best"
 _NEW = "New users (with --ratings)"
 _COLUMN_HELP = "Name of its column in that file, or its position counted from 0."
 
 
 def recommend(
-    model: options.ModelFile,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|FILE",
+            help="A model written by cofactor fit; - for standard input. Or ratings, clicks, plays or purchases, or "
+            "the name of a known data set: a recommender is fitted to them first.",
+        ),
+    ],
     user: Annotated[list[str] | None, typer.Option("--user", "-u", metavar="ID", help="For this user; repeat.")] = None,
     everyone: Annotated[bool, typer.Option("--all", help="For all users.")] = False,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="Number of items for each user.")] = 10,
@@ -42,13 +50,24 @@ def recommend(
         str,
         typer.Option(metavar="NAME", help="Encoding of the text files of --titles, --candidates and --ratings."),
     ] = "utf-8",
+    rank_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(RANKINGS),
+            help="Of a recommender: how likely the user takes the item and likes it then (the default, where there "
+            "are ratings), how likely it is taken at all, how much is expected to be gained, or how well it would be "
+            "liked; by that alone lists hold less of what users take than plain popularity does.",
+            rich_help_panel=_RANKING,
+        ),
+    ] = None,
     at_least: Annotated[
         float | None,
         typer.Option(
             "--at-least",
             metavar="RATING",
-            help="Rank items by the probability of this rating or a higher one, which is then the score; for models "
-            "that have probabilities, as ordinal-probit.",
+            help="Of a recommender, the rating from which on an item is liked; by default the first of the upper "
+            "quarter. Other models that have probabilities, as ordinal-probit, rank items by that of this rating or a "
+            "higher one, which is then the score.",
             rich_help_panel=_RANKING,
         ),
     ] = None,
@@ -56,8 +75,8 @@ def recommend(
         float | None,
         typer.Option(
             metavar="X",
-            help="Rank items by this quantile of the rating, 0 to 1; a high one, as 0.9, favours items whose rating is "
-            "uncertain.",
+            help="Rank items by this quantile of the predicted rating, 0 to 1; a high one, as 0.9, favours items whose "
+            "rating is uncertain.",
             rich_help_panel=_RANKING,
         ),
     ] = None,
@@ -106,6 +125,10 @@ def recommend(
         str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)
     ] = None,
     time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
+    count_column: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that says how often an item was taken.", rich_help_panel=_NEW),
+    ] = None,
     drop_rating: Annotated[
         str | None,
         typer.Option(metavar="X", help="Leave out its ratings of this value, such as 0.", rich_help_panel=_NEW),
@@ -118,9 +141,14 @@ def recommend(
 ) -> None:
     """Recommend items: columns user, rank, item, score, prediction, and title where titles are given.
 
+    A recommender, what cofactor fit makes, ranks by the probability that the user takes the item next, and likes it
+    then: columns p_take and p_like; the score is the logarithm of both together. Of models of takes alone there is no
+    prediction.
+
     For known users ([bold]--user[/bold], [bold]--all[/bold]), or for new ones from their ratings or features
     ([bold]--ratings[/bold], [bold]--user-features[/bold]); their ratings of items that were not in training are left
-    out. A model that knows time recommends for the latest time of training and of the new ratings.
+    out. A model that knows time recommends for the latest time of training and of the new ratings. Columns of new
+    users' files are those of FILE too, where a recommender is fitted to it.
     """
     features = {"--user-features": user_features, "--item-features": item_features}
     inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
@@ -135,20 +163,45 @@ def recommend(
         raise InvalidInputError(f"--all and {option} exclude each other: {option} FILE serves all users of that file")
     if not (user or everyone or any(new.values())):
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
-    fitted = load_model(model)
-    with loading():
-        task = task_of(fitted)
-    if not task.can("recommend"):
-        what = f"is a model of {task.name}, which recommends no items"
-        raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
-    request = Request(user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
-    reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "known": known}
-    reading |= {"drop_rating": drop_rating, "user_features": user_features, "item_features": item_features}
-    with (
-        limited_threads(threads),
-        naming({name: f"--{name}-column" for name in columns} | {"timestamp": "--time-column"}),
-    ):
+    reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
+    reading["count"] = count_column
+    names = {name: f"--{name}-column" for name in (*columns, "count")} | {"timestamp": "--time-column"}
+    with limited_threads(threads), naming(names):
+        fitted = _model_of(model, reading, quiet=json)
+        with loading():
+            task = task_of(fitted)
+        if not task.can("recommend"):
+            what = f"is a model of {task.name}, which recommends no items"
+            raise InvalidInputError(f"{model}: {what}: see cofactor predict --help")
+        request = Request(
+            user or None, n, include_seen, ratings, candidates, titles, encoding, at_least, quantile, rank_by
+        )
+        reading |= {"known": known, "user_features": user_features, "item_features": item_features}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)
+
+
+def _model_of(file: str, reading: Mapping[str, Any], *, quiet: bool) -> Any:
+    """Return the model of a file, or the default one fitted to the data that the file holds."""
+    with loading():
+        from cofactor.datasets.sniff import sniff
+
+        found = sniff(file)
+    if found.holds == "model" or found.kind in ("folder", "missing"):
+        return load_model(file)
+    with loading():
+        task = task_named(found.holds if found.holds in TASKS else "ratings")
+    if not task.can("recommend"):
+        raise InvalidInputError(f"{file}: holds {task.name}, of which no items can be recommended")
+    settings = Settings(options=task.values("fit", reading))
+    built = task.build(task.default_model, settings)
+    loaded = task.read(file, settings.options, progress=Download(file, quiet=quiet))
+    with fit_progress(f"fitting {task.name_of(built.model)}", quiet=quiet) as listen:
+        fitted, facts = task.fit(built.model, loaded, settings, listen)
+    show_notes((*built.notes, *facts.notes))
+    source = "FILE" if file == "-" else file
+    keep = f"cofactor fit {source} --out model.cofactor keeps it for the next time"
+    note(f"cofactor: note: a {facts.values['model']} was fitted in {facts.values['seconds']:.1f} s; {keep}")
+    return fitted

@@ -5,6 +5,7 @@
 `load_movielens`              MovieLens 100K, 1M, latest-small, with titles
 `load_jester`                 Jester 1, continuous or binned
 `read_ratings`, `read_pairs`  any CSV, TSV, ``::``-separated or Parquet file; `read_timed_pairs`
+`read_takes`                  who clicked, played or bought what, how often, from any such file
 `read_side_features`          what is known of users, or of items, in any such file
 `load_side_features`          what MovieLens knows of its users and films
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all
@@ -26,8 +27,9 @@
 ============================  ======================================================================
 
 Loaders and readers of ratings return a `RatingDataset`: ``X`` (user and item ids), ``y`` (ratings), ``scale`` (the
-possible ratings, None if continuous), titles and times. Those of labels return a `LabelDataset`: ``X`` (features),
-``Y`` (labels, sparse), names of both, and the official split if there is one.
+possible ratings, None if continuous), titles and times; `read_takes` returns a `TakeDataset`, whose ``y`` are counts.
+Those of labels return a `LabelDataset`: ``X`` (features), ``Y`` (labels, sparse), names of both, and the official split
+if there is one.
 
 Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then downloaded with a verified
 checksum.
@@ -46,6 +48,7 @@ from cofactor.datasets.readers.movielens_features import load_side_features
 from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers.side_features import read_side_features
 from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
+from cofactor.datasets.readers.takes import read_takes
 from cofactor.datasets.readers.xml import read_label_names
 from cofactor.datasets.registry import (
     DatasetNotFoundError,
@@ -62,7 +65,7 @@ from cofactor.datasets.registry import (
 from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
 from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
-from cofactor.datasets.types import LabelDataset, RatingDataset
+from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
 from cofactor.datasets.write import write_table
 from cofactor.recipe import Recipe
 
@@ -76,6 +79,7 @@ __all__ = [
     "LabelTruth",
     "RatingDataset",
     "Recipe",
+    "TakeDataset",
     "TakeTruth",
     "Verification",
     "available",
@@ -101,6 +105,7 @@ __all__ = [
     "read_pairs",
     "read_ratings",
     "read_side_features",
+    "read_takes",
     "read_timed_pairs",
     "verify",
     "write_chunks",

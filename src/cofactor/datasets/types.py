@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,9 @@ class RatingDataset:
     coding: Coding | None = None
     n_dropped: int = 0
     features: Mapping[str, Any] = field(default_factory=dict)
+
+    #: Whether there are takes, and no ratings.
+    holds_takes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2 or self.X.shape[1] != 2:
@@ -233,6 +236,29 @@ class RatingDataset:
         return (
             f"RatingDataset({self.name!r}: {counted(self.n_ratings, 'rating')}, {counted(self.n_users, 'user')}, "
             f"{counted(self.n_items, 'item')}, {scale})"
+        )
+
+
+class TakeDataset(RatingDataset):
+    """Takes as in a file: who clicked, played or bought what, how often, and when; there are no ratings.
+
+    ``y`` says how often each pair was taken, ``scale`` is None. Models of who takes what are fitted to the data set
+    itself, ``model.fit(data)``; models of ratings refuse it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> TakeDataset("plays", np.array([[1, 7], [2, 7]]), np.array([4.0, 1.0]), None)
+    TakeDataset('plays': 2 takes, 2 users, 1 item, counts 1 to 4)
+    """
+
+    holds_takes = True
+
+    def __repr__(self) -> str:
+        counts = f", counts {self.y.min():g} to {self.y.max():g}" if self.n_ratings and (self.y != 1).any() else ""
+        return (
+            f"TakeDataset({self.name!r}: {counted(self.n_ratings, 'take')}, {counted(self.n_users, 'user')}, "
+            f"{counted(self.n_items, 'item')}{counts})"
         )
 
 

@@ -139,6 +139,10 @@ def _check_estimators(estimators: Any, needed: str = "predict") -> None:
                 argument="estimators",
                 advice=f"write {kind}()",
             )
+        if needed == "predict" and not hasattr(estimator, "predict") and hasattr(estimator, "recommend"):
+            ranks = f"method {name!r} ranks items, and predicts no ratings"
+            lists = "compare lists of recommendations, with at=10, or --rank on the command line"
+            raise InvalidTypeError(ranks, argument="estimators", advice=lists)
         missing = [part for part in ("fit", needed, "get_params") if not hasattr(estimator, part)]
         if missing:
             kind = type(estimator).__name__
@@ -218,10 +222,17 @@ def _lists(sets: Sequence[Source], task: Task, grids: Any, at: Any, likes: Any) 
         if likes is not None:
             advice = ("give ", Argument("at"), " too")
             raise InvalidInputError("says what is liked of lists", argument="likes", found=likes, advice=advice)
+        taken = next((one.name for one in sets if one.takes), None)
+        if taken is not None:
+            lists = ("measure lists of recommendations, such as with ", Argument("at", 10))
+            raise InvalidInputError(f"data set {taken!r} holds takes, and no ratings to predict", advice=lists)
         return ()
     if task != "ratings" or grids:
         what = "is for ratings" if task != "ratings" else "does not go with grids"
         raise InvalidInputError(f"measures lists of recommendations, which {what}", argument="at", found=at)
+    taken = next((one.name for one in sets if one.takes), None)
+    if likes is not None and taken is not None:
+        raise InvalidInputError(f"{taken!r} holds takes, and no ratings", argument="likes", found=likes)
     if likes is not None:
         high = next((one.name for one in sets if not (np.asarray(one.y, dtype=np.float64) >= likes).any()), None)
         if high is not None:

@@ -20,7 +20,7 @@ from cofactor.evaluation.checks import Request, checked, splitter_for
 from cofactor.evaluation.labels import label_measures
 from cofactor.evaluation.protocols import rating_measures
 from cofactor.evaluation.recommendations import recommendation_measures
-from cofactor.evaluation.recommended import POPULARITY
+from cofactor.evaluation.recommended import POPULARITY, RecommendationScores, of_results
 from cofactor.evaluation.run.cells import Cell, Result, tidy
 from cofactor.evaluation.run.code import UnsourcedError, code_digest
 from cofactor.evaluation.run.keys import Described, IndescribableError, described, function_name
@@ -166,7 +166,28 @@ class Comparison:
             kept = [data for data in table.scores.data if data not in table.scores.left_out]
             runs = {data: split_scores(records, table.metric, data).only(*table.scores.methods) for data in kept}
             folds = {data: (scores, self._test_share(data)) for data, scores in runs.items()}
-        return replace(conclude(table.scores, folds, alpha), absent=table.absent)
+        scores = {data: self.over_users(data) for data in table.scores.data} if self._has_lists else {}
+        lines = (
+            f"{data}: {line}"
+            for data, found in scores.items()
+            if table.metric in found.metrics
+            for line in found.tests(table.metric, alpha)
+        )
+        return replace(conclude(table.scores, folds, alpha), absent=table.absent, over_users=tuple(lines))
+
+    @property
+    def _has_lists(self) -> bool:
+        return any("of_users" in result.measures for result in self.results)
+
+    def over_users(self, data: str) -> RecommendationScores:
+        """Return the scores of all methods user by user, where lists of recommendations were compared.
+
+        Parameters
+        ----------
+        data : str
+            Name of a data set.
+        """
+        return of_results(self.results, data)
 
     def _columns(self) -> dict[str, Any]:
         records = self.records()
@@ -231,8 +252,8 @@ def compare(
         By what to choose; by default "mae" for ratings, "micro_f1" for labels.
     at, likes : optional
         Measure the lists of so many items that methods recommend, as `evaluate_recommendations` does, instead of
-        predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Means over the
-        users of each split are compared; for tests over users see `RecommendationScores.scores`.
+        predicted ratings: metrics are then such as "ndcg@10", and "popularity" is among the methods. Methods are
+        compared over the users of each data set, see `Comparison.over_users`. A `TakeDataset` needs it.
     store : ResultStore, str or path-like, optional
         File for results, as they end: what is in it already is not computed again.
     n_jobs, retry_failed
@@ -354,8 +375,8 @@ def _cells(
     options: tuple[Any, ...] = (scale,) if data.task == "ratings" else ()
     told: dict[str, Any] = {}
     if asked.at:
-        work, options = recommendation_measures, (asked.at, asked.likes)
-        told = {"at": list(asked.at), "likes": asked.likes}
+        work, options = recommendation_measures, (asked.at, asked.likes, data.takes)
+        told = {"at": list(asked.at), "likes": asked.likes} | ({"takes": True} if data.takes else {})
     names, parts = zip(*_splits(data, protocol, asked.n_splits, seed), strict=True)  # drawn before models are looked at
     rows: Reference[Sequence[Parts]] = Reference(f"splits of {data.name!r}", uuid.uuid4().hex, parts)
     models = {

@@ -5,23 +5,24 @@ from __future__ import annotations
 import inspect
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
+from cofactor.datasets import TakeDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.evaluation.recommended import POPULARITY, RecommendationScores
+from cofactor.evaluation.recommendation_data import Asked, Split
+from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
 from cofactor.metrics import catalogue, topn
+from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import kind_of, parts_of, splitter_of
@@ -29,7 +30,6 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import pair_columns
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import did_you_mean
@@ -37,12 +37,11 @@ from cofactor.typing import Pairs, RandomState
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
-Table = sparse.csr_array
 OnFit = Callable[[str, int, int], None]
 
 _RANKED = 1 << 22  #: pairs of users and items that are ranked together for the AUC
 _GIVEN = {"users", "n", "exclude_seen"}  #: what `recommend` is told in any case
-_HIGHEST = 10  #: ratings up to this are exponents of gains as they are
+_LIKELY = 100  #: items of each user of which P(take) is compared with what was taken
 
 
 def evaluate_recommendations(
@@ -61,6 +60,7 @@ def evaluate_recommendations(
     test_size: float = 0.2,
     test_users: float = 0.1,
     time: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     progress: OnFit | None = None,
 ) -> RecommendationScores:
     """Measure the lists that models recommend to users, beside what is popular.
@@ -97,6 +97,8 @@ def evaluate_recommendations(
         More arguments of ``recommend``, such as ``{"at_least": 4}``, for the models whose ``recommend`` knows them.
     test_size, test_users, time
         As in `evaluate`.
+    counts : array-like of shape (n,), optional
+        How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `TakeDataset`.
     progress : callable, optional
         Called before each fit with the name of the model, the number of fits that are done, and that of all.
 
@@ -106,7 +108,8 @@ def evaluate_recommendations(
         For every model, and for "popularity", at each k: ``ndcg``, ``precision``, ``recall``, ``capped_recall`` (hits /
         min(k, relevant)), ``map``, ``mrr``, ``hit_rate``, ``any_ndcg`` (with `likes`: whatever was taken is relevant),
         ``graded_ndcg`` (whatever was taken, gain 2^r - 1), ``novelty``, ``diversity``, ``popularity_lift``, one value
-        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for.
+        for each user; ``distinct`` items and ``coverage`` over all users; ``auc`` if asked for. Of a `Recommender` also
+        how P(take) agrees with what was taken, see `RecommendationScores.takes`.
 
     Raises
     ------
@@ -136,12 +139,15 @@ def evaluate_recommendations(
     >>> found.mean("ALS", "hit_rate@5").n <= 60
     True
     """
+    if counts is not None and y is not None:
+        raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
     y = np.ones(_num_samples(X)) if y is None else y
     check_consistent_length(X, y)
+    takes = None if counts is None else np.asarray(counts, dtype=np.float64)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {})
+    asked = Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {}, takes)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -171,6 +177,7 @@ def evaluate_recommendations(
         of_lists={name: _listed([row.of_lists for row in found]) for name, found in rows.items()},
         users=asked.users.ids,
         facts=facts | {"users_left_out": n_left_out},
+        takes={name: found for name, found in map(_taken, rows.items()) if found is not None},
     )
 
 
@@ -181,6 +188,7 @@ def recommendation_measures(
     k: int,
     at: Sequence[int],
     likes: float | None,
+    takes: bool = False,
 ) -> dict[str, Any]:
     """Fit a model on one split, let it recommend, and return the means over the users of the test part.
 
@@ -196,13 +204,23 @@ def recommendation_measures(
         Which of them.
     at, likes
         As in `evaluate_recommendations`.
+    takes : bool, default=False
+        Whether there are counts in the place of ratings.
+
+    Returns
+    -------
+    dict
+        Also, as ``of_users``, the values of each user, by the name of the measure, and the users themselves.
     """
     X, y, times, _ = data.value()
-    asked = _Asked(X, np.asarray(y, dtype=np.float64), times, tuple(at), likes, False, "skip")
+    y = np.asarray(y, dtype=np.float64)
+    counts, y = (y, np.ones(len(y))) if takes else (None, y)
+    asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts)
     parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
     means = {name: user_mean(values).mean for name, values in row.of_users.items()}
-    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size}
+    one_by_one = of_users_as_lists(row.users, asked.users.ids, row.of_users)
+    return {**means, **row.of_lists, "n_train": parts[0].size, "n_test": parts[2].size, "of_users": one_by_one}
 
 
 @dataclass
@@ -212,115 +230,10 @@ class _Row:
     users: NDArray[Any]
     of_users: dict[str, NDArray[np.float64]]
     of_lists: dict[str, float]
+    of_takes: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = None  #: P(take) of each item, whether it was taken
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Data and settings of an evaluation; users and items as numbers."""
-
-    X: Any
-    y: NDArray[np.float64]
-    times: Any
-    lengths: tuple[int, ...]
-    likes: float | None
-    auc: bool
-    undefined: Literal[0, "skip"]
-    ranking: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.likes is not None:
-            check_number("likes", self.likes, low=-np.inf)
-            if not (self.y >= self.likes).any():
-                raise InvalidInputError("no rating is that high", argument="likes", found=self.likes)
-
-    @cached_property
-    def _columns(self) -> tuple[Any, Any]:
-        return pair_columns(self.X)
-
-    @cached_property
-    def users(self) -> IdMap:
-        return IdMap(self._columns[0])
-
-    @cached_property
-    def items(self) -> IdMap:
-        return IdMap(self._columns[1])
-
-    @cached_property
-    def pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """User and item number of each rating."""
-        return self.users.index(self._columns[0]), self.items.index(self._columns[1])
-
-    @cached_property
-    def gains(self) -> NDArray[np.float64]:
-        """Gain of each rating."""
-        low, high = self.y.min(), self.y.max()
-        if low <= 0 or high > _HIGHEST:
-            return np.exp2(1 + 4 * (self.y - low) / max(high - low, 1e-12)) - 1
-        return np.exp2(self.y) - 1
-
-    def table(self, rows: NDArray[Any], values: NDArray[np.float64]) -> Table:
-        """Return the values of some ratings, users × items; of a pair that occurs twice the last one counts."""
-        of_users, of_items = (part[rows] for part in self.pairs)
-        keys = of_users.astype(np.int64) * len(self.items) + of_items
-        kept = len(rows) - 1 - np.unique(keys[::-1], return_index=True)[1]
-        shape = len(self.users), len(self.items)
-        return Table((values[rows][kept], (of_users[kept], of_items[kept])), shape=shape)
-
-    def split(self, parts: Parts) -> _Split:
-        """Return what all models are measured against on a split."""
-        train, fold_in, test = parts
-        ones = np.ones(len(self.y))
-        training = self.table(train, ones)
-        taken = training if fold_in is None else self.table(fold_in, ones)
-        held_out = self.table(test, self.gains)
-        held_out = Table(held_out - held_out.multiply(taken))  # an item taken before cannot be recommended
-        held_out.eliminate_zeros()
-        tested, known = np.diff(held_out.indptr) > 0, np.diff(taken.indptr) > 0
-        users = np.flatnonzero(tested & known)
-        if not users.size:
-            raise InvalidInputError("no user of the test part is known from another part", argument="protocol")
-        anything = Table(held_out[users])
-        liked = self.table(test, (self.y >= (-np.inf if self.likes is None else self.likes)).astype(np.float64))
-        relevant = Table(liked[users].multiply(anything.sign()))
-        relevant.eliminate_zeros()
-        if not relevant.nnz:
-            raise InvalidInputError("nothing in the test part is rated so high", argument="likes", found=self.likes)
-        return _Split(parts, users, relevant, anything, Table(taken[users]), training, int((tested & ~known).sum()))
-
-
-@dataclass(frozen=True)
-class _Split:
-    """A split, and tables of its test users × items."""
-
-    parts: Parts
-    users: NDArray[Any]
-    relevant: Table
-    anything: Table  #: whatever was taken, with its gain
-    taken: Table
-    training: Table  #: of all users
-    n_left_out: int
-
-    @cached_property
-    def popularity(self) -> NDArray[np.float64]:
-        """Share of the training users who took each item."""
-        return np.diff(sparse.csc_array(self.training).indptr) / self.n_training_users
-
-    @cached_property
-    def n_training_users(self) -> int:
-        return int((np.diff(self.training.indptr) > 0).sum())
-
-    @cached_property
-    def n_items(self) -> int:
-        """Items that can be recommended."""
-        return int((self.popularity > 0).sum())
-
-    @cached_property
-    def vectors(self) -> Table:
-        """The users of each item."""
-        return Table(self.training.T)
-
-
-def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
+def _measure(model: Any, asked: Asked, split: Split) -> _Row:
     """Fit a copy of a model, let it recommend, and measure."""
     train, fold_in, _ = split.parts
     began = clock.perf_counter()
@@ -331,26 +244,33 @@ def _measure(model: Any, asked: _Asked, split: _Split) -> _Row:
     how = _how(fitted, asked)
     ids = asked.users.ids[split.users]
     began = clock.perf_counter()
-    found, _ = fitted.recommend(ids, max(asked.lengths), **how)
+    recommended = fitted.recommend(ids, max(asked.lengths), **how)
     seconds["recommend_seconds"] = clock.perf_counter() - began
-    of_users, of_lists = _measures_of_lists(_numbers(asked.items, found), split, asked)
+    lists = _numbers(asked.items, next(iter(recommended)))
+    of_users, of_lists = _measures_of_lists(lists, split, asked)
+    of_takes = None
+    if hasattr(recommended, "p_take"):
+        of_takes = _chances(_most_likely_taken(fitted, ids, recommended), asked, split)
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how)
     if asked.undefined == 0:
         hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
         of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
-    return _Row(split.users, of_users, of_lists | seconds)
+    return _Row(split.users, of_users, of_lists | seconds, of_takes)
 
 
-def _given(model: Any, asked: _Asked, rows: NDArray[Any]) -> dict[str, Any]:
+def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
     """Return what a model is given of some ratings: all, or of models of exposure that the items were taken."""
+    if asked.counts is not None:
+        times = None if asked.times is None else asked.times[rows]
+        return {"X": TakeDataset("takes", asked.ids_of(rows), asked.counts[rows], None, timestamps=times)}
     X = pairs_for(model, asked.X, asked.times)
     ratings = {} if isinstance(model, ExposureModel) else {"y": asked.y[rows]}
     return {"X": _safe_indexing(X, rows), **ratings}
 
 
 def _measures_of_lists(
-    lists: NDArray[np.int64], split: _Split, asked: _Asked
+    lists: NDArray[np.int64], split: Split, asked: Asked
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
     """Return the measures of lists at each length: those with a value for each user, and those of all lists."""
     of_users: dict[str, NDArray[np.float64]] = {}
@@ -377,7 +297,26 @@ def _measures_of_lists(
     return of_users, of_lists
 
 
-def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
+def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
+    """Return lists by P(take) alone, if a model can rank so: what is also well liked is taken more often than it says.
+
+    Otherwise what was recommended.
+    """
+    if "rank_by" not in inspect.signature(model.recommend).parameters:
+        return recommended
+    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take")
+
+
+def _chances(found: Any, asked: Asked, split: Split) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return, for each item of lists, how likely it is among those held out of its user, and whether it is."""
+    lists = _numbers(asked.items, found.items)
+    rows, places = np.nonzero(lists >= 0)
+    n_held_out = np.diff(split.anything.indptr)
+    taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
+    return np.minimum(found.p_take[rows, places] * n_held_out[rows], 1), taken
+
+
+def _aucs(model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
     """Return the AUC of each user, from the ranks of all items that a model recommends; seen ones do not count."""
     step = max(1, _RANKED // split.n_items)
     found = []
@@ -389,7 +328,7 @@ def _aucs(model: Any, ids: Any, asked: _Asked, split: _Split, how: Mapping[str, 
     return np.concatenate(found)
 
 
-def _how(model: Any, asked: _Asked) -> dict[str, Any]:
+def _how(model: Any, asked: Asked) -> dict[str, Any]:
     """Return what else to tell a model that is to recommend: what is liked, if it has probabilities of that."""
     known = inspect.signature(model.recommend).parameters
     wanted = dict(asked.ranking)
@@ -422,6 +361,16 @@ def _by_user(rows: Sequence[_Row], n_users: int) -> dict[str, NDArray[np.float64
             counts[row.users[there]] += 1
         found[name] = divided(sums, counts)
     return found
+
+
+def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None]:
+    """Return the name of a method, and how P(take) agrees with what was taken."""
+    name, rows = row
+    parts = [one.of_takes for one in rows if one.of_takes is not None and one.of_takes[0].size]
+    if not parts:
+        return name, None
+    p, taken = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return name, catalogue.take_calibration_bins(p, taken, edges=EDGES)
 
 
 def checked_lengths(at: Any) -> tuple[int, ...]:

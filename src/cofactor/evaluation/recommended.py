@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -11,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.evaluation.run.cells import Result
+from cofactor.evaluation.stats.rank_tests import holm
 from cofactor.evaluation.stats.scores import Scores
 from cofactor.metrics.directions import greater_is_better
+from cofactor.metrics.probabilities import CalibrationBins
+from cofactor.metrics.ranked import divided
 from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 from cofactor.text import did_you_mean
 
@@ -20,6 +25,9 @@ __all__ = ["POPULARITY", "RecommendationScores"]
 
 POPULARITY = "popularity"
 """What results call the plain ranking by the number of users, which stands beside all models."""
+
+EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+"""Edges of the bins in which P(take) is compared with what was taken."""
 
 _WHOLE = ("distinct",)
 _ABOVE, _BELOW = "↑", "↓"
@@ -39,6 +47,10 @@ class RecommendationScores:
         Ids of the users.
     facts : mapping of str to object
         How it was measured.
+    takes : mapping of str to CalibrationBins
+        Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
+        held-out items of its user (of n such items, n P(take), or 1 if that is less), and how many were.
+        `cofactor.plots.plot_take_reliability` draws it.
 
     Examples
     --------
@@ -59,6 +71,7 @@ class RecommendationScores:
     of_lists: Mapping[str, Mapping[str, Sequence[float]]]
     users: NDArray[Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    takes: Mapping[str, CalibrationBins] = field(default_factory=dict)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -121,6 +134,41 @@ class RecommendationScores:
         methods.sort(key=lambda name: -np.nan_to_num(self.mean(name, metric).mean))
         return [(a, b, self.difference(a, metric, b)) for a, b in combinations(methods, 2)]
 
+    def tests(self, metric: str, alpha: float = 0.05) -> list[str]:
+        """Return in words which methods differ over users, popularity among them, the largest differences first.
+
+        A difference is compared with its standard error over users: its p-value is that of the normal distribution,
+        corrected for all pairs by Holm.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a measure.
+        alpha : float, default=0.05
+            Level of significance, for all pairs together.
+
+        Examples
+        --------
+        >>> values = {"popularity": {"mrr@10": np.arange(9) / 9}, "EASE": {"mrr@10": np.arange(9) / 9 + 0.1}}
+        >>> values["EASE"]["mrr@10"][0] = 0.2
+        >>> RecommendationScores(values, {}, np.arange(9)).tests("mrr@10")
+        ['EASE – popularity over 9 users: .111 ± .022, corrected p < .001: EASE is better']
+        """
+        methods = sorted(self.methods, key=lambda name: -np.nan_to_num(self.mean(name, metric).mean))
+        pairs = [(a, b, self.difference(a, metric, b)) for a, b in combinations(methods, 2)]
+        pairs = [(a, b, above) for a, b, above in pairs if above.n > 1]
+        if not pairs:
+            return []
+        p = holm([math.erfc(abs(one.mean) / max(one.error, 1e-300) / math.sqrt(2)) for *_, one in pairs])
+        better = 0 if greater_is_better(metric) else 1
+        lines = []
+        for (*two, above), chance in sorted(zip(pairs, p, strict=True), key=lambda one: -abs(one[0][2].mean)):
+            verdict = f"{two[better]} is better" if chance < alpha else "no difference is shown"
+            shown = "corrected p < .001" if chance < 0.001 else f"corrected p = {_three(float(chance))}"
+            spread = f"{_three(above.mean)} ± {_three(1.96 * above.error)}"
+            lines.append(f"{two[0]} – {two[1]} over {above.n:,} users: {spread}, {shown}: {verdict}")
+        return lines
+
     def scores(self, metric: str) -> Scores:
         """Return users × methods, for tests over users such as `wilcoxon_holm` and `friedman`.
 
@@ -145,6 +193,11 @@ class RecommendationScores:
             found[method] = {metric: self._summary(method, metric) for metric in self.metrics}
             for name, values in self.of_lists.get(method, {}).items():
                 found[method][name] = {"mean": float(np.mean(values)), "splits": list(values)}
+            if method in self.takes:
+                bins = self.takes[method]
+                columns = {"predicted": bins.predicted, "taken": bins.observed, "items": bins.counts}
+                table = {name: _without_nan(values.tolist()) for name, values in columns.items()}
+                found[method]["p_take"] = {"mean": bins.error, "edges": bins.edges.tolist(), **table}
         return found
 
     def _summary(self, method: str, metric: str) -> dict[str, Any]:
@@ -178,7 +231,14 @@ class RecommendationScores:
             "mean ± 1.96 standard errors over users\n"
             "↑ ↓ above or below popularity by more than twice the error of the difference"
         )
-        return "\n".join([*lines[1:], "", below, *self._pairs_in_words(self.metrics[0])])
+        return "\n".join([*lines[1:], "", below, *self._pairs_in_words(self.metrics[0]), *self._takes_in_words()])
+
+    def _takes_in_words(self) -> Iterator[str]:
+        """Yield a line for each method with P(take): what it says of items, and how many of these were taken."""
+        for method, bins in self.takes.items():
+            full = np.flatnonzero(bins.counts)
+            parts = [f"{_three(bins.predicted[k])} / {_three(bins.observed[k])}" for k in full]
+            yield f"P(take) of {method}, to be among the held-out items, predicted / taken: {', '.join(parts)}"
 
     def _pairs_in_words(self, metric: str) -> Iterator[str]:
         for a, b, above in self.pairs(metric):
@@ -207,6 +267,60 @@ class RecommendationScores:
             mark = (f"{_ABOVE} " if above.mean > 0 else f"{_BELOW} ") if above.is_clear else ""
         spread = "" if np.isnan(found.error) else f" ± {_three(1.96 * found.error)}"
         return f"{mark}{_three(found.mean)}{spread}"
+
+
+def of_users_as_lists(
+    places: NDArray[np.int64], ids: NDArray[Any], values: Mapping[str, NDArray[np.float64]]
+) -> dict[str, list[Any]]:
+    """Return measures of users as JSON holds them: their ids as text, and the values, None where there is none.
+
+    Parameters
+    ----------
+    places : ndarray of shape (k,)
+        Which of the users were measured.
+    ids : ndarray of shape (n_users,)
+        Ids of all users.
+    values : mapping of str to ndarray of shape (k,)
+        Values by measure.
+
+    Examples
+    --------
+    >>> of_users_as_lists(np.array([1]), np.array(["ann", "bob"]), {"ndcg@10": np.array([0.25])})
+    {'users': ['bob'], 'ndcg@10': [0.25]}
+    """
+    measured = {name: _without_nan(np.round(column, 6).tolist()) for name, column in values.items()}
+    return {"users": [str(one) for one in ids[places].tolist()], **measured}
+
+
+def of_results(results: Iterable[Result], data: str) -> RecommendationScores:
+    """Return the scores of a comparison on one of its data sets: each user's mean over the splits and seeds.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        Of a comparison of recommendations.
+    data : str
+        Name of the data set.
+    """
+    done = [one for one in results if one.data == data and "of_users" in one.measures]
+    tables = [(one.method, one.measures["of_users"]) for one in done]
+    users = sorted({user for _, table in tables for user in table["users"]})
+    place = {user: k for k, user in enumerate(users)}
+    metrics = [name for name in tables[0][1] if name != "users"] if tables else []
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for method in dict.fromkeys(one for one, _ in tables):
+        mine = [table for one, table in tables if one == method]
+        found[method] = {}
+        for name in metrics:
+            sums, counts = np.zeros(len(users)), np.zeros(len(users))
+            for table in mine:
+                rows = np.array([place[user] for user in table["users"]])
+                values = np.array(table[name], dtype=np.float64)
+                known = ~np.isnan(values)
+                sums[rows[known]] += values[known]
+                counts[rows[known]] += 1
+            found[method][name] = divided(sums, counts)
+    return RecommendationScores(found, {}, np.array(users, dtype=object))
 
 
 def _without_nan(value: Any) -> Any:

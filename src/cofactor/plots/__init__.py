@@ -30,6 +30,7 @@
 `plot_recall_curves`        recall of lists of items against their length, for several methods
 `plot_coverage_tradeoff`    accuracy against how many items are recommended at all, by method
 `plot_popularity`           popularity of what is recommended against that of what users rated
+`plot_recommendations`      what is recommended to a user, with P(take) and P(like) as bars
 `plot_take_reliability`     how often items were taken against the probability of it
 `prediction_table`          predicted labels beside the true ones, as text or HTML
 `save_figure`               a picture to a PNG, SVG or PDF file, whole or not at all
@@ -56,6 +57,7 @@ from cofactor.plots.recommendations import (
     plot_coverage_tradeoff,
     plot_popularity,
     plot_recall_curves,
+    plot_recommendations,
     plot_take_reliability,
 )
 from cofactor.plots.splits import plot_splits
@@ -85,6 +87,7 @@ __all__ = [
     "plot_parameter_map",
     "plot_popularity",
     "plot_recall_curves",
+    "plot_recommendations",
     "plot_reliability",
     "plot_scaling",
     "plot_splits",

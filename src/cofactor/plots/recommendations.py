@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,30 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.probabilities import CalibrationBins
-from cofactor.plots.figures import MUTED, legend, new_axes, numbers, same_size, series, series_style, tidy
+from cofactor.plots.figures import (
+    INK,
+    MUTED,
+    OKABE_ITO,
+    legend,
+    name_ticks,
+    new_axes,
+    numbers,
+    same_size,
+    series,
+    series_style,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_coverage_tradeoff", "plot_popularity", "plot_recall_curves", "plot_take_reliability"]
+__all__ = [
+    "plot_coverage_tradeoff",
+    "plot_popularity",
+    "plot_recall_curves",
+    "plot_recommendations",
+    "plot_take_reliability",
+]
 
 
 def plot_recall_curves(
@@ -258,5 +276,64 @@ def plot_take_reliability(
     ax.set_xscale("log")
     ax.set_yscale("log")
     tidy(ax, "predicted probability of taking an item", "share that was taken", title)
+    legend(ax)
+    return ax
+
+
+def plot_recommendations(
+    names: Sequence[str], p_take: ArrayLike, p_like: ArrayLike, ax: Axes | None = None, *, title: str = ""
+) -> Axes:
+    """Plot what is recommended to a user, the best at the top, with both probabilities as bars.
+
+    Parameters
+    ----------
+    names : sequence of str of length n
+        Titles of the items, best first.
+    p_take, p_like : array-like of shape (n,)
+        How likely the user is to take each item next, and to like it then: rows of `Recommendations`.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    title : str, default=""
+        Title of the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        P(take) belongs to the axis below, whose end is the highest one, and P(like) to the axis above, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no item, or numbers of items differ.
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> ax = plot_recommendations(["Alien", "Up"], [0.03, 0.02], [0.7, 0.8])
+    >>> ax.get_legend_handles_labels()[1]
+    ['P(take)', 'P(like | take)']
+    """
+    takes, likes = numbers(p_take, "p_take"), numbers(p_like, "p_like")
+    same_size(takes, likes, "p_take", "p_like")
+    if len(names) != takes.size:
+        raise InvalidInputError(f"found {len(names)} names and {takes.size} probabilities: give as many of both")
+    ax = new_axes(ax, 7.4, 1.4 + 0.42 * takes.size)
+    places = np.arange(takes.size)
+    highest = max(float(takes.max()) * 1.05, 1e-12)
+    # Both are drawn on the axis below; that above says what the ends of the bars of P(like) are.
+    ax.barh(places - 0.2, takes, 0.36, label="P(take)", color=OKABE_ITO[0])
+    ax.barh(places + 0.2, likes * highest, 0.36, label="P(like | take)", color=OKABE_ITO[1])
+    ax.set_xlim(0, highest)
+    ax.set_ylim(takes.size - 0.5, -0.5)
+    tidy(ax, "probability that the user takes the item next", "", title, grid=False)
+    ax.set_yticks(places)
+    name_ticks(ax.yaxis, [str(name) for name in names])
+    ax.locator_params(axis="x", nbins=4)
+    scaling: Any = (lambda x: x / highest, lambda x: x * highest)
+    above = ax.secondary_xaxis("top", functions=scaling)
+    above.set_xlabel("probability that the user likes it then", color=INK, fontsize=9)
+    above.tick_params(color=MUTED, labelcolor=INK, labelsize=9)
+    above.spines["top"].set_color(MUTED)
     legend(ax)
     return ax

@@ -27,7 +27,7 @@ from cofactor.model.state import check_course
 from cofactor.ratings.completing import complete
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
-from cofactor.ratings.entries import check_levels, check_variety
+from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
 from cofactor.ratings.ids import IdMap
@@ -255,6 +255,7 @@ class RatingModel(Saved, BaseEstimator, ABC):
     def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
         duplicates: Any = self.duplicates
+        refuse_takes(X, type(self).__name__)
         X = X if sample_weight is None else read_again(X)
         ratings = check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
         ratings = weighed(ratings, X, y, sample_weight)

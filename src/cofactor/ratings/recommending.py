@@ -84,6 +84,11 @@ def recommend(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Recommend the items with the highest scores, or those that most likely are liked.
 
+    This ranks items by how well they would be liked *if* they were taken, and what it costs is large: few of the best
+    are what users take. On MovieLens 100K (80/20 of each user) nDCG@10 of what was liked is .146 so (`OrdinalProbit`,
+    ``at_least=4``), .173 for plain popularity, and .407 for `Recommender`, which also asks how likely an item is to be
+    taken. For an order of items that a user is about to see in any case, it is the right one.
+
     It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
     about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see
     `SampledModel`); the scores that are returned are those of all samples.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,39 @@ from cofactor.pages import (
 )
 from cofactor.version import __version__
 
-__all__ = ["how_to_go_on", "pictures", "recommendations", "run", "write_files"]
+__all__ = ["Recommended", "how_to_go_on", "pictures", "recommendations", "run", "write_files"]
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """An item that is recommended to a user.
+
+    Attributes
+    ----------
+    title : str
+    p_take, p_like : float
+        How likely the user is to take it next, and to like it then.
+    predicted : float
+        Its predicted rating.
+    held_out_rating : float or None
+        The true rating, where it is known.
+    """
+
+    title: str
+    p_take: float
+    p_like: float
+    predicted: float
+    held_out_rating: float | None = None
+
+    def cells(self) -> list[str]:
+        """Return title, probabilities and predicted rating as people read them.
+
+        Examples
+        --------
+        >>> Recommended("Alien", 0.0312, 0.81, 4.0).cells()
+        ['Alien', '.031', '.81', '4']
+        """
+        return [self.title, f"{self.p_take:.3f}".lstrip("0"), f"{self.p_like:.2f}".lstrip("0"), f"{self.predicted:g}"]
 
 
 def run(machine: str, seconds: float) -> str:
@@ -78,7 +111,7 @@ def recommendations(
     title: str,
     lead: str,
     liked: Sequence[tuple[str, float]],
-    recommended: Sequence[tuple[str, float, float | None]],
+    recommended: Sequence[Recommended],
 ) -> Html:
     """Return what is recommended to a user, below what they like.
 
@@ -88,23 +121,24 @@ def recommendations(
         Heading, and the words before the items that they like.
     liked : sequence of (title, rating)
         Items with their highest ratings.
-    recommended : sequence of (title, predicted rating, true rating)
-        None where the true rating is not known; without any, that column is left out.
+    recommended : sequence of Recommended
+        Without any true rating, that column is left out.
 
     Examples
     --------
-    >>> shown = recommendations("User 1", "This user likes", [("Alien", 5.0)], [("Brazil", 4.5, None)])
+    >>> brazil = Recommended("Brazil", 0.02, 0.7, 4.5)
+    >>> shown = recommendations("User 1", "This user likes", [("Alien", 5.0)], [brazil])
     >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "true rating" in shown
     (True, False)
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
-    with_truth = any(held is not None for _, _, held in recommended)
-    heads = ["recommended", "predicted"]
-    rows: list[list[object]] = [[name, f"{predicted:g}"] for name, predicted, _ in recommended]
+    with_truth = any(one.held_out_rating is not None for one in recommended)
+    heads = ["recommended", "P(take)", "P(like)", "predicted"]
+    rows: list[list[object]] = [[*one.cells()] for one in recommended]
     if not with_truth:
         return block(title, paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=title, text=[0]))
-    for row, (_, _, held) in zip(rows, recommended, strict=True):
-        row.append("" if held is None else good(f"{held:g}"))
+    for row, one in zip(rows, recommended, strict=True):
+        row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
     note = paragraph("True ratings are from the test part, which the model has not seen.", soft=True)
     shown = table([*heads, "true rating"], rows, name=title, text=[0])
     return block(title, paragraph(f"{lead}: ", *best, "."), shown, note)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from cofactor.errors import InvalidInputError, Place, Text
 from cofactor.files import display_name
+from cofactor.tasks.on_lists import OnLists
 from cofactor.tasks.options import without_unknown
 from cofactor.tasks.plain import (
     Built,
@@ -50,7 +51,7 @@ ABILITIES: dict[Ability, str] = {
 }
 
 
-class Task(ABC):
+class Task(OnLists, ABC):
     """What shells may ask about one kind of data.
 
     Subclasses read files, build models, fit and measure. `can` says what else a task can do.

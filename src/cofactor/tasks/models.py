@@ -111,10 +111,11 @@ def assemble(model: Any, settings: Settings, wanted: Wanted) -> Built:
 
 def _own_name(model: Any, key: str, value: Any, inner: str) -> str:
     """Return the name under which `set_params` takes a parameter."""
-    for name in (key, inner + key):
-        if name in model.get_params() and name not in HIDDEN:
+    names = [name for name in (key, inner + key) if name in model.get_params()]
+    for name in names:
+        if name.split("__")[-1] not in HIDDEN:
             return name
-    if key in WITH_OPTION and key in model.get_params():
+    if key in WITH_OPTION and names:
         raise InvalidInputError(("write ", Argument(key, value)), argument="param", found=key)
     message = f"{type(model).__name__} has no such parameter; it has {', '.join(parameters_of(model))}"
     raise InvalidInputError(message, argument="param", found=key)

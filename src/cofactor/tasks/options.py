@@ -188,6 +188,22 @@ DROP_RATING = Option(
     parse=parse_ratings,
     many=True,
 )
+IMPLICIT = Option(
+    "implicit",
+    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases. A file without ratings is found "
+    "out.",
+    kind=bool,
+    default=False,
+    group=_COLUMNS,
+)
+COUNT = Option(
+    "count",
+    "Column that says how often an item was taken; by default one called count, plays, clicks, views, purchases or the "
+    "like, where there are no ratings.",
+    group=_COLUMNS,
+    unit="COLUMN",
+    parse=parse_column,
+)
 DUPLICATES = Option(
     "duplicates",
     "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
@@ -418,7 +434,7 @@ USER_FEATURES = Option(
 )
 ITEM_FEATURES = Option("item_features", "The same of items.", group=_SIDES, unit="FILE|NAME")
 
-_READ_RATINGS = (USER, ITEM, RATING, TIME, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES)
+_READ_RATINGS = (USER, ITEM, RATING, TIME, *TEXT_FILES, *SCALE, DROP_RATING, DUPLICATES, IMPLICIT, COUNT)
 _OF_WORDS = (LABEL_SEP, TEXT, MAX_WORDS, NGRAMS)
 _READ_LABELS = (
     *LABEL_COLUMNS,
@@ -441,8 +457,8 @@ RATINGS: OptionTable = {
     "compare": (*_READ_RATINGS, RANK, AT, LIKES, USER_FEATURES, ITEM_FEATURES),
     "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
-    "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
-    "update": (USER, ITEM, RATING, TIME, DROP_RATING, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
+    "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    "update": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
 }
 #: Options of labels.
 LABELS: OptionTable = {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cofactor.metrics import LabelTable
 
 __all__ = [
+    "RANKINGS",
     "Built",
     "Column",
     "Facts",
@@ -84,6 +85,10 @@ class Protocol:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: What items can be ranked by: P(take) × P(like | take), P(take), the expected gain, or the predicted rating.
+RANKINGS = ("like", "take", "gain", "rating")
+
+
 @dataclass(frozen=True)
 class Request:
     """What to recommend, and to whom.
@@ -105,7 +110,10 @@ class Request:
     encoding : str, default="utf-8"
         Of these files.
     at_least, quantile : float, optional
-        Rank by the probability of this rating or a higher one, or by this quantile of the rating.
+        Rank by the probability of this rating or a higher one, or by this quantile of the rating; of a recommender
+        `at_least` is the rating from which on an item is liked.
+    rank_by : {"like", "take", "gain", "rating"}, optional
+        What a recommender ranks by, see `Recommender.recommend`; "rating" is the predicted rating.
     """
 
     users: Sequence[str] | None = None
@@ -117,6 +125,7 @@ class Request:
     encoding: str = "utf-8"
     at_least: float | None = None
     quantile: float | None = None
+    rank_by: str | None = None
 
 
 # ---------------------------------------------------------------- what comes out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cofactor.errors import Argument, Text
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.recommendations import evaluate_recommendations
 from cofactor.tasks.plain import Loaded, Progress, Protocol, Ranked
 from cofactor.text import counted
@@ -36,6 +36,10 @@ def ranked(
         What the user should know already.
     """
     data, options, name = loaded.data, protocol.options, protocol.name or "per-user"
+    if data.holds_takes and options["likes"] is not None:
+        advice = "leave it out: whatever was taken is relevant"
+        found = options["likes"]
+        raise InvalidInputError("there are no ratings", argument="likes", found=found, advice=advice)
 
     def show(model: str, done: int, total: int) -> None:
         if listen is not None:
@@ -44,7 +48,7 @@ def ranked(
     found = evaluate_recommendations(
         models,
         data.X,
-        data.y,
+        None if data.holds_takes else data.y,
         name,
         protocol.splits or 1,
         protocol.seed,
@@ -54,12 +58,13 @@ def ranked(
         test_size=protocol.test_size,
         test_users=options["test_users"],
         time=data.timestamps,
+        counts=data.y if data.holds_takes else None,
         progress=show,
     )
     splits, left_out = found.facts["splits"], found.facts["users_left_out"]
     if left_out:
         notes = (*notes, f"{counted(left_out, 'user', form=',')} of test parts were not in training, and are left out")
-    if options["likes"] is None:
+    if options["likes"] is None and not data.holds_takes:
         notes = (*notes, ("whatever was taken is relevant; ", Argument("likes"), " counts only what was liked"))
     likes = "" if options["likes"] is None else f", liked from {options['likes']:g}"
     return Ranked(

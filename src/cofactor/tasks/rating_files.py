@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, plain
-from cofactor.datasets import RatingDataset
+from cofactor.datasets import RatingDataset, TakeDataset
+from cofactor.datasets.readers.takes import read_ratings_or_takes
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.files import display_name, read_bytes, to_utf8
@@ -22,6 +23,7 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
+from cofactor.ratings.ranking import as_takes
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.tasks.plain import Loaded
@@ -29,6 +31,7 @@ from cofactor.text import counted
 
 __all__ = [
     "checked_ratings",
+    "checked_takes",
     "read_candidates",
     "read_more",
     "read_new_users",
@@ -36,6 +39,7 @@ __all__ = [
     "read_rating_pairs",
     "read_titles",
     "scale_notes",
+    "takes_notes",
     "with_latest",
 ]
 
@@ -47,35 +51,97 @@ def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"timestamp": options["time"], **{name: options[name] for name in _READING}}
 
 
-def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None) -> RatingDataset:
-    """Read ratings from a file, from standard input, or from a known data set.
+def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None) -> tuple[RatingDataset, str]:
+    """Read ratings, or takes, from a file, from standard input, or from a known data set.
 
     Parameters
     ----------
     file : str
         Path, ``-``, or name of a data set, in this order.
     options : mapping from str to object
-        user, item, rating, time, sep, header, encoding, levels, bins, bin_by and drop_rating.
+        user, item, rating, time, sep, header, encoding, levels, bins, bin_by, drop_rating, implicit and count.
     progress : object, optional
         Progress bar of a download, as `cofactor.datasets.fetch` takes it.
 
     Returns
     -------
-    RatingDataset
-        With a scale: continuous ratings are refused unless the option bins cuts them into levels.
+    data : RatingDataset or TakeDataset
+        Ratings have a scale: continuous ones are refused unless the option bins cuts them into levels.
+    why : str
+        Why these are takes, where nobody said so; else empty.
     """
-    found = sniff(file)
+    found, implicit = sniff(file), options["implicit"] or options["count"] is not None
+    if implicit:
+        _refuse_beside_takes(options)
     if found.kind == "known" and found.holds == "ratings":
         if file != "jester-1":
             datasets.fetch(file, progress=progress)
-        data = _known(file, options)
-    elif found.kind in ("known", "missing"):
+        if implicit:
+            return _as_taken(datasets.load_ratings(file), options), ""
+        return _checked_scale(_known(file, options), file), ""
+    if found.kind in ("known", "missing"):
         raise _unknown(found)
-    else:
+    with _hint_of_labels():
+        if implicit:
+            return datasets.read_takes(file, count=options["count"], **_reading(options)), ""
         scaling = {name: options[name] for name in ("rating", "bins", "bin_by", "drop_rating")}
-        with _hint_of_labels():
-            data = datasets.read_ratings(file, scale=options["levels"], **scaling, **_reading(options))
-    return _checked_scale(data, file)
+        data, why = read_ratings_or_takes(file, scale=options["levels"], **scaling, **_reading(options))
+    if not why:
+        return _checked_scale(data, file), ""
+    if options["levels"] is not None:
+        argument = Argument("levels")
+        raise InvalidInputError((argument, f" says what ratings there are, but {why}"), place=Place(display_name(file)))
+    return data, why
+
+
+def _refuse_beside_takes(options: Mapping[str, Any]) -> None:
+    """Refuse options of ratings where a file is to be read as takes."""
+    odd = [name for name in ("rating", "levels", "bins", "drop_rating") if options.get(name) is not None]
+    if odd:
+        asked = Argument("implicit") if options["implicit"] else Argument("count")
+        raise InvalidInputError((Argument(odd[0]), " is for ratings, and ", asked, " reads none: leave one out"))
+
+
+def _as_taken(data: RatingDataset, options: Mapping[str, Any]) -> TakeDataset:
+    """Return what was rated at all, whatever the ratings."""
+    if options["count"] is not None:
+        message = f"{data.name} has ratings, and no counts"
+        raise InvalidInputError(message, argument="count", found=options["count"], advice="leave it out")
+    return TakeDataset(
+        data.name, data.X, np.ones(data.n_ratings), None, data.item_names, data.timestamps, data.description
+    )
+
+
+def checked_takes(data: RatingDataset, file: str) -> Ratings:
+    """Return takes in the form which models of who takes what take.
+
+    Parameters
+    ----------
+    data : TakeDataset
+    file : str
+        For messages.
+    """
+    if not data.n_ratings:
+        message = "holds no takes, expected lines of user and item"
+        raise InvalidInputError(message, place=Place(display_name(file)))
+    with about(file):
+        return as_takes(data)
+
+
+def takes_notes(data: RatingDataset, why: str) -> tuple[Text, ...]:
+    """Return what to know of a file that is read as takes: why, where nobody said so.
+
+    Parameters
+    ----------
+    data : TakeDataset
+    why : str
+        As `read_rating_file` returns it.
+    """
+    if not why:
+        return ()
+    counts = "none of ratings" in why
+    otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
+    return ((f"read as what users took, since {why}", *otherwise),)
 
 
 def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
@@ -255,27 +321,32 @@ def read_rating_pairs(
     return X if whole else match_pairs(X, model.users_, model.items_), seconds
 
 
-def read_new_users(file: str, model: Any, options: Mapping[str, Any]) -> tuple[RatingDataset, tuple[Text, ...]]:
-    """Read ratings of users to fold in; ids in the form which a model knows.
+def read_new_users(
+    file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False
+) -> tuple[RatingDataset, tuple[Text, ...]]:
+    """Read ratings, or takes, of users to fold in; ids in the form which a model knows.
 
     Parameters
     ----------
     file : str
         Path, or ``-``.
-    model : RatingModel
+    model : RatingModel, ExposureModel or Recommender
         Fitted.
     options : mapping from str to object
-        user, item, rating, time, drop_rating, sep, header and encoding; others are for the fold-in.
+        user, item, rating, time, drop_rating, sep, header, encoding and count; others are for the fold-in.
+    takes : bool, default=False
+        Read takes, whatever the file holds.
 
     Returns
     -------
-    data : RatingDataset
+    data : RatingDataset or TakeDataset
         Pairs, ratings, and times if there are any.
     notes : tuple of Text
         What was left out.
     """
-    data, place = _read_for(model, file, options), Place(display_name(file))
-    _refuse_duplicates(data, file, ("keep one of them",))
+    data, place = _read_for(model, file, options, takes), Place(display_name(file))
+    if not data.holds_takes:
+        _refuse_duplicates(data, file, ("keep one of them",))
     items = data.X[:, 1]
     unknown = np.flatnonzero(model.items_.index(items) < 0)
     bad = ", ".join(dict.fromkeys(str(items[k]) for k in unknown[:5]))
@@ -287,33 +358,41 @@ def read_new_users(file: str, model: Any, options: Mapping[str, Any]) -> tuple[R
     return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
 
 
-def read_more(file: str, model: Any, options: Mapping[str, Any]) -> Loaded:
-    """Read new ratings for a model to take in; ids in the form which it knows, or would have given them.
+def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False) -> Loaded:
+    """Read new ratings, or takes, for a model to take in; ids in the form which it knows, or would have given them.
 
     Parameters
     ----------
-    file, model
+    file, model, takes
         As in `read_new_users`.
     options : mapping from str to object
         Its options, and duplicates.
     """
-    data = _read_for(model, file, options)
+    data = _read_for(model, file, options, takes)
+    if data.holds_takes and not takes:
+        message = "holds no ratings, and the model was fitted to ratings"
+        raise InvalidInputError(message, place=Place(display_name(file)))
     X = data.X.copy()
     for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
         if known.ids.dtype.kind == "i":
             X[:, side] = [_whole(one, word, file) for one in X[:, side].tolist()]
     data = replace(data, X=X)
     notes: tuple[Text, ...] = ()
+    if takes:
+        return Loaded(file, data, checked_takes(data, file))
     if options["duplicates"] == "last":
         data, notes = with_latest(data)
     return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
 
 
-def _read_for(model: Any, file: str, options: Mapping[str, Any]) -> RatingDataset:
-    """Read ratings on the scale of a model, with its ids; there must be some."""
-    scale = model.scale_ if model.coding_ is None else model.coding_
-    wanted = {name: options[name] for name in ("rating", "drop_rating")}
-    data = datasets.read_ratings(file, scale=scale, ids="str", **wanted, **_reading(options))
+def _read_for(model: Any, file: str, options: Mapping[str, Any], takes: bool) -> RatingDataset:
+    """Read ratings on the scale of a model, or takes, with its ids; there must be some."""
+    if takes or options["count"] is not None:
+        data: RatingDataset = datasets.read_takes(file, ids="str", count=options["count"], **_reading(options))
+    else:
+        scale = model.scale_ if model.coding_ is None else model.coding_
+        wanted = {name: options[name] for name in ("rating", "drop_rating")}
+        data, _ = read_ratings_or_takes(file, scale=scale, ids="str", **wanted, **_reading(options))
     _refuse_empty(data, file)
     return replace(data, X=match_pairs(data.X, model.users_, model.items_))
 

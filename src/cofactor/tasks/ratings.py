@@ -10,16 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from cofactor import ratings
-from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.evaluation.protocols import chosen_alpha, measure_ratings
+from cofactor.errors import Argument, InvalidInputError, Place, Text
+from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
-from cofactor.model.times import pairs_for
-from cofactor.ratings import MMMF, RatingModel
+from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
 from cofactor.ratings.described import with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
@@ -40,9 +38,10 @@ from cofactor.tasks.plain import (
     Table,
 )
 from cofactor.tasks.ranking import ranked
+from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
+from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
-from cofactor.tasks.words import numbers, shortest
-from cofactor.text import counted
+from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
 
 __all__ = ["RatingTask"]
@@ -67,7 +66,9 @@ class RatingTask(Task):
 
     name = "ratings"
     one_model, many_models = "model of ratings", "models of ratings"
-    default_model = "mmmf"
+    default_model = "recommender"
+    tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
+    described_model = "ordinal-probit"  #: where features are given, as long as the default takes none
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
     best = "mae"
@@ -76,8 +77,12 @@ class RatingTask(Task):
 
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         """Read ratings, and refuse those which no model could take; see `Task.read`."""
-        data = rating_files.read_rating_file(file, options, progress)
+        data, why = rating_files.read_rating_file(file, options, progress)
         duplicates = options["duplicates"]
+        if data.holds_takes:
+            ready = rating_files.checked_takes(data, file)
+            data = replace(data, features=features_of(ready, options))
+            return Loaded(file, data, ready, rating_files.takes_notes(data, why))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
         notes = (*notes, *rating_files.scale_notes(data, options))
@@ -85,7 +90,7 @@ class RatingTask(Task):
 
     def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
         """Read new ratings, on the model's scale; see `Task.read_for`."""
-        return rating_files.read_more(file, model, options)
+        return rating_files.read_more(file, model, options, takes=not predicts_ratings(model))
 
     def models(self) -> dict[str, type[Any]]:
         """Return the models by their names.
@@ -95,30 +100,54 @@ class RatingTask(Task):
         >>> {"als", "binary-mmmf", "gibbs-mmmf"} <= set(RatingTask().models())
         True
         """
-        return short_names(ratings.MODELS)
+        return short_names({**ratings.MODELS, **ratings.ranking.MODELS})
 
     def owns(self, model: object) -> bool:
-        """Return whether it is a model of ratings."""
-        return isinstance(model, RatingModel)
+        """Return whether it is a model of ratings, or of who takes what."""
+        return isinstance(model, RatingModel | ExposureModel | Recommender)
 
     def build(self, name: str, settings: Settings) -> Built:
         """Return the unfitted model that settings describe; see `Task.build`.
 
         For an ensemble, alpha and factors are those of its members, and the parameter ``estimator`` names their kind.
+        For a recommender, factors are those of its rating model, which the parameter ``ratings`` names, and
+        ``exposure`` names its models of who takes what.
         """
         params = dict(settings.params)
-        kind = self.find(name)
-        ensemble = kind.__name__ == "Ensemble"
-        model = kind(self._member(params.pop("estimator", None))) if ensemble else kind()
-        wanted = Wanted(
-            inner="estimator__" if ensemble else "",
-            no_alpha="penalty to weigh",
-            no_factors="number of factors",
-        )
+        kind, inner = self.find(name), ""
+        if kind is Recommender:
+            model, inner = self._recommender(params), "ratings__"
+        elif kind is Ensemble:
+            model, inner = Ensemble(self._member(params.pop("estimator", None))), "estimator__"
+        else:
+            model = kind()
+        wanted = Wanted(inner=inner, no_alpha="penalty to weigh", no_factors="number of factors")
         known = model.get_params()
-        fixed = {"random_state": settings.seed, "duplicates": settings.options.get("duplicates", "error")}
+        duplicates = settings.options.get("duplicates", "error")
+        fixed = {"random_state": settings.seed, "duplicates": duplicates, "ratings__duplicates": duplicates}
         model.set_params(**{name: value for name, value in fixed.items() if name in known})
         return assemble(model, replace(settings, params=params), wanted)
+
+    def default_models(self, settings: Settings, *, compared: bool = False, ranked: bool = False) -> tuple[str, ...]:
+        """Return the models where none is asked for: one with a penalty, or factors, where these are given."""
+        if compared:
+            return ("recommender", "ease") if ranked else self.compared_models
+        if settings.alpha != "auto" or settings.factors is not None:
+            return (self.tuned_model,)
+        described = any(settings.options.get(name) is not None for name in ("user_features", "item_features"))
+        if described and not takes_features(self.find(self.default_model)()):
+            return (self.described_model,)
+        return (self.default_model,)
+
+    def _recommender(self, params: dict[str, Any]) -> Recommender:
+        """Return a recommender of parts that parameters name; these are taken out of `params`."""
+        exposure = params.pop("exposure", None)
+        names = [exposure] if isinstance(exposure, str) else exposure
+        model = Recommender(None if names is None else [self.find(str(one))() for one in names])
+        rating: Any = params.pop("ratings", "auto")
+        if rating is not None:
+            rating = model._rating_kind() if rating == "auto" else self.find(str(rating))()
+        return model.set_params(ratings=rating)
 
     def _member(self, name: str | None) -> Any:
         """Return the kind of the members of an ensemble, so that their parameters can be set by name."""
@@ -140,10 +169,15 @@ class RatingTask(Task):
             fitted.fit(loaded.ready, **loaded.data.features)
         seconds = time.perf_counter() - began
         self.listen(fitted, None)
-        return fitted, _fit_facts(fitted, loaded, seconds, notes)
+        return fitted, fit_facts(fitted, loaded, seconds, notes)
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Predict the ratings of the pairs in a file; see `Task.predict`."""
+        if not predicts_ratings(model):
+            kind = "was fitted to takes, and" if isinstance(model, Recommender) else "says who takes what, and"
+            advice = "cofactor recommend ranks items by it; a recommender fitted to ratings does both"
+            raise InvalidInputError(f"{called}: {type(model).__name__} {kind} predicts no ratings", advice=advice)
+        model = model.rating_model_ if isinstance(model, Recommender) else model
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
         X, times = rating_files.read_rating_pairs(file, model, options)
@@ -151,7 +185,7 @@ class RatingTask(Task):
         columns: dict[str, Any] = {
             "user": X[:, 0],
             "item": X[:, 1],
-            **_with_meaning(model, asking.answers("predict")),
+            **with_meaning(model, asking.answers("predict")),
             "score": shortest(asking.answers("decision_function")),
         }
         if options["proba"]:
@@ -169,20 +203,25 @@ class RatingTask(Task):
         features = side_features(model, "user_features", options)
         if file is None:
             return Built(model.fold_in(user_features=features and only_new(model, features)))
-        data, notes = rating_files.read_new_users(file, model, options)
-        of_users = {"user_features": features, "known": options["known"]}
+        data, notes = rating_files.read_new_users(file, model, options, takes=not predicts_ratings(model))
+        if data.holds_takes:
+            if not isinstance(model, Recommender | ExposureModel):
+                advice = "a recommender also folds in takes"
+                raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
+            with about(file):
+                return Built(model.fold_in(data, known=options["known"]), notes)
+        of_users: dict[str, Any] = {} if features is None else {"user_features": features}
+        of_users["known"] = options["known"]
         with about(file):
             return Built(model.fold_in(data.X, data.y, time=data.timestamps, **of_users), notes)
 
     def recommend(self, model: Any, request: Request, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Recommend items to users of a model, or to new ones after `fold_in`; see `Task.recommend`."""
-        ranking = {name: getattr(request, name) for name in ("at_least", "quantile")}
-        ranking = {name: value for name, value in ranking.items() if value is not None}
-        if len(ranking) > 1:
-            both = (Argument("at_least"), " and ", Argument("quantile"))
-            raise InvalidInputError((*both, " both say how to rank: give one of them"))
-        for name in ranking:
-            self._require_probabilities(model, name, called)
+        model = ranking_model(model, request)
+        if not isinstance(model, Recommender | ExposureModel):
+            for name in ("at_least", "quantile"):
+                if getattr(request, name) is not None:
+                    self._require_probabilities(model, name, called)
         allowed, titles = None, None
         notes: tuple[Text, ...] = ()
         of_items = side_features(model, "item_features", options)
@@ -196,10 +235,8 @@ class RatingTask(Task):
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
-        _check_users(ids, model, request.ratings or options["user_features"])
-        seen = not request.include_seen
-        items, scores = model.recommend(ids, request.n, exclude_seen=seen, candidates=allowed, **ranking)
-        columns = _recommendations(model, ids, items, scores)
+        check_users(ids, model, request.ratings or options["user_features"])
+        columns = recommendations(model, ids, request, allowed)
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         return Table("Recommendations", columns, notes=notes)
@@ -207,10 +244,11 @@ class RatingTask(Task):
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
         """Return similar items, or users; see `Task.similar`."""
         given = {"side": "item", "titles": None, "encoding": "utf-8", "min_ratings": 5} | dict(options or {})
-        side, titles = given["side"], given["titles"]
-        if not hasattr(model, "similar_items"):
+        side, titles, asked_of = given["side"], given["titles"], model
+        model = _with_similar(model, f"similar_{side}s")
+        if model is None:
             raise InvalidInputError(
-                f"{type(model).__name__} has no factors by which {side}s are similar: models such as ALS, MMMF and "
+                f"{type(asked_of).__name__} has no factors by which {side}s are similar: models such as ALS, MMMF and "
                 "OrdinalProbit have"
             )
         known = model.users_ if side == "user" else model.items_
@@ -237,26 +275,7 @@ class RatingTask(Task):
 
     def describe(self, model: Any) -> Facts:
         """Return sizes, scale and effort of a fitted model."""
-        values = {
-            "model": type(model).__name__,
-            "users": len(model.users_),
-            "items": len(model.items_),
-            "levels": model.scale_.tolist(),
-            **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
-            **_effort(model),
-            "alpha": chosen_alpha(model),
-            **_since_the_fit(model),
-        }
-        shown = {
-            "users": f"{values['users']:,}",
-            "items": f"{values['items']:,}",
-            "levels": numbers(values["levels"], "g"),
-            **_meanings(values),
-            **_effort_in_words(values),
-            **_updates_in_words(values),
-        }
-        due = ("a tenth or more of the ratings came after the fit: fit a model to all of them",)
-        return Facts(values["model"], values, shown, due if values.get("refit_due") else ())
+        return facts_of(model)
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:
         """Refuse a model without probabilities of levels; the message names the models that have them."""
@@ -296,10 +315,29 @@ class RatingTask(Task):
         self, model: Any, loaded: Loaded, parts: Any, keep: Callable[[Any], object] | None = None
     ) -> Mapping[str, dict[str, Any]]:
         """Measure a model on one split; see `Task.measure`."""
+        if isinstance(model, ExposureModel):
+            message = f"{type(model).__name__} says who takes what, and predicts no ratings"
+            advice = ("measure the lists that it recommends, with ", Argument("rank"))
+            raise InvalidInputError(message, advice=advice)
         data = loaded.data
         times = None if data.timestamps is None else data.timestamps.astype(np.float64)
         beside = loaded.data.features if takes_features(model) else {}
         return {"": measure_ratings(model, data.X, data.y, parts, data.scale, times, keep, beside)}
+
+    def suited(self, models: Mapping[str, Any], sets: Sequence[Loaded]) -> dict[str, Any]:
+        """Return models as such data need them; refuse takes beside ratings, and models of ratings for takes."""
+        takes = [one for one in sets if one.data.holds_takes]
+        if not takes:
+            return dict(models)
+        other = next((one for one in sets if not one.data.holds_takes), None)
+        if other is not None:
+            advice = ("compare each kind by itself, or read all as takes with ", Argument("implicit"))
+            raise InvalidInputError(f"{takes[0].name} holds takes and {other.name} ratings", advice=advice)
+        return {name: _for_data(model, takes[0]) for name, model in models.items()}
+
+    def ranks(self, loaded: Loaded, options: Mapping[str, Any]) -> bool:
+        """Return whether lists are measured: if asked for, and of takes always."""
+        return bool(options.get("rank")) or loaded.data.holds_takes
 
     def rank(
         self,
@@ -314,7 +352,7 @@ class RatingTask(Task):
             named = (Argument(name) for name in loaded.data.features)
             raise InvalidInputError((next(named), " does not go with ", Argument("rank"), ": leave it out"))
         ready, notes = self.prepared(models, loaded, settings)
-        self.warm_up([model for model in ready.values() if hasattr(model, "predict")], loaded)
+        self.warm_up(list(ready.values()), loaded)
         return ranked(ready, loaded, protocol, listen, notes)
 
     def baselines(self, loaded: Loaded, settings: Settings) -> dict[str, Any]:
@@ -326,7 +364,7 @@ class RatingTask(Task):
         self, models: Mapping[str, Any], loaded: Loaded, settings: Settings
     ) -> tuple[dict[str, Any], tuple[Text, ...]]:
         """Return copies of models that know the scale of the data; see `Task.prepared`."""
-        ready = {name: clone(model).set_params(levels=loaded.data.scale) for name, model in models.items()}
+        ready = {name: _for_data(model, loaded) for name, model in models.items()}
         beside = check_taking(
             {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
         )
@@ -338,6 +376,9 @@ class RatingTask(Task):
         one_each = np.unique(loaded.data.y, return_index=True)[1]
         few = np.union1d(np.arange(min(_FEW, loaded.data.n_ratings)), one_each)
         for model in models:
+            if isinstance(model, ExposureModel) or loaded.data.holds_takes:
+                clone(model).fit(loaded.data.X[few])
+                continue
             alphas = {name: 1.0 for name in model.get_params() if name.split("__")[-1] == "alpha"}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -345,104 +386,27 @@ class RatingTask(Task):
                 self.measure(clone(model).set_params(**alphas), bare, (few, None, few))
 
 
-def _fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Text, ...]) -> Facts:
-    """Describe a model that was just fitted."""
-    data, about_it = loaded.data, RatingTask().describe(model)
-    times = None if data.timestamps is None else data.timestamps.astype(np.float64)
-    training_error = -model.score(pairs_for(model, data.X, times), data.y)
-    dropped = {"dropped": data.n_dropped} if data.n_dropped else {}
-    values = {
-        **about_it.values,
-        "data": data.name,
-        "ratings": model.ratings_.n_ratings,
-        **dropped,
-        "seconds": round(seconds, 3),
-        "train_mae": training_error,
-    }
-    shown = {
-        **about_it.shown,
-        "ratings": f"{values['ratings']:,}",
-        **{name: f"{n:,} ratings" for name, n in dropped.items()},
-        "seconds": f"{seconds:.2f}",
-        "training MAE": f"{training_error:.4f}",
-    }
-    order = [name for name in ("users", "items", "ratings", "dropped", "levels", "meaning", "seconds") if name in shown]
-    ordered = {name: shown[name] for name in (*order, *(name for name in shown if name not in order))}
-    return Facts(f"{values['model']} fitted to {data.name}", values, ordered, notes)
+def _for_data(model: Any, loaded: Loaded) -> Any:
+    """Return a copy of a model that knows what the data hold, takes or the scale of ratings; refuse one that cannot."""
+    data, ready = loaded.data, clone(model)
+    if data.holds_takes:
+        if isinstance(model, RatingModel):
+            taking = ", ".join(short_names(ratings.ranking.MODELS))
+            message = f"holds takes, and {type(model).__name__} learns from ratings, what users like more and less"
+            advice: Any = (f"models of takes are {taking}; or name the column of ratings with ", Argument("rating"))
+            advice = (*advice, ", or cut counts into levels with ", Argument("bins", 5))
+            raise InvalidInputError(message, advice=advice, place=Place(loaded.name))
+        return ready.set_params(ratings=None) if isinstance(model, Recommender) else ready
+    known = ready.get_params()
+    return ready.set_params(**{name: data.scale for name in ("levels", "ratings__levels") if name in known})
 
 
-def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the levels stand for, where the model knows it."""
-    if "meanings" not in values:
-        return {}
-    pairs = zip(values["levels"], values["meanings"], strict=True)
-    return {"meaning": ", ".join(f"{level:g} = {meaning}" for level, meaning in pairs)}
-
-
-def _with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
-    """Return the columns of predictions: ratings, and what they stand for where the model knows it."""
-    meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
-    return {"prediction": found, **meaning}
-
-
-def _effort(model: Any) -> dict[str, Any]:
-    """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
-    samples = getattr(model, "samples_", None)
-    if samples is None:
-        return {"iterations": iterations(model)}
-    chosen = {"factors": int(model.n_factors_)} if hasattr(model, "n_factors_") else {}
-    return chosen | {
-        "sweeps": int(model.n_iter_),
-        "burn_in": int(model.burn_in),
-        "chains": len(model.chains_),
-        "samples": len(next(iter(samples.values()))),
-        "sample_bytes": sum(array.nbytes for array in samples.values()),
-    }
-
-
-def iterations(model: Any) -> list[int]:
-    """Return the iterations, or sweeps, of a fitted model: one number, or one for each stage or member.
-
-    Parameters
-    ----------
-    model : RatingModel
-        Fitted.
-    """
-    parts = getattr(model, "members_", None) or getattr(model, "stages_", None)
-    if parts:
-        return [sum(iterations(part)) for part in parts]
-    return [int(model.n_iter_)]
-
-
-def _since_the_fit(model: Any) -> dict[str, Any]:
-    """Return what was taken into a model after it was fitted, if anything."""
-    taken = model.updates_
-    if taken is None or not taken.n_updates:
-        return {}
-    return {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
-
-
-def _updates_in_words(values: Mapping[str, Any]) -> dict[str, str]:
-    if "updates" not in values:
-        return {}
-    news = f"{counted(values['new_ratings'], 'rating', form=',')} in {counted(values['updates'], 'update')}"
-    return {"since the fit": news}
-
-
-def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
-    words = {}
-    if "factors" in values:
-        words["factors"] = str(values["factors"])
-    if "sweeps" in values:
-        chains = f" of {values['chains']} chains" if values["chains"] > 1 else ""  # after an update they are gone
-        words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"
-        words["samples kept"] = f"{values['samples']:,} ({values['sample_bytes'] / 1e6:,.1f} MB of memory)"
-    else:
-        words["iterations"] = numbers(values["iterations"], ",")
-    alpha = values["alpha"]
-    if alpha is not None:  # not every model has a penalty
-        words["alpha"] = numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}"
-    return words
+def _with_similar(model: Any, method: str) -> Any:
+    """Return a model, or the first part of a recommender, that has similar items or users; None if there is none."""
+    parts = [model]
+    if isinstance(model, Recommender):
+        parts += [part for part in (model.rating_model_, *model.exposures_) if part is not None]
+    return next((part for part in parts if hasattr(part, method)), None)
 
 
 def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:
@@ -456,34 +420,3 @@ def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) ->
         return ()
     size = f"{n_users:,} users × {n_items:,} items"
     return ((Argument("factors", factors), f" is more than the smaller side of {size}; at most {most:,} are used"),)
-
-
-def _check_users(ids: list[Any], model: Any, file: str | None) -> None:
-    """Refuse users that a model does not know."""
-    known = model.users_.index(ids)
-    if (known < 0).any():
-        unknown = ids[int((known < 0).argmax())]
-        if file is not None:
-            raise InvalidInputError(f"is not in {file}", argument="users", found=unknown)
-        advice = ("give ratings of new users with ", Argument("ratings"))
-        raise InvalidInputError("was not in training", argument="users", found=unknown, advice=advice)
-
-
-def _recommendations(model: Any, ids: list[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, Any]:
-    """Return the columns of recommendations; where a user has fewer than n items, the rest is left out."""
-    found = np.isfinite(scores)
-    users = np.empty(items.shape, dtype=object)
-    users[:] = np.array([*ids, None], dtype=object)[:-1, None]
-    ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
-    pairs = np.column_stack([users[found], items[found].astype(object)])
-    latest = None if model._now is None else np.full(len(pairs), model._now)
-    predictions = {"prediction": np.empty(0)}
-    if len(pairs):
-        predictions = _with_meaning(model, model.predict(pairs_for(model, pairs, latest)))
-    return {
-        "user": pairs[:, 0].tolist(),
-        "rank": ranks[found],
-        "item": pairs[:, 1].tolist(),
-        "score": shortest(scores[found]),
-        **predictions,
-    }

@@ -7,7 +7,7 @@ an error which names the file and the line, what was expected and what was found
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from cofactor.columns import (
     explicit_timestamp,
     find_timestamp,
     guess_header,
+    is_time,
     refuse_other_tables,
     resolve_columns,
 )
@@ -135,8 +136,38 @@ def read_ratings(
     ([['ann', 12], ['bob', 12]], [4.0, 3.5], [3.5, 4.0])
     >>> folder.cleanup()
     """
-    wanted = {"user": user, "item": item, "rating": rating}
-    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids, timed=True)
+    table = opened(path, sep, header, encoding, ids, rated=True)
+    positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
+    told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
+    return ratings_in(table, positions, ids, name or data_name(path), timed=timestamp is not None, **told)
+
+
+def ratings_in(
+    table: Table,
+    positions: Mapping[str, int],
+    ids: IdMode,
+    name: str,
+    *,
+    timed: bool,
+    scale: Scale | None = None,
+    bins: Bins | None = None,
+    bin_by: BinBy = "auto",
+    drop_rating: float | Sequence[float] | None = None,
+) -> RatingDataset:
+    """Return the ratings of a table: see `read_ratings`; `timed` says whether times were asked for.
+
+    Parameters
+    ----------
+    table : Table
+        As `opened` returns it.
+    positions : mapping of str to int
+        As `positions_of` returns them.
+    ids, scale, bins, bin_by, drop_rating
+        As in `read_ratings`.
+    name : str
+        Of the data set.
+    timed : bool
+    """
     if scale is not None and bins is not None:
         raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
     if bins is None and bin_by != "auto":
@@ -145,8 +176,7 @@ def read_ratings(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
     y, coding = _ratings_of(table, positions["rating"], scale)
-    users, items = (ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item"))
-    times = _times(table, positions, timestamp)
+    X, times = pairs_in(table, positions, ids), times_in(table, positions, asked=timed)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
     dropped = np.zeros(len(y), dtype=bool) if drop_rating is None else np.isin(y, drop_rating)
@@ -156,12 +186,12 @@ def read_ratings(
     elif scale is not None and not isinstance(scale, Coding):
         levels = _check_scale(scale, y, dropped, table, positions["rating"])
     data = RatingDataset(
-        name=name or data_name(path),
-        X=stack_pairs(users, items),
+        name=name,
+        X=X,
         y=y,
         scale=levels,
         timestamps=times,
-        description=f"{counted(len(y), 'rating')} read from {table.file}, {_origin(table.names, positions)}",
+        description=f"{counted(len(y), 'rating')} read from {table.file}, {origin(table.names, positions)}",
         coding=coding,
     )
     if drop_rating is not None:
@@ -226,9 +256,8 @@ def read_pairs(
            [ 1, 12]])
     >>> folder.cleanup()
     """
-    wanted = {"user": user, "item": item}
-    table, positions = _rating_table(path, wanted, None, sep, header, encoding, ids, timed=False)
-    return _pairs(table, positions, ids)
+    table = opened(path, sep, header, encoding, ids)
+    return pairs_in(table, positions_of(table, {"user": user, "item": item}, timed=False), ids)
 
 
 def read_timed_pairs(
@@ -271,41 +300,59 @@ def read_timed_pairs(
     (array([[ 1, 10]]), array([86400]))
     >>> folder.cleanup()
     """
-    wanted = {"user": user, "item": item}
-    table, positions = _rating_table(path, wanted, timestamp, sep, header, encoding, ids, timed=True)
-    return _pairs(table, positions, ids), _times(table, positions, timestamp)
+    table = opened(path, sep, header, encoding, ids)
+    positions = positions_of(table, {"user": user, "item": item}, timestamp)
+    return pairs_in(table, positions, ids), times_in(table, positions, asked=timestamp is not None)
 
 
-def _pairs(table: Table, positions: Mapping[str, int], ids: IdMode) -> NDArray:
-    return stack_pairs(*(ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item")))
-
-
-def _times(table: Table, positions: Mapping[str, int], asked: Column | None) -> NDArray[np.int64] | None:
-    return times_of(table, positions["timestamp"], asked is not None) if "timestamp" in positions else None
-
-
-def _rating_table(
+def opened(
     path: PathLike,
-    wanted: Mapping[str, Column | None],
-    timestamp: Column | None,
     sep: str | None,
     header: bool | None,
     encoding: str,
     ids: IdMode,
     *,
-    timed: bool,
-) -> tuple[Table, dict[str, int]]:
-    """Table of a file, and the positions of the columns for each role; of times if they are wanted, and there."""
+    rated: bool | None = False,
+) -> Table:
+    """Return the table of a file, of which no column is read yet.
+
+    Parameters
+    ----------
+    path, sep, header, encoding, ids
+        As in `read_ratings`; `ids` is checked here.
+    rated : bool or None, default=False
+        Whether rows hold ratings, so that some cell of a row is a number. None if that is to be found out: rows of more
+        than two cells may.
+    """
     if ids not in ("auto", "int", "str", "each"):
         raise InvalidInputError(
             "not known", argument="ids", found=ids, advice="expected 'auto', 'int', 'str' or 'each'"
         )
 
     def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
-        return guess_header(first, second, "rating" in wanted) if header is None else header
+        numbers = rated if rated is not None else len(first) > 2 and not any(map(is_time, first))
+        return guess_header(first, second, numbers) if header is None else header
 
-    content = "a user, an item and a rating" if "rating" in wanted else "a user and an item"
-    table = read_table(path, TableOptions(is_header, content, sep, encoding))
+    content = "a user, an item and a rating" if rated else "a user and an item"
+    return read_table(path, TableOptions(is_header, content, sep, encoding))
+
+
+def positions_of(
+    table: Table, wanted: Mapping[str, Column | None], timestamp: Column | None = None, *, timed: bool = True
+) -> dict[str, int]:
+    """Return the positions of columns for each role, of times if they are wanted and there, and read these columns.
+
+    Parameters
+    ----------
+    table : Table
+        As `opened` returns it.
+    wanted : mapping of str to column or None
+        Roles, and the columns asked for; None for those that are found by their names.
+    timestamp : str or int, optional
+        Column of times.
+    timed : bool, default=True
+        Whether times are looked for where no column of them is given.
+    """
     refuse_other_tables(table.names, table.first_row, wanted, table.file)
     positions = resolve_columns(table.names, table.n_columns, wanted, table.file)
     if timestamp is not None:
@@ -315,10 +362,20 @@ def _rating_table(
         if position is not None:
             positions["timestamp"] = position
     table.load(list(positions.values()))
-    return table, positions
+    return positions
 
 
-def _origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
+def pairs_in(table: Table, positions: Mapping[str, int], ids: IdMode) -> NDArray:
+    """Return user id and item id of each row."""
+    return stack_pairs(*(ids_of(table, positions[role], ids, f"{role} id") for role in ("user", "item")))
+
+
+def times_in(table: Table, positions: Mapping[str, int], *, asked: bool) -> NDArray[np.int64] | None:
+    """Return the times of the rows, None if there are none; what is no time is an error where they were asked for."""
+    return times_of(table, positions["timestamp"], asked) if "timestamp" in positions else None
+
+
+def origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     """Say which column was taken for each role: by its name, or by its position counted from 0."""
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
@@ -385,7 +442,7 @@ def _warn_of_zeros(y: NDArray[np.float64]) -> None:
         return
     share = f"{counts[0] / len(y) * 100:.1f} % of the ratings are 0, far from the others"
     advice = (": if 0 means that there is no rating, leave these out with ", Argument("drop_rating", 0))
-    warnings.warn(InputWarning((share, *advice)), stacklevel=3)
+    warnings.warn(InputWarning((share, *advice)), stacklevel=4)
 
 
 def _warn_of_counts(y: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
@@ -397,7 +454,7 @@ def _warn_of_counts(y: NDArray[np.float64], levels: NDArray[np.float64]) -> None
         f"the ratings look like counts, with {len(levels)} distinct ones, most near {low:g} and some up to {high:g}; "
     )
     advice = (Argument("bins", 5), " with ", Argument("bin_by", "quantile"), " makes levels of them")
-    warnings.warn(InputWarning((found, *advice)), stacklevel=3)
+    warnings.warn(InputWarning((found, *advice)), stacklevel=4)
 
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:

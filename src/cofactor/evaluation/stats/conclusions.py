@@ -40,6 +40,8 @@ class Conclusions:
         Tests that were not done, and why.
     absent : dict of str to str
         Methods that are in no test, and why.
+    over_users : tuple of str
+        Of lists of recommendations, which methods differ over the users of each data set, in words.
     """
 
     friedman: Friedman | None = None
@@ -49,6 +51,7 @@ class Conclusions:
     correlated_t: Mapping[str, Posterior] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    over_users: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the outcome in words, line by line."""
@@ -63,7 +66,13 @@ class Conclusions:
             among.append("As no difference is shown, Nemenyi's test does not follow")
         pairs = [] if self.wilcoxon is None else self.wilcoxon.lines()
         two = [] if self.signed_rank is None else self.signed_rank.lines()
-        return [*among, *pairs, *two, *(f"{data}: {posterior}" for data, posterior in self.correlated_t.items())]
+        return [
+            *self.over_users,
+            *among,
+            *pairs,
+            *two,
+            *(f"{data}: {posterior}" for data, posterior in self.correlated_t.items()),
+        ]
 
     def refusals(self) -> list[str]:
         """Return in words which tests make no sense, and why."""

@@ -30,6 +30,7 @@ from cofactor.ratings.ranking.choosing import Wish, recommended
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
+from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
@@ -43,7 +44,7 @@ __all__ = ["Recommender"]
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(Saved, BaseEstimator):
+class Recommender(PredictsByItsPart, Saved, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -59,7 +60,7 @@ class Recommender(Saved, BaseEstimator):
     of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02). A fifth of the
     takes of each user is held out, the exposure models are fitted to the rest, and c maximises the likelihood of what
     was held out, a conditional logit: what belongs to a user alone cancels. By the same likelihood `EASE` chooses its
-    penalty. The models of the end are fitted to all takes.
+    penalty. The models of the end are fitted to all takes. `predict` and `predict_proba` are those of the rating model.
 
     Parameters
     ----------
@@ -254,8 +255,8 @@ class Recommender(Saved, BaseEstimator):
             Number of items for each user.
         rank_by : {"auto", "like", "take", "gain"}, default="auto"
             P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r.
-            "auto" is "like" with a rating model and "take" without. Others rank by how well an item is liked if it is
-            taken: see `RatingModel.recommend`, and mind that they lose to popularity.
+            "auto" is "like" with a rating model and "take" without. How well an item is liked if it is taken, whatever
+            the chance of that, is what ``rating_model_.recommend`` ranks by; it loses to popularity.
         at_least : float, optional
             The rating from which on an item is liked, for "like" and for `p_like`; by default the first of the upper
             quarter of the levels, such as 4 of 1 to 5.

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.columns import ALIASES, find_timestamp, frame_columns, plain
+from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
+from cofactor.datasets.readers.takes import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
@@ -27,13 +28,6 @@ __all__ = ["TAKEN", "as_takes", "holds_no_ratings", "joined_takes", "ratings_in"
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
 TAKEN = np.array([0.0, 1.0])
 TAKEN.setflags(write=False)
-
-#: Names of columns of frames which hold counts.
-COUNT_NAMES = ("count", "counts", "plays", "playcount", "clicks", "views", "purchases", "quantity", "listens", "n")
-
-_ENOUGH = 20  # values, so that their frequencies say something
-_MOST_STARS = 10.0  # the highest rating of usual scales
-_FEW = 0.2  # share of ones below which small whole numbers are no counts
 
 
 def as_takes(
@@ -88,6 +82,9 @@ def as_takes(
         data: Any = X
         own = getattr(data, "timestamps", None)
         X, times = data.X, own if times is None else times
+        if getattr(data, "holds_takes", False):  # whose counts are known to be such
+            weights = as_weights(sample_weight, len(data.y), "take")
+            sample_weight = data.y if weights is None else data.y * weights
     elif y is None and is_frame(X):
         X, y, times = _split_frame(X, times)
     if sparse.issparse(X) and y is not None:
@@ -238,7 +235,7 @@ def _counts(y: Any, n: int) -> NDArray[np.float64]:
             argument="y",
             advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
         )
-    if _looks_like_ratings(values):
+    if looks_like_ratings(values):
         found = ", ".join(f"{one:g}" for one in np.unique(values))
         raise InvalidInputError(
             f"y is to hold counts, and these look like ratings: {found}",
@@ -249,23 +246,6 @@ def _counts(y: Any, n: int) -> NDArray[np.float64]:
             ),
         )
     return values
-
-
-def _looks_like_ratings(values: NDArray[np.float64]) -> bool:
-    """Whether these are stars rather than counts: few levels up to ten, in halves, or the lowest one a rare one.
-
-    Examples
-    --------
-    >>> stars, plays = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 21]), np.repeat([1.0, 2, 3, 4], [60, 20, 10, 9])
-    >>> _looks_like_ratings(stars), _looks_like_ratings(plays), _looks_like_ratings(stars / 2)
-    (True, False, True)
-    """
-    levels, counts = np.unique(values[values > 0], return_counts=True)
-    if len(values) < _ENOUGH or not 3 <= len(levels) <= 2 * _MOST_STARS or levels[-1] > _MOST_STARS:
-        return False
-    if (levels % 0.5 != 0).any():
-        return False  # weights of some kind
-    return bool((levels % 1 != 0).any() or counts[0] < _FEW * counts.sum())
 
 
 def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any]:
@@ -312,7 +292,7 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
     elif sparse.issparse(X):
         values = sparse.coo_array(cast(Any, X)).data
     elif hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
-        values = X.y
+        values = None if getattr(X, "holds_takes", False) else X.y
     elif y is None and is_frame(X):
         names = [plain(str(name)) for name in nw.from_native(X, eager_only=True).columns]
         stars = set(names) & set(ALIASES["rating"])

@@ -111,10 +111,9 @@ class NewRows:
         """
         every = len(model.samples_["U"])
         where = spaced(every, every if self.update else n_samples)
-        samples = {name: array[where] for name, array in model.samples_.items()}
-        S = len(where)
+        S, samples = len(where), model.samples_
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
-        arguments = [given({name: array[s] for name, array in samples.items()}) for s in range(S)]
+        arguments = [given({name: array[s] for name, array in samples.items()}) for s in where]
         # Who is drawn for a second time in an update, or in a later one, gets other numbers.
         of_update = (self.update, int(self.n_cycles == _UPDATE_CYCLES)) if self.update else ()
         keys = [fold(model.seed_, s, _PARTS[self.side], *of_update) for s in range(S)]
@@ -127,6 +126,7 @@ class NewRows:
             kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *arguments[s], *out)
 
         parallel_for(block, S * n_blocks)
-        model.samples_, model.chains_ = samples | new, []
+        model.samples_ = {name: new[name] if name in new else array[where] for name, array in samples.items()}
+        model.chains_ = []
         if not self.update:
             model._keep_frames(self.fitted, where)

@@ -1,0 +1,193 @@
+"""What users took, from files of two columns, of counts, or of ratings whatever these say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cofactor.columns import ALIASES, Column, plain, why_takes
+from cofactor.datasets.cells import IdMode, numbers_of
+from cofactor.datasets.readers.ratings import opened, origin, pairs_in, positions_of, ratings_in, times_in
+from cofactor.datasets.table import Table
+from cofactor.datasets.types import RatingDataset, TakeDataset
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.files import PathLike, data_name
+from cofactor.text import counted
+
+__all__ = ["looks_like_ratings", "read_ratings_or_takes", "read_takes"]
+
+_ENOUGH = 20  # values, so that their frequencies say something
+_MOST_STARS = 10.0  # the highest rating of usual scales
+_FEW = 0.2  # share of ones below which small whole numbers are no counts
+
+
+def read_takes(
+    path: PathLike,
+    user: Column | None = None,
+    item: Column | None = None,
+    count: Column | None = None,
+    timestamp: Column | None = None,
+    *,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+    name: str | None = None,
+) -> TakeDataset:
+    r"""Read who took what from a text or Parquet file: clicks, plays, purchases, or what was rated at all.
+
+    Parameters
+    ----------
+    path, user, item, timestamp, sep, header, encoding, ids, name
+        As in `read_ratings`. Other columns, also ratings, say nothing here. Without header, the third of three columns
+        holds times if its first cell is one.
+    count : str or int, optional
+        Column that says how often each pair was taken: numbers, at least 0. By default one that is called count, plays,
+        clicks, views, purchases or the like, and otherwise each row is one take.
+
+    Returns
+    -------
+    TakeDataset
+        In the order of the file. Models add up the counts of pairs that occur twice.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, InvalidInputError
+        As in `read_ratings`; also if a count is negative or not finite, or `count` names a column of ratings.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "plays.csv")
+    >>> _ = path.write_text("who,song,plays\nann,Help,4\nbob,Help,1\n")
+    >>> data = read_takes(path)
+    >>> data.X.tolist(), data.y.tolist()
+    ([['ann', 'Help'], ['bob', 'Help']], [4.0, 1.0])
+    >>> folder.cleanup()
+    """
+    table = opened(path, sep, header, encoding, ids, rated=None)
+    _, told = why_takes(table.names, table.first_row)
+    columns = {"user": user, "item": item, "count": count, "timestamp": timestamp}
+    return _takes(table, columns, told, ids, name or data_name(path))
+
+
+def read_ratings_or_takes(
+    path: PathLike,
+    user: Column | None = None,
+    item: Column | None = None,
+    timestamp: Column | None = None,
+    *,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    ids: IdMode = "auto",
+    name: str | None = None,
+    **rating: Any,
+) -> tuple[RatingDataset, str]:
+    r"""Read what a file holds: ratings, or takes where its columns show that there are no ratings.
+
+    Parameters
+    ----------
+    path, user, item, timestamp, sep, header, encoding, ids, name
+        As in `read_ratings`.
+    **rating
+        rating, scale, bins, bin_by and drop_rating as in `read_ratings`: any of them but `scale` says that there are
+        ratings.
+
+    Returns
+    -------
+    data : RatingDataset or TakeDataset
+    why : str
+        Why these are takes; empty for ratings.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "clicks.csv")
+    >>> _ = path.write_text("user,item\nann,Up\nbob,Up\n")
+    >>> read_ratings_or_takes(path)
+    (TakeDataset('clicks.csv': 2 takes, 2 users, 1 item), 'there is no column beside users and items')
+    >>> folder.cleanup()
+    """
+    scale = rating.pop("scale", None)
+    asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
+    table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
+    called = name or data_name(path)
+    why, told = ("", {}) if asked else why_takes(table.names, table.first_row)
+    if why:
+        columns = {"user": user, "item": item, "count": None, "timestamp": timestamp}
+        return _takes(table, columns, told, ids, called), why
+    column = asked.pop("rating", None)
+    positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
+    data = ratings_in(table, positions, ids, called, timed=timestamp is not None, scale=scale, **asked)
+    if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
+        shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
+        ones = np.ones(data.n_ratings)
+        text = data.description.replace("rating", "take", 1)
+        takes = TakeDataset(called, data.X, ones, None, timestamps=data.timestamps, description=text)
+        return takes, f"all ratings are {shown}"
+    return data, ""
+
+
+def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdMode, name: str) -> TakeDataset:
+    """Return the takes of a table; `columns` were asked for, and `told` are those that their names show."""
+    asked_count, timestamp = columns["count"], columns["timestamp"]
+    count = told.get("count") if asked_count is None else asked_count
+    wanted = {"user": columns["user"], "item": columns["item"], **({} if count is None else {"count": count})}
+    positions = positions_of(table, wanted, told.get("timestamp") if timestamp is None else timestamp)
+    X = pairs_in(table, positions, ids)
+    counts = np.ones(len(X))
+    if count is not None:
+        counts = numbers_of(table, positions["count"])
+        _check_counts(counts, table, positions["count"])
+    text = f"{counted(len(X), 'take')} read from {table.file}, {origin(table.names, positions)}"
+    times = times_in(table, positions, asked=timestamp is not None)
+    return TakeDataset(name, X, counts, None, timestamps=times, description=text)
+
+
+def _check_counts(counts: Any, table: Table, position: int) -> None:
+    """Refuse what is no count, and ratings given as counts."""
+    bad = np.flatnonzero(~(np.isfinite(counts) & (counts >= 0)))
+    if bad.size:
+        k = int(bad[0])
+        negative = "leave out what was not taken; of likes and dislikes a model of ratings learns"
+        advice: Any = (negative, ": ", Argument("rating"), " names their column") if counts[k] < 0 else ""
+        raise InvalidInputError(
+            f"the count is {counts[k]:g}, expected a number of at least 0",
+            advice=advice,
+            place=table.place(k, position),
+        )
+    named = table.names is not None and plain(table.names[position]) not in ALIASES["rating"]
+    if not named and looks_like_ratings(counts):
+        found = ", ".join(f"{one:g}" for one in np.unique(counts))
+        advice = ("leave ", Argument("count"), " out; ", Argument("implicit"), " counts each rated item as taken once")
+        raise InvalidInputError(
+            f"these look like ratings, not counts: {found}", advice=advice, place=table.column_place(position)
+        )
+    if counts.size and not counts.any():
+        raise InvalidInputError("all counts are 0: nobody took anything", place=table.column_place(position))
+
+
+def looks_like_ratings(values: Any) -> bool:
+    """Whether these are stars rather than counts: few levels up to ten, in halves, or the lowest one a rare one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers.
+
+    Examples
+    --------
+    >>> stars, plays = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 21]), np.repeat([1.0, 2, 3, 4], [60, 20, 10, 9])
+    >>> looks_like_ratings(stars), looks_like_ratings(plays), looks_like_ratings(stars / 2)
+    (True, False, True)
+    """
+    levels, counts = np.unique(values[values > 0], return_counts=True)
+    if len(values) < _ENOUGH or not 3 <= len(levels) <= 2 * _MOST_STARS or levels[-1] > _MOST_STARS:
+        return False
+    if (levels % 0.5 != 0).any():
+        return False  # weights of some kind
+    return bool((levels % 1 != 0).any() or counts[0] < _FEW * counts.sum())

@@ -1,0 +1,156 @@
+"""Lists of recommendations as tables, whatever model ranks the items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.times import pairs_for
+from cofactor.ratings import ExposureModel, Recommender
+from cofactor.tasks.plain import RANKINGS, Request
+from cofactor.tasks.rating_facts import predicts_ratings
+from cofactor.tasks.words import shortest
+
+__all__ = ["check_users", "ranking_model", "recommendations", "with_meaning"]
+
+
+def ranking_model(model: Any, request: Request) -> Any:
+    """Return the model that ranks: of a `Recommender` its rating model, where items are to be ranked by that alone.
+
+    Parameters
+    ----------
+    model : RatingModel, ExposureModel or Recommender
+        Fitted.
+    request : Request
+        What is asked for.
+
+    Raises
+    ------
+    InvalidInputError
+        If the model cannot rank so.
+    """
+    asked, kind = request.rank_by, type(model).__name__
+    if asked is not None and asked not in RANKINGS:
+        wanted = f"expected one of {', '.join(map(repr, RANKINGS))}"
+        raise InvalidInputError(wanted, argument="rank_by", found=asked)
+    both = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
+    if len(both) > 1:
+        named = (Argument("at_least"), " and ", Argument("quantile"))
+        raise InvalidInputError((*named, " both say how to rank: give one of them"))
+    if isinstance(model, Recommender):
+        if asked == "rating" and predicts_ratings(model):
+            return model.rating_model_
+        if request.quantile is not None:
+            advice: Any = ("rank by it with ", Argument("rank_by", "rating"))
+            raise InvalidInputError(
+                "is of the predicted rating", argument="quantile", found=request.quantile, advice=advice
+            )
+    of_ratings = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
+    if not predicts_ratings(model) and (of_ratings or asked not in (None, "take")):
+        option = Argument(of_ratings[0]) if of_ratings else Argument("rank_by", asked)
+        does = "says who takes what" if isinstance(model, ExposureModel) else "was fitted to takes"
+        message = (option, f": {kind} {does}, and knows nothing of ratings")
+        raise InvalidInputError(message, advice="fit a recommender to ratings")
+    if not isinstance(model, Recommender | ExposureModel) and asked not in (None, "rating"):
+        problem = (Argument("rank_by", asked), f": {kind} says what users like, and not what they take")
+        raise InvalidInputError(problem, advice="fit a recommender")
+    return model
+
+
+def recommendations(
+    model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None, **more: Any
+) -> dict[str, Any]:
+    """Return the columns of recommendations; where a user has fewer than n items, the rest is left out.
+
+    Parameters
+    ----------
+    model : RatingModel, ExposureModel or Recommender
+        As `ranking_model` returns it.
+    ids : sequence
+        Users, in the form of id which the model knows.
+    request : Request
+        What is asked for.
+    allowed : sequence or None
+        Candidates.
+    **more
+        More arguments of ``recommend``.
+
+    Returns
+    -------
+    dict
+        user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
+    """
+    for name in ("at_least", "quantile"):
+        if getattr(request, name) is not None:
+            more[name] = getattr(request, name)
+    chances: dict[str, NDArray[Any]] = {}
+    how: dict[str, Any] = {"exclude_seen": not request.include_seen, "candidates": allowed, **more}
+    if isinstance(model, Recommender):
+        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", **how)
+        items, scores = found
+        chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
+    else:
+        items, scores = model.recommend(ids, request.n, **how)
+    there = np.isfinite(scores)
+    users = np.empty(items.shape, dtype=object)
+    users[:] = np.array([*ids, None], dtype=object)[:-1, None]
+    ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
+    pairs = np.column_stack([users[there], items[there].astype(object)])
+    return {
+        "user": pairs[:, 0].tolist(),
+        "rank": ranks[there],
+        "item": pairs[:, 1].tolist(),
+        "score": shortest(scores[there]),
+        **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
+        **_predicted(model, pairs),
+    }
+
+
+def _predicted(model: Any, pairs: NDArray[Any]) -> dict[str, Any]:
+    """Return the column of predicted ratings, if there are any."""
+    if not predicts_ratings(model):
+        return {}
+    rating_model: Any = model.rating_model_ if isinstance(model, Recommender) else model
+    if not len(pairs):
+        return {"prediction": np.empty(0)}
+    latest = None if rating_model._now is None else np.full(len(pairs), rating_model._now)
+    return with_meaning(rating_model, rating_model.predict(pairs_for(rating_model, pairs, latest)))
+
+
+def with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:
+    """Return the columns of predictions: ratings, and what they stand for where the model knows it.
+
+    Parameters
+    ----------
+    model : RatingModel or Recommender
+        Fitted.
+    found : ndarray of shape (n,)
+        Predicted ratings.
+    """
+    meaning = {} if model.coding_ is None else {"meaning": model.coding_.named(found)}
+    return {"prediction": found, **meaning}
+
+
+def check_users(ids: list[Any], model: Any, file: str | None) -> None:
+    """Refuse users that a model does not know.
+
+    Parameters
+    ----------
+    ids : list
+        Users.
+    model : RatingModel, ExposureModel or Recommender
+        Fitted.
+    file : str or None
+        From which they were folded in.
+    """
+    known = model.users_.index(ids)
+    if (known < 0).any():
+        unknown = ids[int((known < 0).argmax())]
+        if file is not None:
+            raise InvalidInputError(f"is not in {file}", argument="users", found=unknown)
+        advice = ("give ratings of new users with ", Argument("ratings"))
+        raise InvalidInputError("was not in training", argument="users", found=unknown, advice=advice)

@@ -1,0 +1,175 @@
+"""Clicks, plays and purchases through every command: recognised, asked for, and refused where they are no use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cofactor
+from cofactor.datasets import RatingDataset, read_takes
+from cofactor.ratings import EASE, Recommender
+
+NEGATIVE = "user,item,plays\n1,2,3\n1,3,-1\n"
+
+
+@pytest.fixture
+def clicks(data: RatingDataset, tmp_path: Path) -> Path:
+    """Users and items alone."""
+    path = tmp_path / "clicks.csv"
+    path.write_text("\n".join(f"{user},{item}" for user, item in data.X.tolist()))
+    return path
+
+
+@pytest.fixture
+def plays(data: RatingDataset, tmp_path: Path) -> Path:
+    """How often, with names of users and items."""
+    path = tmp_path / "plays.csv"
+    rows = [f"u{user},i{item},{1 + user % 7 * (item % 3)}" for user, item in data.X.tolist()]
+    path.write_text("\n".join(["who,what,plays", *rows]))
+    return path
+
+
+def fitted(run, file: Path, *options: object) -> tuple[object, dict[str, object], str]:
+    out = file.with_suffix(".cofactor")
+    outcome = run("fit", file, *options, "--out", out, "--json")
+    assert outcome.status == 0, outcome.err
+    return cofactor.load(out), json.loads(outcome.out), " ".join(outcome.err.split())
+
+
+def test_users_and_items_alone_are_recognised(run, data: RatingDataset, clicks: Path) -> None:
+    model, facts, told = fitted(run, clicks)
+    assert (facts["model"], facts["takes"], facts["users"]) == ("Recommender", data.n_ratings, data.n_users)
+    assert "read as what users took, since there is no column beside users and items" in told
+    assert model.rating_model_ is None
+    direct = Recommender(ratings=None, random_state=0).fit(data.X)
+    found, expected = model.recommend([5], 4), direct.recommend([5], 4)
+    assert np.array_equal(found.items, expected.items)
+    assert np.array_equal(found.p_take, expected.p_take)
+    rows = json.loads(run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 4, "--json").out)
+    assert [set(row) for row in rows] == [{"user", "rank", "item", "score", "p_take"}] * 4
+    assert [row["item"] for row in rows] == found.items[0].tolist()
+    assert [row["p_take"] for row in rows] == pytest.approx(found.p_take[0], rel=1e-5)
+
+
+def test_counts_and_times_are_carried(run, plays: Path, tmp_path: Path) -> None:
+    model, _, told = fitted(run, plays, "-m", "ease")
+    assert "since there is a column 'plays', and none of ratings; as ratings with --bins 5" in told
+    taken = read_takes(plays)
+    assert np.array_equal(model.ratings_.weights, EASE().fit(taken).ratings_.weights)
+    assert model.ratings_.weights.max() > 1
+    timed = tmp_path / "timed.csv"
+    timed.write_text("user,item,timestamp\n1,2,881250949\n1,3,881250950\n2,3,881250951\n2,4,881250952\n")
+    model, _, told = fitted(run, timed, "-m", "popularity", "--param", "half_life=1")
+    assert model.ratings_.times.tolist() == [881250949, 881250950, 881250951, 881250952]
+    assert "no column beside users, items and times" in told
+    unnamed = timed.read_text().partition("\n")[2]
+    assert run("fit", "-", "-m", "popularity", "--param", "half_life=1", "-o", tmp_path / "x", stdin=unnamed.encode())
+    assert cofactor.load(tmp_path / "x").ratings_.times is not None
+
+
+def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingDataset, csv: Path, tmp_path) -> None:
+    model, facts, told = fitted(run, csv, "--implicit")
+    assert (facts["takes"], "levels" in facts, told) == (data.n_ratings, False, "")
+    assert model.rating_model_ is None
+    ones = tmp_path / "ones.csv"
+    ones.write_text("\n".join(["user,item,stars", *(f"{user},{item},1" for user, item in data.X.tolist())]))
+    _, _, told = fitted(run, ones, "-m", "ease")
+    assert "since all ratings are 1" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (
+            "1,2\n1,3\n",
+            ["-m", "mmmf"],
+            "holds takes, and MMMF learns from ratings, what users like more and less",
+        ),
+        ("1,2,4\n1,3,4\n2,3,4\n", ["-m", "als"], "models of takes are popularity, ease, "),
+        (NEGATIVE, [], "line 3, column 'plays': the count is -1, expected a number of at least 0"),
+        ("user,item,plays\n1,2,0\n", [], "column 'plays': all counts are 0"),
+        ("1,2\n", ["--levels", "1:5"], "--levels says what ratings there are, but there is no column beside"),
+        ("1,2,3\n", ["--implicit", "--rating", 2], "--rating is for ratings, and --implicit reads none"),
+        ("1,2,3\n", ["--count", 2, "--bins", 3], "--bins is for ratings, and --count reads none"),
+        ("1,2\n", ["-m", "popularity", "--param", "half_life=7"], "half_life=7 needs the time of each take"),
+        ("user,item,plays\n1,2,3\n", ["--count", "views"], "no column 'views' (--count)"),
+    ],
+)
+def test_wrong_use_is_told(run, tmp_path: Path, content: str, options: list[object], message: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(content)
+    assert message in run("fit", file, *options, "-o", tmp_path / "x.cofactor").error
+
+
+def test_ratings_given_as_counts(run, csv: Path, tmp_path: Path) -> None:
+    error = run("fit", csv, "--count", "rating", "-o", tmp_path / "x").error
+    assert "these look like ratings, not counts: " in error
+    assert error.endswith("leave --count out; --implicit counts each rated item as taken once")
+
+
+def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Path) -> None:
+    fitted(run, csv, "-m", "ease")
+    ease = csv.with_suffix(".cofactor")
+    assert "EASE says who takes what, and predicts no ratings" in run("predict", ease, clicks).error
+    assert "--at-least: EASE says who takes what" in run("recommend", ease, "--user", 5, "--at-least", 4).error
+    assert "--rank-by like: EASE says who takes" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
+    assert run("recommend", ease, "--user", 5, "--rank-by", "take").status == 0
+    assert "with --rank" in run("evaluate", csv, "-m", "ease").error
+    assert "method 'EASE' ranks items, and predicts no ratings; " in run("compare", csv, "-m", "ease").error
+    assert "-likes 4: there are no ratings" in run("evaluate", clicks, "-m", "ease", "--likes", 4, "--rank").error
+    assert "holds takes and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
+    update = run("update", ease, csv, "--out", tmp_path / "later", "--json")
+    assert json.loads(update.out)["new_ratings"] == 960
+
+
+def test_evaluate_and_compare(run, data: RatingDataset, plays: Path) -> None:
+    outcome = run("evaluate", plays, "-m", "recommender", "-m", "ease", "--at", 5, "--json")
+    found = json.loads(outcome.out)
+    assert list(found["summary"]) == ["popularity", "Recommender", "EASE"]
+    n_held_out = int(np.round(0.2 * np.unique(data.X[:, 0], return_counts=True)[1]).sum())
+    n_open = 60 * 40 - data.n_ratings + n_held_out  # all items that users are not known to have taken
+    assert sum(found["summary"]["Recommender"]["p_take"]["items"]) == n_open
+    assert "p_take" not in found["summary"]["EASE"]
+    assert "P(take) of Recommender, to be among the held-out items" in run("evaluate", plays, "--at", 5).out
+    outcome = run("compare", plays, "-m", "ease", "--at", 5, "--rank", "--splits", 2)
+    tested = [line for line in outcome.out.splitlines() if "over 60 users" in line]
+    assert len(tested) == 2  # of two measures with a value for each user
+    assert all("popularity" in line and "corrected p" in line for line in tested)
+
+
+def test_recommend_from_data(run, clicks: Path) -> None:
+    outcome = run("recommend", clicks, "--user", 5, "-n", 3, "--json")
+    assert "a Recommender was fitted in" in outcome.err
+    assert f"cofactor fit {clicks} --out model.cofactor keeps it" in " ".join(outcome.err.split())
+    fitted(run, clicks)
+    again = run("recommend", clicks.with_suffix(".cofactor"), "--user", 5, "-n", 3, "--json")
+    assert json.loads(outcome.out) == json.loads(again.out)
+    assert "holds labels, of which no items can be recommended" in run("recommend", "emotions", "--all").error
+
+
+def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> None:
+    few = ["--param", "n_sweeps=30", "--param", "burn_in=10", "--param", "exposure=ease"]
+    model, facts, _ = fitted(run, csv, *few)
+    assert facts["parts"] == ["EASE", "OrdinalProbit"]
+    file = csv.with_suffix(".cofactor")
+    rows = json.loads(run("recommend", file, "--user", 5, "-n", 3, "--json").out)
+    found = model.recommend([5], 3)
+    assert [row["item"] for row in rows] == found.items[0].tolist()
+    for name in ("p_take", "p_like"):
+        assert [row[name] for row in rows] == pytest.approx(getattr(found, name)[0], rel=1e-5)
+    pairs = [(5, row["item"]) for row in rows]
+    assert [row["prediction"] for row in rows] == model.predict(pairs).tolist()
+    assert model.predict(pairs).tolist() == model.rating_model_.predict(pairs).tolist()
+    by_rating = json.loads(run("recommend", file, "--user", 5, "-n", 3, "--rank-by", "rating", "--json").out)
+    assert [row["item"] for row in by_rating] == model.rating_model_.recommend([5], 3)[0][0].tolist()
+    assert "--rank-by rating" in run("recommend", file, "--user", 5, "--quantile", 0.9).error
+    assert "expected one of 'like'" in run("recommend", file, "--user", 5, "--rank-by", "taste").error
+    new = run("recommend", file, "--ratings", "-", "-n", 2, "--json", stdin=b"ann,3\nann,7\n")
+    assert [row["user"] for row in json.loads(new.out)] == ["ann", "ann"]
+    table = csv.with_name("predicted.csv")
+    assert run("predict", file, csv, "--proba", "--out", table).status == 0
+    assert table.read_text().startswith("user,item,prediction,score,p_1,")
+    assert run("similar", file, 3, "-n", 2).status == 0

@@ -1,0 +1,77 @@
+"""Files of takes: which are recognised, and what is read of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cofactor.datasets import RatingDataset, TakeDataset, read_takes
+from cofactor.datasets.readers.takes import read_ratings_or_takes
+from cofactor.errors import InvalidInputError
+from cofactor.ratings.ranking import as_takes
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,2\n1,3\n", "no column beside users and items"),
+        ("ann,Up\nbob,Heat\n", "no column beside users and items"),
+        ("user,item\nann,Up\nbob,Heat\n", "no column beside users and items"),
+        ("ann\tUp\t881250949\nbob\tHeat\t881250950\n", "no column beside users, items and times"),
+        ("ann,Up,2020-12-31\nbob,Heat,2021-01-01\n", "no column beside users, items and times"),
+        ("userId,movieId,timestamp\n1,2,3\n2,2,4\n", "no column beside users, items and times"),
+        ("who,what,Play_Count\nann,Up,3\nbob,Up,7\n", "a column 'Play_Count', and none of ratings"),
+        ("user,item,time,clicks\n1,2,5,3\n2,2,6,1\n", "a column 'clicks', and none of ratings"),
+        ("user,item,rating\n1,2,5\n2,2,5\n", "all ratings are 5"),
+        # these are ratings
+        ("1,2,5\n2,2,4\n", ""),
+        ("user,item,rating,plays\n1,2,5,9\n2,2,4,1\n", ""),
+        ("1,2,5,881250949\n2,2,4,881250949\n", ""),
+        ("user,item,watched\n1,2,5\n2,2,4\n", ""),
+    ],
+)
+def test_what_is_recognised(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    data, found = read_ratings_or_takes(path)
+    assert (type(data), bool(found)) == (TakeDataset if why else RatingDataset, bool(why))
+    assert why in found
+    assert len(data) == 2
+
+
+def test_counts_times_and_repeats(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = {"customer": ["ann", "bob", "ann"], "product": [7, 7, 7], "quantity": [2, 1, 0.5], "date": [9, 8, 12]}
+    pq.write_table(pa.table(table), path)
+    data = read_takes(path)
+    assert (data.X.tolist(), data.y.tolist()) == ([["ann", 7], ["bob", 7], ["ann", 7]], [2, 1, 0.5])
+    assert (data.timestamps.tolist(), data.scale) == ([9, 8, 12], None)
+    assert repr(data) == "TakeDataset('x.parquet': 3 takes, 2 users, 1 item, counts 0.5 to 2)"
+    takes = as_takes(data)
+    assert (takes.weights.tolist(), takes.times.tolist()) == ([2.5, 1], [12, 8])
+    doubled = as_takes(data, sample_weight=[2, 2, 2])
+    assert doubled.weights.tolist() == [5, 2]
+    other = read_takes(path, count="date")
+    assert (other.y.tolist(), other.timestamps) == ([9, 8, 12], None)
+
+
+def test_counts_which_look_like_ratings_are_told_by_their_column(tmp_path: Path) -> None:
+    stars = np.repeat([1, 2, 3, 4, 5], [6, 11, 27, 34, 22])
+    rows = [f"{k % 20},{k},{value}" for k, value in enumerate(stars.tolist())]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["user,item,plays", *rows]))
+    assert read_takes(path).y.tolist() == stars.tolist()  # its name says that these are counts
+    path.write_text("\n".join(["user,item,stars", *rows]))
+    assert read_takes(path).y.tolist() == [1] * 100  # ratings say nothing here
+    with pytest.raises(InvalidInputError, match="column 'stars': these look like ratings, not counts: 1, 2, 3, 4, 5"):
+        read_takes(path, count="stars")
+    path.write_text("\n".join(rows))
+    with pytest.raises(InvalidInputError, match="column 3: these look like ratings"):
+        read_takes(path, count=2)
+    path.write_text("1,2,nan\n1,3,4\n")
+    with pytest.raises(InvalidInputError, match="line 1, column 3: the count is nan, expected a number of at least 0"):
+        read_takes(path, count=2)
