@@ -3,7 +3,7 @@
 import numpy as np
 
 from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import LANES, any_nonzero, filled, load, store, where_positive
+from cofactor.kernels.lanes import LANES, any_nonzero, filled, load, store, total, where_positive
 
 
 @ordered
@@ -41,3 +41,16 @@ def test_what_is_not_a_number_counts_as_nonzero_and_is_not_positive():
     out = np.empty((8, LANES), np.float32)
     assert work(table, out)[1]
     assert out[6, 5] == 7
+
+
+@ordered
+def sums(table, out):
+    for k in range(len(table)):
+        out[k] = total(load(table, k))
+
+
+def test_sums_are_those_of_all_numbers():
+    table = np.random.default_rng(1).normal(size=(3, LANES)).astype(np.float32)
+    out = np.empty(3, np.float32)
+    sums(table, out)
+    np.testing.assert_allclose(out, table.sum(axis=1, dtype=np.float64), rtol=1e-5, atol=1e-6)

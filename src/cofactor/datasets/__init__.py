@@ -12,6 +12,7 @@
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
 `make_ratings`                synthetic ratings whose complete matrix is known
+`make_takes`                  synthetic takes, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
 `read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
 `read_libsvm`                 libsvm multi-label and extreme-classification text; `write_libsvm`
@@ -63,6 +64,7 @@ from cofactor.datasets.registry import (
 )
 from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
+from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
 from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
 from cofactor.datasets.write import write_table
 from cofactor.recipe import Recipe
@@ -78,6 +80,7 @@ __all__ = [
     "RatingDataset",
     "Recipe",
     "TakeDataset",
+    "TakeTruth",
     "Verification",
     "available",
     "bin_edges",
@@ -93,6 +96,7 @@ __all__ = [
     "locate",
     "make_labels",
     "make_ratings",
+    "make_takes",
     "read_arff",
     "read_label_names",
     "read_label_table",

@@ -93,6 +93,22 @@ def any_nonzero(typing: Any, x: Any) -> Any:
     return types.boolean(x), code
 
 
+@_known
+def total(typing: Any, x: Any) -> Any:
+    """Return the sum of sixteen numbers, halves first."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, width = arguments[0], LANES
+        while width > 1:
+            width //= 2
+            kind = ir.VectorType(ir.IntType(32), width)
+            low, high = (ir.Constant(kind, list(range(first, first + width))) for first in (0, width))
+            x = builder.fadd(builder.shuffle_vector(x, x, low), builder.shuffle_vector(x, x, high))
+        return builder.extract_element(x, ir.Constant(ir.IntType(32), 0))
+
+    return types.float32(x), code
+
+
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return where a row of a table begins."""
     table = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -7,6 +7,7 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel, ordered
+from cofactor.kernels.lanes import filled, load, store
 from cofactor.kernels.rows import add_outer
 
 
@@ -42,6 +43,39 @@ def sums_of_rows(lo, hi, indptr, indices, values, W, first, out):  # type: ignor
 
 
 @ordered
+def sums_by_lanes(lo, hi, indptr, indices, values, W, out):  # type: ignore[no-untyped-def]
+    """Do as `sums_of_rows` for a W of a multiple of sixteen columns, float32: W and `out` are tables, see `lanes`."""
+    L = len(out) // (len(indptr) - 1)
+    for i in range(lo, hi):
+        for c in range(L):
+            store(out, i * L + c, filled(np.float32(0)))
+        e = indptr[i]
+        while e + 3 < indptr[i + 1]:
+            x0 = filled(values[e])
+            x1 = filled(values[e + 1])
+            x2 = filled(values[e + 2])
+            x3 = filled(values[e + 3])
+            a = indices[e] * L
+            b = indices[e + 1] * L
+            g = indices[e + 2] * L
+            h = indices[e + 3] * L
+            for c in range(L):
+                s = load(out, i * L + c)
+                s += load(W, a + c) * x0
+                s += load(W, b + c) * x1
+                s += load(W, g + c) * x2
+                s += load(W, h + c) * x3
+                store(out, i * L + c, s)
+            e += 4
+        while e < indptr[i + 1]:
+            x0 = filled(values[e])
+            a = indices[e] * L
+            for c in range(L):
+                store(out, i * L + c, load(out, i * L + c) + load(W, a + c) * x0)
+            e += 1
+
+
+@ordered
 def _add_one(x, row, first, out):  # type: ignore[no-untyped-def]
     for k in range(len(out)):
         out[k] += x * row[first + k]
@@ -56,31 +90,33 @@ def _add_four(x, W, rows, first, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ridge_of_takes(lo, hi, indptr, indices, values, features, base, ridge, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi from their normal equations, in double precision.
+def ridge_of_takes(lo, hi, indptr, indices, values, features, base, ridge, out, least):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi from their normal equations, in double precision; see `conjugate`.
 
-    Row i solves (base + ridge_i I + Σ_k w_k F_k F_kᵀ) u = Σ_k t_k F_k over its stored entries, with w and t the
-    `values`; `base` is the part of all items, taken or not. A row without entries is zero.
+    A row without entries is zero. What each row's part of J then is goes into `least`.
     """
     d = features.shape[1]
     gram = np.empty((d, d))
     x = np.empty(d)
+    b = np.empty(d)
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
         x[:] = 0
         if n == 0:
             out[i] = 0
+            least[i] = 0
             continue
         F = np.empty((n, d))
         for k in range(n):
             j = indices[start + k]
-            t = values[start + k]
+            t = values[start + k] if len(values) > 1 else values[0]
             root = np.sqrt(t)
             for f in range(d):
                 F[k, f] = root * features[j, f]
                 x[f] += t * features[j, f]
         for f in range(d):
+            b[f] = x[f]
             for g in range(f + 1):
                 gram[f, g] = base[f, g]
             gram[f, f] += ridge[i]
@@ -88,66 +124,9 @@ def ridge_of_takes(lo, hi, indptr, indices, values, features, base, ridge, out):
         factorize(gram, d)
         solve_lower(gram, x, d)
         solve_upper(gram, x, d)
+        said = 0.0
+        for f in range(d):
+            said += x[f] * b[f]
+        least[i] = -said
         for f in range(d):
             out[i, f] = x[f]
-
-
-@kernel
-def ridge_of_takes_cg(lo, hi, indptr, indices, values, features, base, ridge, n_steps, out):  # type: ignore[no-untyped-def]
-    """Improve the same minimisers by conjugate gradient steps from what `out` holds; `base` is symmetric."""
-    d = features.shape[1]
-    r = np.empty(d)
-    p = np.empty(d)
-    A_p = np.empty(d)
-    for i in range(lo, hi):
-        w = out[i]
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        if n == 0:
-            w[:] = 0
-            continue
-        for f in range(d):
-            p[f] = w[f]
-            r[f] = 0
-        for k in range(n):
-            row = features[indices[start + k]]
-            t = values[start + k]
-            for f in range(d):
-                r[f] += t * row[f]
-        _apply(start, n, indices, values, features, base, ridge[i], p, A_p)
-        for f in range(d):
-            r[f] -= A_p[f]
-            p[f] = r[f]
-        squared = np.sum(r * r)
-        for _ in range(n_steps):
-            if squared <= 1e-20:
-                break
-            _apply(start, n, indices, values, features, base, ridge[i], p, A_p)
-            t = squared / np.sum(p * A_p)
-            for f in range(d):
-                w[f] += t * p[f]
-                r[f] -= t * A_p[f]
-            following = np.sum(r * r)
-            for f in range(d):
-                p[f] = r[f] + (following / squared) * p[f]
-            squared = following
-
-
-@kernel
-def _apply(start, n, indices, values, features, base, ridge, p, out):  # type: ignore[no-untyped-def]
-    """Write (base + ridge I + Σ_k w_k F_k F_kᵀ) p."""
-    d = len(p)
-    for f in range(d):
-        s = ridge * p[f]
-        row = base[f]
-        for g in range(d):
-            s += row[g] * p[g]
-        out[f] = s
-    for k in range(n):
-        row = features[indices[start + k]]
-        s = p[0] * 0
-        for f in range(d):
-            s += row[f] * p[f]
-        s *= values[start + k]
-        for f in range(d):
-            out[f] += s * row[f]

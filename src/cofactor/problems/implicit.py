@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from cofactor.kernels.axes import gram
-from cofactor.kernels.takes import ridge_of_takes, ridge_of_takes_cg
-from cofactor.kernels.threads import parallel_for
-from cofactor.losses import Squared
+from cofactor.kernels.conjugate import gradient_of_takes, padded, ridge_of_takes_cg
+from cofactor.kernels.observed import weighted_squares
+from cofactor.kernels.takes import ridge_of_takes
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.penalties import RowL2
-from cofactor.problems.observed import Entries, ObservedProblem, masses
+from cofactor.problems.observed import Entries, masses
+from cofactor.problems.penalized import PenalizedProblem
 
 CG_STEPS = 3
+_ENTRIES_PER_BLOCK = 8_000
 
 
-class ImplicitProblem(ObservedProblem):
+@dataclass(frozen=True)
+class _Side:
+    """What is the same in all rounds for rows, or for columns."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    ridge: np.ndarray
+    cuts: np.ndarray
+
+
+class ImplicitProblem(PenalizedProblem):
     r"""Weighted least squares over all cells, solvable exactly in rows or in columns.
 
     .. math:: J = \sum_{(i,j) \in \Omega} w_{ij} (1 - U_i \cdot V_j)^2 + \alpha_0 \sum_{i,j} (U_i \cdot V_j)^2
@@ -28,8 +44,8 @@ class ImplicitProblem(ObservedProblem):
     ----------
     entries : Entries
         Ω.
-    weights : ndarray of shape (n_entries,)
-        w in row order.
+    weights : ndarray of shape (n_entries,) or None
+        w in row order; None if all are 1.
     n_factors : int
         d.
     alpha : float
@@ -38,12 +54,16 @@ class ImplicitProblem(ObservedProblem):
         α₀.
     row_solver : {"exact", "cg"}
         Normal equations, or three conjugate gradient steps from where a row stands.
+
+    Notes
+    -----
+    A row's part of J, uᵀAu - 2u·b with residual r = b - Au, is -u·(b + r): so a step over all rows tells J itself.
     """
 
     def __init__(
         self,
         entries: Entries,
-        weights: np.ndarray,
+        weights: np.ndarray | None,
         n_factors: int,
         alpha: float,
         unobserved: float,
@@ -54,55 +74,60 @@ class ImplicitProblem(ObservedProblem):
         shares = {"U": n_row + unobserved * m, "V": n_column + unobserved * n}
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
         penalties = {name: RowL2(2 * alpha, share) for name, share in shares.items()}  # which carry a factor ½
-        super().__init__(entries, np.ones(len(entries.indices)), Squared(), shapes, penalties, None, weights=weights)
+        super().__init__(shapes, penalties, True, np.float32)
         self.unobserved, self.row_solver = unobserved, row_solver
-        self._ridge = {name: alpha * share for name, share in shares.items()}
-        self._by_row = np.asarray(weights, dtype=self.dtype)
-        self._by_column = self._by_row[entries.to_csr]
+        self._total = float(n_row.sum(dtype=np.float64))
+        e = entries
+        given = np.ones(1) if weights is None else weights
+        by_row = np.asarray(given, dtype=self.dtype)
+        by_column = by_row if weights is None else by_row[e.to_csr]
+        self._sides = {
+            name: _Side(indptr, indices, values, alpha * shares[name], cut_rows(indptr, _ENTRIES_PER_BLOCK))
+            for name, indptr, indices, values in (
+                ("U", e.indptr, e.indices, by_row),
+                ("V", e.col_indptr, e.col_indices, by_column),
+            )
+        }
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J at `x` and write its gradient."""
-        value = super().value_gradient(x, gradient)
         arrays, out = self.layout.views(x), self.layout.views(gradient)
-        U, V = arrays["U"], arrays["V"]
-        rows, columns = _full(gram((U,))), _full(gram((V,)))
-        out["U"] += (2 * self.unobserved * (U @ columns)).astype(self.dtype)
-        out["V"] += (2 * self.unobserved * (V @ rows)).astype(self.dtype)
-        return value + self.unobserved * float(np.sum(rows * columns))
+        value = 0.0
+        for name, other in (("U", "V"), ("V", "U")):
+            side, least = self._sides[name], np.empty(len(arrays[name]))
+            start = (side.indptr, side.indices, side.values, arrays[other], padded(self._base(arrays[other])))
+            self._each(side, gradient_of_takes, *start, side.ridge, arrays[name], out[name], least)
+            value = self._total + float(np.add.reduce(least)) + self._penalty(other, arrays[other])
+        gradient *= 2
+        return value
 
-    def update_rows(self, x: np.ndarray) -> None:
-        """Minimise J over U, in place."""
-        e, arrays = self.entries, self.layout.views(x)
-        self._update(arrays["U"], arrays["V"], e.indptr, e.indices, self._by_row, self._ridge["U"], self._row_cuts)
+    def update_rows(self, x: np.ndarray) -> float:
+        """Minimise J over U, in place, and return it."""
+        return self._update(x, "U", "V")
 
-    def update_columns(self, x: np.ndarray) -> None:
-        """Minimise J over V, in place."""
-        e, arrays = self.entries, self.layout.views(x)
-        values, ridge = self._by_column, self._ridge["V"]
-        self._update(arrays["V"], arrays["U"], e.col_indptr, e.col_indices, values, ridge, self._col_cuts)
+    def update_columns(self, x: np.ndarray) -> float:
+        """Minimise J over V, in place, and return it."""
+        return self._update(x, "V", "U")
 
-    def _update(
-        self,
-        own: np.ndarray,
-        other: np.ndarray,
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        values: np.ndarray,
-        ridge: np.ndarray,
-        cuts: np.ndarray,
-    ) -> None:
-        base = self.unobserved * _full(gram((other,)))
-        start = (indptr, indices, values, other, base, ridge)
+    def _update(self, x: np.ndarray, name: str, other: str) -> float:
+        arrays, side = self.layout.views(x), self._sides[name]
+        least, base = np.empty(len(arrays[name])), self._base(arrays[other])
+        start = (side.indptr, side.indices, side.values, arrays[other])
+        if self.row_solver == "exact":
+            self._each(side, ridge_of_takes, *start, base, side.ridge, arrays[name], least)
+        else:
+            self._each(side, ridge_of_takes_cg, *start, padded(base), side.ridge, CG_STEPS, arrays[name], least)
+        return self._total + float(np.add.reduce(least)) + self._penalty(other, arrays[other])
 
-        def block(k: int) -> None:
-            if self.row_solver == "exact":
-                ridge_of_takes(cuts[k], cuts[k + 1], *start, own)
-            else:
-                ridge_of_takes_cg(cuts[k], cuts[k + 1], *start, CG_STEPS, own)
+    @staticmethod
+    def _each(side: _Side, kernel: Callable[..., None], *arguments: Any) -> None:
+        cuts = side.cuts
+        parallel_for(lambda k: kernel(cuts[k], cuts[k + 1], *arguments), len(cuts) - 1)
 
-        parallel_for(block, len(cuts) - 1)
+    def _base(self, other: np.ndarray) -> np.ndarray:
+        """Return what all cells say to a row, taken or not."""
+        lower = gram((other,))
+        return np.asarray(self.unobserved * (np.tril(lower) + np.tril(lower, -1).T))
 
-
-def _full(lower: np.ndarray) -> np.ndarray:
-    """Return a symmetric matrix of its lower triangle."""
-    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+    def _penalty(self, name: str, array: np.ndarray) -> float:
+        return float(weighted_squares(self._sides[name].ridge, array).sum())

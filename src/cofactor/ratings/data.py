@@ -15,6 +15,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.times import seconds_of, the_times
 from cofactor.ratings.entries import (
+    by_column,
     check_rows,
     check_y_is_needed,
     counting_sort,
@@ -259,7 +260,7 @@ class Ratings:
             rows, columns, levels = rows[latest], columns[latest], levels[latest]
             times = None if times is None else times[latest]
             indptr = offsets(rows, len(users))
-        return cls._from_rows(users, items, scale, indptr, rows, columns, levels, times)
+        return cls._from_rows(users, items, scale, indptr, columns, levels, times)
 
     @classmethod
     def from_csr(
@@ -289,8 +290,7 @@ class Ratings:
             If the arrays do not fit together.
         """
         check_rows(len(users), len(items), scale.size, indptr, indices, levels, times)
-        rows = np.repeat(np.arange(len(users), dtype=np.int32), np.diff(indptr))
-        return cls._from_rows(users, items, scale, indptr, rows, indices, levels, times)
+        return cls._from_rows(users, items, scale, indptr, indices, levels, times)
 
     def at_boundary(self, level: int) -> Self:
         """Return the bi-level ratings at a boundary: -1 for levels up to `level`, +1 above.
@@ -317,16 +317,14 @@ class Ratings:
         items: IdMap,
         scale: NDArray[np.float64],
         indptr: NDArray[np.int64],
-        rows: NDArray[Any],
         indices: NDArray[Any],
         levels: NDArray[np.uint8],
         times: NDArray[np.float64] | None,
     ) -> Self:
         """Add the view by columns to sorted rows."""
-        to_csr, col_indptr = counting_sort(indices, len(items))
         narrow = indices.astype(np.int32, copy=False)
-        col_indices = rows.astype(np.int32, copy=False)[to_csr]
-        return cls(users, items, scale, indptr, narrow, levels, col_indptr, col_indices, to_csr, times=times)
+        columns = by_column(indptr, narrow, len(items))
+        return cls(users, items, scale, indptr, narrow, levels, *columns, times=times)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -419,11 +417,10 @@ class Ratings:
                 f"mask must be boolean of shape {self.levels.shape}, found {mask.dtype} of shape {mask.shape}",
                 argument="mask",
             )
-        rows = self.row_of_entry[mask]
-        indptr = offsets(rows, len(self.users))
+        indptr = np.append(0, np.cumsum(mask))[self.indptr]
         kept = self.indices[mask], self.levels[mask], None if self.times is None else self.times[mask]
         weights = None if self.weights is None else self.weights[mask]
-        some = self._from_rows(self.users, self.items, self.scale, indptr, rows, *kept)
+        some = self._from_rows(self.users, self.items, self.scale, indptr, *kept)
         return replace(some, coding=self.coding, weights=weights)
 
 

@@ -224,6 +224,22 @@ def counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArra
     return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
 
 
+def by_column(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], n_columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    """Return offsets of columns, the row of each column entry, and its position among the entries by row.
+
+    Examples
+    --------
+    >>> [array.tolist() for array in by_column(np.array([0, 2, 3]), np.array([0, 2, 2], dtype=np.int32), 3)]
+    [[0, 1, 1, 3], [0, 0, 1], [0, 1, 2]]
+    """
+    order: Any = np.arange(indices.size, dtype=np.int32 if indices.size <= np.iinfo(np.int32).max else np.int64)
+    columns = sparse.csr_array((order, indices, indptr), shape=(len(indptr) - 1, n_columns)).tocsc()
+    offsets = columns.indptr.astype(np.int64, copy=False)
+    return offsets, columns.indices.astype(np.int32, copy=False), columns.data
+
+
 def entries_of_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the offsets of the entries of some rows, in this order, and which entries these are.
 

@@ -11,11 +11,11 @@ from cofactor.solvers.result import Callback, Problem, Result, SolverMismatchErr
 class Alternating(Problem, Protocol):
     """A problem whose rows and columns can each be minimised with the others fixed."""
 
-    def update_rows(self, x: np.ndarray) -> None:
-        """Minimise over the rows' parameters, in place."""
+    def update_rows(self, x: np.ndarray) -> float | None:
+        """Minimise over the rows' parameters, in place; return the objective, if that is known."""
 
-    def update_columns(self, x: np.ndarray) -> None:
-        """Minimise over the columns' parameters, in place."""
+    def update_columns(self, x: np.ndarray) -> float | None:
+        """Minimise over the columns' parameters, in place; return the objective, if that is known."""
 
 
 def alternating_least_squares(
@@ -56,8 +56,8 @@ def alternating_least_squares(
             "take solver 'lbfgs' for other losses"
         )
 
-    def update(x: np.ndarray) -> None:
+    def update(x: np.ndarray) -> float | None:
         problem.update_rows(x)
-        problem.update_columns(x)
+        return problem.update_columns(x)
 
     return descend(problem, x0, update, Trace(problem, max_iter, tol, callback))

@@ -7,7 +7,7 @@ import numpy as np
 from cofactor.solvers.result import Problem, Result, Trace
 
 
-def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], None], trace: Trace) -> Result:
+def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], float | None], trace: Trace) -> Result:
     """Repeat `update`, which changes a point in place, until `trace` says stop or the objective rises.
 
     A step that raises the objective is taken back and ends the run. If the rise, as a share of the first objective, is
@@ -21,7 +21,8 @@ def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], Non
     x0 : ndarray
         Starting point; it is not changed.
     update : callable
-        A step that does not raise the objective, except by rounding.
+        A step that does not raise the objective, except by rounding. It may return the objective that it leads to, if
+        it knows that; otherwise it is evaluated.
     trace : Trace
         A new trace; it holds the stopping rule.
 
@@ -33,8 +34,8 @@ def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], Non
     trace.start(trace.evaluate(x, g) + problem.nonsmooth_value(x))
     while True:
         following = x.copy()
-        update(following)
-        objective = trace.evaluate(following, g) + problem.nonsmooth_value(following)
+        told = update(following)
+        objective = trace.evaluate(following, g) + problem.nonsmooth_value(following) if told is None else told
         rise = objective - trace.history[-1]
         if not rise <= 0:
             settled = bool(rise <= np.finfo(problem.dtype).eps ** 0.5 * abs(trace.history[0]))
@@ -44,4 +45,6 @@ def descend(problem: Problem, x0: np.ndarray, update: Callable[[np.ndarray], Non
             return trace.result(x, g)
         x = following
         if trace.done(objective):
+            if told is not None:
+                trace.evaluate(x, g)
             return trace.result(x, g)

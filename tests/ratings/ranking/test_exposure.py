@@ -13,6 +13,7 @@ import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings
+from cofactor.ratings.ranking.takes import as_takes
 
 from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
 
@@ -214,3 +215,24 @@ def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:
 def test_parameters_out_of_range_are_named(model: Any, argument: str) -> None:
     with pytest.raises((ValueError, TypeError), match=argument):
         model.fit(takes_of())
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc", "lil"])
+def test_entries_of_a_sparse_matrix_are_takes_whatever_its_form(form: str) -> None:
+    rng = np.random.default_rng(3)
+    rows, columns, counts = rng.integers(0, 9, 60), rng.integers(0, 7, 60), rng.choice([0, 1, 9, 200], 60)
+    table = sparse.coo_array((counts, (rows, columns)), shape=(9, 7))  # holds pairs twice, and zeros
+    given = table.asformat(form)
+    found, model = as_takes(given), as_takes(table, sample_weight=np.ones(60))  # the latter entry by entry
+    np.testing.assert_array_equal(given.toarray(), table.toarray())
+    assert found.users == model.users
+    for name in ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", "weights"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
+
+
+@pytest.mark.parametrize("solver", ["exact", "cg"])
+def test_als_has_no_more_factors_than_users_or_items(solver: str) -> None:
+    X = [(u, i) for u in range(6) for i in range(5) if (u + i) % 2]
+    many, enough = (ImplicitALS(d, solver=solver, random_state=0).fit(X) for d in (3000, 5))
+    assert many.V_.shape == (5, 5)
+    assert many.V_.tobytes() == enough.V_.tobytes()

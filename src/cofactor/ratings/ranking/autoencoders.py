@@ -11,10 +11,10 @@ from scipy import sparse
 from scipy.linalg import lapack
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.takes import co_occurrences, sums_of_rows
+from cofactor.kernels.lanes import LANES
+from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
-from cofactor.problems.singular import PatchedMatrix, leading_vectors
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -22,6 +22,9 @@ __all__ = ["check_weights", "closed_form", "weighed_table"]
 #: Rows of XᵀX up to which it is inverted in double precision.
 _PRECISE = 2048
 _ENTRIES_PER_BLOCK = 20_000
+_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
+_STEPS = 5
+_COLUMNS = 64  # of singular vectors at a time: a row of them for each of a million users is 256 MB
 
 #: Weights by name, of one of three forms: ``W``; ``K``, ``B`` and ``leverage``; or ``V``, ``kept`` and ``leverage``.
 Weights = Mapping[str, Any]
@@ -76,8 +79,13 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
 
 def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
     n, m = takes.shape
-    matrix = PatchedMatrix(takes, values, np.zeros((n, 0)), np.zeros((m, 0)))
-    V, squares = leading_vectors(matrix, n_factors)
+    k = min(n_factors, n, m)
+    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)), dtype=np.float32)
+    for _ in range(_STEPS):
+        Q, _ = np.linalg.qr(_squared_times(takes, values, Q))
+    small = (Q.T @ _squared_times(takes, values, Q)).astype(np.float64)
+    squares, axes = np.linalg.eigh((small + small.T) / 2)
+    V, squares = (Q @ axes.astype(np.float32))[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
 
     def solve(alpha: float) -> Weights:
         kept = squares / (squares + alpha)
@@ -85,6 +93,27 @@ def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Ca
         return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in weights.items()}
 
     return solve
+
+
+def _squared_times(takes: Ratings, values: NDArray[np.float32], Q: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return XᵀX Q, a few columns at a time: X Q has a row for each user."""
+    r, out = takes, np.empty_like(Q)
+    row_cuts, column_cuts = (cut_rows(indptr, _ENTRIES_PER_BLOCK) for indptr in (r.indptr, r.col_indptr))
+    by_column = values[r.to_csr]
+
+    def sums(cuts: NDArray[Any], indptr: Any, indices: Any, weights: Any, W: Any, into: Any) -> None:
+        tables = W.reshape(-1, LANES), into.reshape(-1, LANES)
+        parallel_for(lambda k: sums_by_lanes(cuts[k], cuts[k + 1], indptr, indices, weights, *tables), len(cuts) - 1)
+
+    width = -(-min(_COLUMNS, Q.shape[1]) // LANES) * LANES
+    part, image = (np.zeros((size, width), dtype=np.float32) for size in (len(r.items), len(r.users)))
+    for lo in range(0, Q.shape[1], width):
+        here = Q[:, lo : lo + width]
+        part[:, : here.shape[1]] = here
+        sums(row_cuts, r.indptr, r.indices, values, part, image)
+        sums(column_cuts, r.col_indptr, r.col_indices, by_column, image, part)
+        out[:, lo : lo + width] = part[:, : here.shape[1]]
+    return out
 
 
 def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> NDArray[Any]:

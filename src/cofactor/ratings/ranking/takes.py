@@ -89,6 +89,8 @@ def as_takes(
         X, y, times = _split_frame(X, times)
     if sparse.issparse(X) and y is not None:
         raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
+    if sparse.issparse(X) and items is None and times is None and sample_weight is None:
+        return _of_sparse(X)
     shape = cast(Any, X).shape if sparse.issparse(X) else None
     user_ids, item_ids, values, stamps = entries_of(X, () if y is None else y, times)
     n = len(user_ids)
@@ -106,7 +108,7 @@ def as_takes(
     seconds = None if stamps is None else seconds_of(stamps, n)
     kept = known & (counts > 0)
     if not (counts > 0).any():
-        raise InvalidInputError("all counts are 0: nobody took anything", argument="y")
+        raise _nobody()
     return _added_up(users, items, rows[kept], columns[kept], counts[kept], None if seconds is None else seconds[kept])
 
 
@@ -174,6 +176,35 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
     kept = weights > 0
     counts: Any = (weights * _weights(takes))[kept]
     return replace(takes.subset(kept), weights=counts)
+
+
+def _of_sparse(X: Any) -> Ratings:
+    """Return the entries of a sparse matrix as takes, in its own order by rows: nothing is sorted without need."""
+    found = X if X.format in ("csr", "csc", "coo") else sparse.coo_array(X)
+    n_entries, ones = len(found.data), bool((found.data == 1).all())
+    if not ones:
+        _counts(found.data, n_entries)
+    refuse_none(found.data)
+    table = sparse.csr_array(found)
+    if table.has_canonical_format:
+        kept = table if ones or (table.data != 0).all() else table.copy()
+    else:
+        kept = table.astype(np.float64)  # a copy
+        kept.sum_duplicates()
+    if kept is not table:
+        kept.eliminate_zeros()
+    if not kept.nnz:
+        raise _nobody()
+    n, m = kept.shape
+    indptr, indices = kept.indptr.astype(np.int64), np.array(kept.indices, dtype=np.int32)
+    levels = np.full(kept.nnz, 2, dtype=np.uint8)
+    takes = Ratings.from_csr(IdMap.of_range(n), IdMap.of_range(m), TAKEN, indptr, indices, levels)
+    counts: Any = None if ones and kept.nnz == n_entries else kept.data.astype(np.float64)
+    return takes if counts is None or (counts == 1).all() else replace(takes, weights=counts)
+
+
+def _nobody() -> InvalidInputError:
+    return InvalidInputError("all counts are 0: nobody took anything", argument="y")
 
 
 def _added_up(

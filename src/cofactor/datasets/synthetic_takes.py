@@ -1,0 +1,179 @@
+"""Synthetic takes, of millions of users, whose probabilities are known."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cofactor.checks import check_number, make_generator
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.typing import RandomState
+
+__all__ = ["TakeTruth", "make_takes"]
+
+_DRAWS = 1 << 20  # draws of one chunk of users: 50 MB
+_ROUNDS = 30  # of draws for users whose draws hit the same item more than once
+_MOST = 0.25  # share of all items that a user takes, at most
+_FEW = 0.02  # share up to which items are drawn one after the other
+_LIKING = 1.5  # standard deviation of log φ between factors
+
+
+@dataclass(frozen=True, eq=False)
+class TakeTruth:
+    """What `make_takes` knows about its takes.
+
+    Parameters
+    ----------
+    users : ndarray of shape (n_users, n_factors), float32
+        Share of each factor in what a user takes; rows sum to one.
+    items : ndarray of shape (n_factors, n_items), float32
+        How likely each item is, for each factor; rows sum to one.
+    """
+
+    users: NDArray[np.float32]
+    items: NDArray[np.float32]
+
+
+def make_takes(
+    n_users: int = 1000,
+    n_items: int = 500,
+    n_takes: int = 20_000,
+    n_factors: int = 10,
+    *,
+    tail: float = 0.8,
+    random_state: RandomState = None,
+) -> tuple[csr_array[Any, Any], TakeTruth]:
+    r"""Sample what users take, from a mixture whose users and items both have power laws.
+
+    .. math::
+
+        P(j \mid u) = \sum_k \theta_{uk} \varphi_{kj}, \qquad
+        \varphi_{kj} \propto r_j^{-\tau} e^{1.5\, z_{kj}}, \quad \theta_u \sim \mathrm{Dirichlet}(0.2), \quad
+        z \sim N(0, 1)
+
+    with r a random order of the items. Users take in proportion to a Pareto variable of exponent 2, a quarter of all
+    items at most, each item once. It is made in chunks of users: beside the result, memory grows with users and items
+    times factors only.
+
+    Parameters
+    ----------
+    n_users, n_items : int, default 1000 and 500
+        Size of the matrix.
+    n_takes : int, default 20000
+        Number of takes, at least one for each user; a few less where users draw the same items again and again.
+    n_factors : int, default 10
+        Number of factors k.
+    tail : float, default 0.8
+        Exponent τ of the popularity of items; 0 makes all alike before factors.
+    random_state : int, Generator, RandomState or None
+        Seed.
+
+    Returns
+    -------
+    takes : csr_array of shape (n_users, n_items), float32
+        Ones, with int32 indices where they suffice.
+    truth : TakeTruth
+        θ and φ: ``truth.users @ truth.items`` are the probabilities of the first take.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer takes than users, or more than a fifth of all cells.
+
+    Examples
+    --------
+    >>> takes, truth = make_takes(200, 100, 2000, random_state=0)
+    >>> takes.shape, takes.nnz, truth.users.shape
+    ((200, 100), 2000, (200, 10))
+    """
+    for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
+        check_number(name, value, low=1, whole=True)
+    check_number("n_takes", n_takes, low=n_users, whole=True)
+    check_number("tail", tail, low=0)
+    if n_takes > 0.2 * n_users * n_items:
+        raise InvalidInputError(
+            f"expected at most a fifth of the {n_users * n_items:,} cells",
+            argument="n_takes",
+            found=n_takes,
+            advice=("lower it, or raise ", Argument("n_items")),
+        )
+    rng = make_generator(random_state)
+    truth = _truth(rng, n_users, n_items, n_factors, tail)
+    counts = _counts(rng, n_users, n_items, n_takes)
+    ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
+    ladders[:, -1] = np.arange(1, n_factors + 1)
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    chunks = np.unique(np.searchsorted(firsts, np.arange(0, n_takes + _DRAWS, _DRAWS)).clip(max=n_users))
+    found, sizes = [], []
+    for lo, hi in pairwise(chunks):
+        rows, columns = _chunk(rng, truth.users[lo:hi], ladders.ravel(), counts[lo:hi])
+        found.append(columns.astype(np.int32))
+        sizes.append(np.bincount(rows, minlength=hi - lo))
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    indices = np.concatenate(found)
+    if len(indices) <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    return csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(n_users, n_items)), truth
+
+
+def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> TakeTruth:
+    users = rng.standard_gamma(0.2, size=(n, d), dtype=np.float32) + np.float32(1e-6)
+    users /= users.sum(axis=1, keepdims=True)
+    log_rate = -tail * np.log(1.0 + rng.permutation(m)) + _LIKING * rng.standard_normal((d, m))
+    items = np.exp(log_rate - log_rate.max(axis=1, keepdims=True))
+    return TakeTruth(users, (items / items.sum(axis=1, keepdims=True)).astype(np.float32))
+
+
+def _counts(rng: np.random.Generator, n: int, m: int, n_takes: int) -> NDArray[np.int64]:
+    """Return how many items each user takes: one, and a share of the rest by the power law."""
+    weights = rng.random(n) ** -0.5
+    counts = np.zeros(n, dtype=np.int64)
+    for _ in range(_ROUNDS):  # those at the limit leave their share to others
+        open_ = counts < max(1, int(_MOST * m))
+        shares = np.cumsum(weights * open_)
+        missing = n_takes - counts.sum() if counts.any() else n_takes - n
+        counts += np.diff(np.round(shares / shares[-1] * missing), prepend=0).astype(np.int64) + (not counts.any())
+        counts = np.minimum(counts, max(1, int(_MOST * m)))
+        if counts.sum() == n_takes:
+            break
+    return counts
+
+
+def _chunk(
+    rng: np.random.Generator, shares: NDArray[np.float32], ladder: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return users and items of the takes of some users, sorted; `ladder` has the distributions of items in a row."""
+    (n, d), m = shares.shape, len(ladder) // shares.shape[1]
+    factors = np.cumsum(shares, axis=1, dtype=np.float64)
+    steps = (factors / factors[:, -1:] + np.arange(n)[:, None]).ravel()
+    many = counts > _FEW * m
+    keys, missing = _first_of_all(rng, shares, ladder, np.where(many, counts, 0)), np.where(many, 0, counts)
+    for _ in range(_ROUNDS):
+        rows = np.repeat(np.arange(n), missing)
+        factor = np.searchsorted(steps, rows + rng.random(len(rows)), side="right") - rows * d
+        wanted = factor.clip(0, d - 1) + rng.random(len(rows))
+        order = np.argsort(wanted)  # walking along the ladder keeps to the cache
+        columns = np.searchsorted(ladder, wanted[order], side="right") % m
+        keys = np.sort(np.concatenate([keys, rows[order] * m + columns]), kind="stable")  # runs: merged
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+        missing = counts - np.bincount(keys // m, minlength=n)
+        if not missing.any():
+            break
+    return keys // m, keys % m
+
+
+def _first_of_all(
+    rng: np.random.Generator, shares: NDArray[np.float32], ladder: NDArray[np.float64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the keys of users who take many items: all items in a random order by P, cut off."""
+    d = shares.shape[1]
+    m = len(ladder) // d
+    items = np.diff(ladder.reshape(d, m) - np.arange(d)[:, None], axis=1, prepend=0)
+    found = [np.zeros(0, dtype=np.int64)]
+    for user in np.flatnonzero(counts):
+        waiting = rng.standard_exponential(m) / np.maximum(shares[user] @ items, 1e-300)
+        found.append(user * m + np.argpartition(waiting, counts[user] - 1)[: counts[user]])
+    return np.concatenate(found)

@@ -1,0 +1,73 @@
+"""Least squares over all cells: J, its gradient, and what each step tells of J."""
+
+import numpy as np
+import pytest
+
+from cofactor.problems.implicit import ImplicitProblem
+from cofactor.ratings.ranking.takes import as_takes
+
+rng = np.random.default_rng(0)
+X = np.argwhere(rng.random((30, 21)) < 0.3) + np.array([0, 3])
+TAKES = as_takes([(29, 99), *map(tuple, X[X[:, 0] != 4].tolist()), (4, 3)])
+WEIGHTS = rng.uniform(0.5, 3, TAKES.n_ratings).astype(np.float32)
+
+
+def objective(U: np.ndarray, V: np.ndarray, weights: np.ndarray, alpha: float, unobserved: float) -> float:
+    """Return J, cell by cell."""
+    w = np.zeros(TAKES.shape)
+    w[TAKES.row_of_entry, TAKES.indices] = weights
+    n, m = TAKES.shape
+    scores = U @ V.T
+    rows, columns = w.sum(axis=1) + unobserved * m, w.sum(axis=0) + unobserved * n
+    fit = (w * (1 - scores) ** 2).sum() + unobserved * (scores**2).sum()
+    return float(fit + alpha * (rows @ (U**2).sum(axis=1) + columns @ (V**2).sum(axis=1)))
+
+
+@pytest.mark.parametrize("d", [1, 5, 16, 19])
+def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
+    problem = ImplicitProblem(TAKES, WEIGHTS, d, 0.1, 0.3, "cg")
+    x = rng.normal(0, 0.5, problem.size).astype(np.float32)
+    gradient = np.empty_like(x)
+
+    def at(point: np.ndarray) -> float:
+        arrays = problem.layout.views(point)
+        return objective(arrays["U"], arrays["V"], WEIGHTS.astype(float), 0.1, 0.3)
+
+    wide = x.astype(np.float64)
+    assert problem.value_gradient(x, gradient) == pytest.approx(at(wide), rel=1e-5)
+    for k in rng.choice(len(x), 10, replace=False):
+        step = np.zeros_like(wide)
+        step[k] = 1e-4
+        slope = (at(wide + step) - at(wide - step)) / 2e-4
+        assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=1e-2)
+
+
+@pytest.mark.parametrize("solver", ["exact", "cg"])
+def test_a_step_over_rows_or_columns_tells_j(solver: str) -> None:
+    problem = ImplicitProblem(TAKES, WEIGHTS, 19, 0.05, 0.2, solver)
+    x = rng.normal(0, 0.3, problem.size).astype(np.float32)
+    last, gradient = problem.value_gradient(x, np.empty_like(x)), np.empty_like(x)
+    for step in (problem.update_rows, problem.update_columns) * 4:
+        told = step(x)
+        assert told == pytest.approx(problem.value_gradient(x, gradient), rel=1e-5)
+        assert told < last + 1e-4
+        last = told
+
+
+def test_conjugate_gradients_come_to_the_normal_equations() -> None:
+    found = []
+    for solver in ("exact", "cg"):
+        problem = ImplicitProblem(TAKES, None, 5, 0.05, 0.2, solver)
+        x = np.random.default_rng(1).normal(0, 0.3, problem.size).astype(np.float32)
+        for _ in range(6):  # of three steps each
+            problem.update_rows(x)
+        found.append(x)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
+
+
+def test_no_weights_are_weights_of_one() -> None:
+    some = [ImplicitProblem(TAKES, w, 3, 0.1, 0.3, "cg") for w in (None, np.ones(TAKES.n_ratings))]
+    points = [np.random.default_rng(2).normal(size=one.size).astype(np.float32) for one in some]
+    told = [one.update_columns(x) for one, x in zip(some, points, strict=True)]
+    assert told[0] == told[1]
+    assert points[0].tobytes() == points[1].tobytes()
