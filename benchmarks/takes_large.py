@@ -5,7 +5,8 @@
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
 conjugate gradients, with as many factors, threads and rounds as ours. The weights of penalties, and of what was not
-taken, of both were chosen among a few on a tenth of the size, so compare costs, not quality. nDCG@10 is that of 2,000 users, all items ranked, of whose takes a
+taken, of both were chosen among a few
+on a tenth of the size, so compare costs, not quality. nDCG@10 is that of 2,000 users, all items ranked, of whose takes a
 fifth was held out.
 """
 
@@ -32,7 +33,7 @@ USERS, ITEMS, TAKES, PLANTED = 1_000_000, 100_000, 50_000_000, 20
 FACTORS, ROUNDS, N_TEST, SHARE = 64, 5, 2_000, 0.2
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
-#: Best nDCG@10 of eight settings of ours (alpha from .003 to .03, unobserved from .1 to 1; .158 after eight rounds), and
+#: Best nDCG@10 of eight settings of ours (alpha .003 to .03, unobserved .1 to 1; .158 after eight rounds), and
 #: among six of implicit that are no better than popularity (.146; .079 with regularization 100), all on a tenth of the
 #: size and on the users of the test. Nothing between 100 and 300 was tried, so its quality may be too low here.
 OURS = {"alpha": 0.01, "unobserved": 0.1}
