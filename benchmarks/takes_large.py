@@ -5,9 +5,8 @@
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
 conjugate gradients, with as many factors, threads and rounds as ours. The weights of penalties, and of what was not
-taken, of both were chosen among a few
-on a tenth of the size, so compare costs, not quality. nDCG@10 is that of 2,000 users, all items ranked, of whose takes a
-fifth was held out.
+taken, of both were chosen among a few on a tenth of the size: so compare costs, not quality. nDCG@10 is that of 2,000
+users, all items ranked, of whose takes a fifth was held out.
 """
 
 import json
