@@ -20,7 +20,7 @@ from common import publish, table
 
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout, evaluate_recommendations
-from cofactor.problems.choice import log_shares
+from cofactor.problems.choice import among_the_next, log_shares
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, OrdinalProbit, Recommender, RP3beta
 from cofactor.ratings.ranking.choosing import utilities
 from cofactor.text import without_zero
@@ -133,20 +133,6 @@ def results(file: Path) -> str:
 # ---------------------------------------------------------------- calibration
 
 
-def among_the_next(shares: np.ndarray, n_taken: np.ndarray) -> np.ndarray:
-    """Return the probability that an item is among the next K, one after the other without repetition by their shares.
-
-    It is $1 - e^{-t P}$ very nearly (Rosén 1972), with t such that they sum to K; by Newton's method from t = K, which
-    rises to the root, since the sum is concave in t.
-    """
-    t = n_taken.astype(float)
-    for _ in range(30):
-        missed = np.exp(-t * shares)
-        rise = (shares * missed).sum(axis=1, keepdims=True)
-        t += (n_taken - (1 - missed).sum(axis=1, keepdims=True)) / np.maximum(rise, 1e-12)
-    return 1 - np.exp(-t * shares)
-
-
 def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
     """Return predicted and observed shares, the standard error of their difference, and pairs, of each bin."""
     data = load_ratings("ml-100k")
@@ -159,11 +145,11 @@ def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
     known = items >= 0
     taken = np.zeros(seen.shape, dtype=np.bool_)
     taken[users[known], items[known]] = True
-    n_taken = taken.sum(axis=1)[:, None]
+    n_taken = taken.sum(axis=1)
     p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken)
     out = []
     for low, high in pairwise(EDGES):
-        inside = ~seen & (n_taken > 0) & (p >= low) & (p < high)
+        inside = ~seen & (n_taken > 0)[:, None] & (p >= low) & (p < high)
         n = int(inside.sum())
         of_users = np.where(inside, taken - p, 0).sum(axis=1)
         out.append((p[inside].mean(), taken[inside].mean(), np.sqrt(np.sum(of_users**2)) / n, n))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
@@ -348,6 +348,11 @@ class Chances(Oracle):
         return Recommendations(np.asarray(users), ids, scores, 0.02 * np.abs(np.sin(scores)), None)
 
 
+def _time_of(p: np.ndarray, n: int) -> float:
+    """Return when n items are expected to have come, of which those left out have small chances each."""
+    return float(optimize.brentq(lambda t: (1 - np.exp(-t * p)).sum() + t * (1 - p.sum()) - n, 0, 1e3))
+
+
 def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
     rng = np.random.default_rng(1)
     model, splitter = Chances(rng.random((60, 40))), PerUserHoldout(0.5, 2, random_state=3)
@@ -359,7 +364,8 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
         for user in np.unique(X[test, 0]).tolist():
             mine = set(X[test][X[test, 0] == user, 1].tolist())
             listed = fitted.recommend([user], 7)
-            chances += np.minimum(1, len(mine) * listed.p_take[0]).tolist()
+            p = listed.p_take[0]
+            chances += (1 - np.exp(-_time_of(p, len(mine)) * p)).tolist()
             taken += [item in mine for item in listed.items[0].tolist()]
     place = np.searchsorted(bins.edges, chances, side="left") - 1
     for k in np.unique(place):

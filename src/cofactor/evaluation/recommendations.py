@@ -28,6 +28,7 @@ from cofactor.metrics.user_means import user_mean
 from cofactor.model.named_splits import kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
+from cofactor.problems.choice import among_the_next
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
@@ -311,9 +312,9 @@ def _chances(found: Any, asked: Asked, split: Split) -> tuple[NDArray[np.float64
     """Return, for each item of lists, how likely it is among those held out of its user, and whether it is."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
-    n_held_out = np.diff(split.anything.indptr)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    return np.minimum(found.p_take[rows, places] * n_held_out[rows], 1), taken
+    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr))
+    return chances[rows, places], taken
 
 
 def _aucs(model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any]) -> NDArray[np.float64]:

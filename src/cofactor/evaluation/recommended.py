@@ -49,8 +49,8 @@ class RecommendationScores:
         How it was measured.
     takes : mapping of str to CalibrationBins
         Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
-        held-out items of its user (of n such items, n P(take), or 1 if that is less), and how many were.
-        `cofactor.plots.plot_take_reliability` draws it.
+        held-out items of its user, drawn one after the other by P(take) (`cofactor.problems.choice.among_the_next`),
+        and how many were. `cofactor.plots.plot_take_reliability` draws it.
 
     Examples
     --------

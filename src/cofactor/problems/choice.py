@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ChoiceProblem", "log_shares", "soft_log"]
+__all__ = ["ChoiceProblem", "among_the_next", "log_shares", "soft_log"]
 
 _NEWTON_STEPS = 50
 _HALVINGS = 30
@@ -52,6 +52,41 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
     total[total == 0] = 1
     found -= np.log(total)
     return found
+
+
+def among_the_next(shares: NDArray[np.floating], n_taken: NDArray[np.integer]) -> NDArray[np.float64]:
+    r"""Return the probability of each item to be among the next that a user takes, one after the other.
+
+    The next is j with the probability :math:`P_j`, and none comes twice. An item that waits for a time of rate
+    :math:`P_j` has come by the time t with the probability :math:`1 - e^{-t P_j}`, and t is where these sum to the
+    number taken: nearly exact (Rosén 1972).
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n, w)
+        P of items, of which those left out, with the rest of the sum to 1, each have a small one.
+    n_taken : ndarray of shape (n,)
+        How many items each user takes next.
+
+    References
+    ----------
+    B. Rosén, "Asymptotic theory for successive sampling with varying probabilities without replacement", 1972.
+
+    Examples
+    --------
+    >>> among_the_next(np.array([[0.5, 0.25, 0.25]]), np.array([2])).round(2)
+    array([[0.83, 0.59, 0.59]])
+
+    The first is exactly 5/6.
+    """
+    P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_taken, dtype=np.float64)[:, None]
+    rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)
+    t = np.array(n)
+    for _ in range(_ROUNDS):  # from below, since the sum is concave in t; where all are taken it has no end
+        came = np.exp(-t * P)
+        rise = (P * came).sum(axis=1, keepdims=True) + rest
+        t += (n - (1 - came).sum(axis=1, keepdims=True) - t * rest) / np.maximum(rise, _TINY)
+    return np.asarray(1 - np.exp(-t * P))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """What a shell may ask of a task.
 
-A task stands between the estimators of `cofactor.ratings` or `cofactor.labels` and the shells: the command line, and a
-server. It reads files, knows its models by name, fits, predicts, evaluates and describes. It never prints: it returns
+A task stands between estimators and the shells: the command line, and a server. It reads files, knows its models by name, fits, predicts, evaluates and describes. It never prints: it returns
 tables and facts, with notes for the user (`cofactor.tasks.plain`), and each shell shows them in its own way.
 """
 
@@ -54,7 +53,7 @@ ABILITIES: dict[Ability, str] = {
 class Task(OnLists, ABC):
     """What shells may ask about one kind of data.
 
-    Subclasses read files, build models, fit and measure. `can` says what else a task can do.
+    Subclasses read files, build models, fit and measure; `can` tells the rest.
 
     Attributes
     ----------
