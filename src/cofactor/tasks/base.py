@@ -1,7 +1,8 @@
 """What a shell may ask of a task.
 
-A task stands between estimators and the shells: the command line, and a server. It reads files, knows its models by name, fits, predicts, evaluates and describes. It never prints: it returns
-tables and facts, with notes for the user (`cofactor.tasks.plain`), and each shell shows them in its own way.
+A task stands between estimators and the shells: the command line, and a server. It reads files, knows its models by
+name, fits, predicts, evaluates and describes. It never prints: it returns tables and facts, with notes for the user
+(`cofactor.tasks.plain`), and each shell shows them in its own way.
 """
 
 from __future__ import annotations
