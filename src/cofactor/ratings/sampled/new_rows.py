@@ -82,9 +82,11 @@ class NewRows:
         self, rows: NDArray[Any], prior: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
     ) -> NDArray[np.float64]:
         """Return where the rows begin: at what is made of those of the sample, or at the prior, one for all or each."""
+        out = np.empty((len(self.before), *rows.shape[1:]))
+        out[:] = prior
         known = self.before >= 0
-        out = np.array(np.broadcast_to(prior, (len(self.before), *rows.shape[1:])), dtype=np.float64)
-        out[known] = of(rows[self.before[known]])
+        if known.any():
+            out[known] = of(rows[self.before[known]])
         return out
 
     def draw(
