@@ -38,7 +38,7 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
     assert outcome.status == 0
     assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 80
-    results, page = check_report(tmp_path / "report", {"confusion.png", "convergence.png"})
+    results, page = check_report(tmp_path / "report", {"confusion.png", "convergence.png", "recommendations.png"})
     assert results["data"]["ratings"] == 100_000
     rows = {row["name"]: row for row in results["rows"]}
     assert list(rows) == ["MMMF", "HMF", "PMMMF", "ALS", "most frequent", "user median"]
@@ -84,7 +84,7 @@ def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, w
     results = json.loads(outcome.out)
     assert results["data"]["name"] == "synthetic"
     assert "download failed" in results["data"]["reason"]
-    report, page = check_report(tmp_path / "demo-report", {"confusion.png", "convergence.png"})
+    report, page = check_report(tmp_path / "demo-report", {"confusion.png", "convergence.png", "recommendations.png"})
     assert report == results
     assert "synthetic" in page.text
     assert "published" not in page.text.lower()

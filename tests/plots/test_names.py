@@ -14,6 +14,7 @@ from cofactor import plots
 from cofactor.evaluation import Scores, nemenyi
 from cofactor.metrics import take_calibration_bins
 from cofactor.plots.figures import draw, legend, new_axes
+from cofactor.ratings import Reasons
 from cofactor.samplers import Chain
 
 from .pixels import check_drawn_and_whole
@@ -71,6 +72,7 @@ PICTURES = {
     ),
     "popularity": (2, lambda n: plots.plot_popularity([0.1, 0.2], {n: [0.3, 0.4]}, title=n)),
     "recall_curves": (3, lambda n: plots.plot_recall_curves({n: CURVE}, measure=n, title=n)),
+    "reasons": (2, lambda n: plots.plot_reasons(why_of(n), n, names={n: n, 1: n}, title=n)),
     "recommendations": (2, lambda n: plots.plot_recommendations([n], [0.1], [0.5], title=n)),
     "take_reliability": (2, lambda n: plots.plot_take_reliability({n: TAKEN}, title=n)),
     "reliability": (1, lambda n: plots.plot_reliability([1], [[0.2, 0.8]], [1, 2], title=n)),
@@ -82,6 +84,12 @@ PICTURES = {
     "validation": (4, lambda n: plots.plot_validation(*CURVE, None, best=1, score=n, parameter=n, title=n)),
 }
 WORDLESS = {"embedding", "hyperplanes"}  # they take numbers only
+
+
+def why_of(item: str) -> Reasons:
+    """Return reasons for an item with such a name."""
+    own = np.array([1], dtype=object), np.array([4.0])
+    return Reasons("ann", np.array([item], dtype=object), np.ones(1), *own, np.ones((1, 1)), None, "rating", {})
 
 
 def plain(ax):

@@ -20,6 +20,7 @@ from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, human_console, limited_threads, note, print_json
 from cofactor.progress import Display
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from cofactor.experiments.demos.base import Demo, Finding
@@ -192,8 +193,8 @@ class TerminalReporter:
         from rich.markup import escape
 
         page = folder / _PAGE
-        files = ", ".join(sorted([*(picture.file for picture in finding.pictures), _NUMBERS]))
-        self.console.print(f"[green]✓[/green] [bold]{escape(str(page))}[/bold], with {files}", soft_wrap=True)
+        shown = f"with {_NUMBERS} and {counted(len(finding.pictures), 'picture')}"
+        self.console.print(f"[green]✓[/green] [bold]{escape(str(page))}[/bold], {shown}", soft_wrap=True)
         self.console.print(f"\n[bold]Done in {finding.seconds:.0f} s. What next:[/bold]")
         for command, meaning in finding.next_steps:
             self.console.print(f"  [cyan]{escape(command)}[/cyan]\n      [dim]{escape(meaning)}[/dim]", soft_wrap=True)

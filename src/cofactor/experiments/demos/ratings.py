@@ -229,7 +229,7 @@ class RatingDemo(Demo):
         return [
             (
                 f"cofactor fit {source} --out model.cofactor",
-                "learn from ratings, or from your own: a table of user, item, rating, or clicks without ratings",
+                "learn from ratings, of your own too, or from clicks without ratings",
             ),
             (f"cofactor recommend model.cofactor --user 1{titles}", "recommend ten items, --all for every user"),
             (f"cofactor evaluate {source} --model mmmf{alpha}", "measure on ratings held out, over three splits"),
@@ -380,7 +380,7 @@ def _titles(liked: list[tuple[str, float]]) -> str:
 
 
 def _show(advice: Advice, report: Reporter) -> None:
-    heads = ["", "title", "P(take)", "P(like)", "rating"]
+    heads = ["", "title", "taken", "liked", "rating"]
     held = any(one.held_out_rating is not None for one in advice.recommended)
     rows = [[str(rank), *one.cells()] for rank, one in enumerate(advice.recommended, 1)]
     for row, one in zip(rows, advice.recommended, strict=True):
