@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -75,3 +76,12 @@ def test_counts_which_look_like_ratings_are_told_by_their_column(tmp_path: Path)
     path.write_text("1,2,nan\n1,3,4\n")
     with pytest.raises(InvalidInputError, match="line 1, column 3: the count is nan, expected a number of at least 0"):
         read_takes(path, count=2)
+
+
+def test_row_labels_of_pandas_are_no_counts(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"user": list("aabbc"), "item": [1, 2, 1, 3, 2]}, index=[7, 3, 9, 1, 5])
+    frame.to_parquet(tmp_path / "takes.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "takes.parquet").names
+    takes = read_takes(tmp_path / "takes.parquet")
+    assert len(takes.X) == 5
+    assert set(takes.y.tolist()) == {1.0}

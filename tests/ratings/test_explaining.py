@@ -149,7 +149,7 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
     assert why.contributions == pytest.approx(why.parts["take"] + why.parts["like"])
     ranked = model.recommend([3], n=4, candidates=items)
     by_item = dict(zip(ranked.items[0].tolist(), ranked.scores[0], strict=True))
-    assert np.ptp(why.scores - [by_item[item] for item in items]) < 1e-4
+    assert why.scores == pytest.approx([by_item[item] for item in items], abs=1e-4)
     liked = np.array([0.0, 0, 0, 1, 1])
     chances = model.rating_model_.predict_proba([(3, item) for item in items]) @ liked
     rows = model.items_.index(items)

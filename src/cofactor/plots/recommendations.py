@@ -321,7 +321,11 @@ def plot_recommendations(
     >>> ax.get_legend_handles_labels()[1]
     ['P(take)', 'P(like | take)']
     """
-    takes, likes = numbers(p_take, "p_take"), numbers(p_like, "p_like")
+    takes, likes = np.ravel(p_take), np.ravel(p_like)
+    if len(names) == takes.size == likes.size:  # lists may end before n items
+        there = np.array([name is not None for name in names], dtype=np.bool_)
+        names, takes, likes = [name for name in names if name is not None], takes[there], likes[there]
+    takes, likes = numbers(takes, "p_take"), numbers(likes, "p_like")
     same_size(takes, likes, "p_take", "p_like")
     if len(names) != takes.size:
         raise InvalidInputError(f"found {len(names)} names and {takes.size} probabilities: give as many of both")

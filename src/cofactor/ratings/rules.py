@@ -105,6 +105,13 @@ class Rules:
             return
         if not isinstance(self.groups, Mapping):
             raise InvalidTypeError("expected a mapping from item id to group", argument="groups", found=self.groups)
+        lists = [item for item, group in self.groups.items() if isinstance(group, list | set | tuple | dict)]
+        if lists:
+            raise InvalidTypeError(
+                f"expected one group for each item, and item {lists[0]!r} has several",
+                argument="groups",
+                found=self.groups[lists[0]],
+            )
         if self.at_most is None and self.at_least is None:
             raise InvalidInputError(
                 (Argument("groups"), " say nothing without ", Argument("at_most"), " or ", Argument("at_least")),
@@ -124,7 +131,12 @@ class Rules:
     @property
     def _names(self) -> dict[Any, int]:
         """The groups, numbered in the order of the mapping."""
-        return {group: k for k, group in enumerate(dict.fromkeys((self.groups or {}).values()))}
+        return {group: k for k, group in enumerate(dict.fromkeys(self._of_item.values()))}
+
+    @property
+    def _of_item(self) -> dict[Any, Any]:
+        """The group of each item that has one: None and NaN are none."""
+        return {item: group for item, group in (self.groups or {}).items() if group is not None and group == group}
 
     @property
     def weighs(self) -> bool:
@@ -141,11 +153,15 @@ class Rules:
             Which may be recommended to anybody.
         n : int
         """
-        names, given = self._names, self.groups or {}
+        names, given = self._names, self._of_item
         none = len(names)
         of_item = np.full(len(items), none)
         if given:
             places = items.index(list(given))
+            if (places < 0).all():
+                raise InvalidInputError(
+                    f"none of the items with a group was in training: {few(list(given))}", argument="groups"
+                )
             of_item[places[places >= 0]] = np.array([names[group] for group in given.values()])[places >= 0]
         most, fewest = (
             np.array([_of_group(getattr(self, name), group, default) for group in names] + [default])

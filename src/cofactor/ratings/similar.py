@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from cofactor.problems.singular import PatchedMatrix, leading_vectors
 from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.typing import Ids, SideName
 
-__all__ = ["Factored", "Vectors", "covariance", "directions", "directions_of_takes", "refuse_fold_in"]
+__all__ = ["Alike", "Factored", "Vectors", "covariance", "directions", "directions_of_takes", "refuse_fold_in"]
 
 SIMILARITY, SCORES = "similarity", "scores"
 
@@ -105,7 +106,7 @@ class Factored:
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`."""
-        return _unit_vectors(self, "item")
+        return _of_rows(self, "item")
 
     def similar_items(
         self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
@@ -156,7 +157,7 @@ class Factored:
         >>> model.similar_items([0], 2)[0].tolist()
         [[2, 4]]
         """
-        return _similar(self, "item", items, n, candidates, min_ratings)
+        return _similar(self, "item", _of_rows, items, n, candidates, min_ratings)
 
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
@@ -185,7 +186,7 @@ class Factored:
         >>> sorted(model.similar_users([1], 3)[0][0].tolist())
         [3, 5, 7]
         """
-        return _similar(self, "user", users, n, candidates, min_ratings)
+        return _similar(self, "user", _of_rows, users, n, candidates, min_ratings)
 
     def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
         r"""Return a vector of each item, for software that searches nearest neighbours.
@@ -236,19 +237,93 @@ class Factored:
         return _vectors(self, "user", for_)
 
 
+class Alike:
+    """Similar items, and vectors of items, of a model that says who takes what."""
+
+    items_: IdMap
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`."""
+        raise NotImplementedError
+
+    def similar_items(
+        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the items that the same users take.
+
+        Of models with factors it is the correlation of the scores of two items over all users, see
+        `Factored.similar_items`, also after a fold-in; of others the correlation of who took them, by the 64 leading
+        singular vectors of the takes, and a `Recommender` asks its first exposure model with factors.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids.
+        n : int, default=10
+            Number of similar items for each.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from; by default all.
+        min_ratings : int, default=5
+            Fewest takes of the items to choose from. Other values than 0 need a model with its takes.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            From -1 to 1; -inf where the id is None.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ItemKNN
+        >>> model = ItemKNN().fit([(u, i) for u in range(8) for i in range(6) if u % 2 == i % 2])
+        >>> model.similar_items([0], 2, min_ratings=0)[0].tolist()
+        [[2, 4]]
+        """
+        return _similar(self, "item", _of_model, items, n, candidates, min_ratings)
+
+    def item_vectors(self) -> Vectors:
+        """Return a vector of length 1 of each item, whose inner products are the similarities of `similar_items`.
+
+        Returns
+        -------
+        Vectors
+            0 for an item without direction.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ItemKNN
+        >>> model = ItemKNN().fit([(u, i) for u in range(8) for i in range(6) if u % 2 == i % 2])
+        >>> model.item_vectors().values.shape[0]
+        6
+        """
+        check_is_fitted(self)
+        return Vectors(self.items_.ids, self._item_directions().astype(np.float32))
+
+
+def _of_model(model: Any, side: SideName) -> NDArray[np.float64]:
+    return np.asarray(model._item_directions())
+
+
 def _vectors(model: Any, side: SideName, for_: str) -> Vectors:
     check_is_fitted(model)
     check_choice("for_", for_, (SIMILARITY, SCORES))
     ids = (model.users_ if side == "user" else model.items_).ids
     if for_ == SIMILARITY:
-        return Vectors(ids, _unit_vectors(model, side).astype(np.float32))
+        return Vectors(ids, _of_rows(model, side).astype(np.float32))
     U, V, c = model.U_, model.V_, model.item_bias_
     last = np.ones(len(U)) if side == "user" else c
     return Vectors(ids, np.column_stack([U if side == "user" else V, last]).astype(np.float32))
 
 
 def _similar(
-    model: Any, side: SideName, asked: Ids, n: int, candidates: Iterable[Any] | None, min_ratings: int
+    model: Any,
+    side: SideName,
+    vectors_of: Callable[[Any, SideName], NDArray[np.float64]],
+    asked: Ids,
+    n: int,
+    candidates: Iterable[Any] | None,
+    min_ratings: int,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the most similar ids, and how similar they are."""
     check_is_fitted(model)
@@ -261,7 +336,7 @@ def _similar(
         ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or save it with ratings=True"))
         counts = ratings.user_counts if side == "user" else ratings.item_counts
         columns = columns[counts[columns] >= min_ratings]
-    vectors = _unit_vectors(model, side)
+    vectors = vectors_of(model, side)
 
     def block(ours: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         found = np.einsum("ad,bd->ab", vectors[ours], vectors[others])
@@ -274,7 +349,7 @@ def _similar(
     return ids_of(known, places), similarities
 
 
-def _unit_vectors(model: Any, side: SideName) -> NDArray[np.float64]:
+def _of_rows(model: Any, side: SideName) -> NDArray[np.float64]:
     """Return vectors of length 1, or 0, whose inner products are the correlations of scores over the other side."""
     refuse_fold_in(model, side)
     U, V = model.U_, model.V_

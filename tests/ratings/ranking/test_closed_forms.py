@@ -222,3 +222,17 @@ def test_takes_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -
         gains = np.take_along_axis(hits, model.items_.index(best.ravel()).reshape(best.shape), axis=1)
         ideal = np.cumsum(discounts)[np.minimum(relevant.sum(axis=1), 10) - 1]
         assert least < np.mean(gains @ discounts / ideal) < most
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_ease_of_large_counts_is_the_closed_form(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    C = (rng.random((60, 40)) < 0.3) * np.exp(rng.random((60, 40)) * np.log(1000)).round()
+    P = np.linalg.inv(C.T @ C + 100 * np.eye(40))
+    W = -P / np.diag(P)
+    np.fill_diagonal(W, 0)
+    users, items = np.nonzero(C)
+    model = EASE(100.0, solver=solver, counts="linear").fit(np.c_[users, items], sample_weight=C[users, items])
+    pairs = [(u, i) for u in range(60) for i in range(40)]
+    found = model.decision_function(pairs).reshape(C.shape)
+    assert np.abs(found - C @ W).max() < 1e-4 * np.abs(C @ W).max()

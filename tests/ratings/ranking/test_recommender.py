@@ -262,3 +262,21 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], exclude={5: [0]})
     with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
         Recommender(EASE(recency=3)).fit(*rated())
+
+
+def test_beyond_the_last_item_there_is_no_score() -> None:
+    found = fitted().recommend([100], n=200)
+    there = found.items[0] != None  # noqa: E711
+    assert np.isfinite(found.scores[0, there]).all()
+    assert np.isneginf(found.scores[0, ~there]).all()
+    assert (~there).any()
+
+
+def test_items_that_are_taken_together_are_alike() -> None:
+    X = [(u, i) for u in range(30) for i in range(12) if u % 3 == i % 3]
+    for model in (ImplicitALS(3, random_state=0), EASE(1.0), Recommender(EASE(1.0), random_state=0)):
+        model.fit(X)
+        ids, similarities = model.similar_items([0], 3)
+        assert sorted(ids[0].tolist()) == [3, 6, 9]
+        vectors = model.item_vectors().values
+        np.testing.assert_allclose((vectors @ vectors.T)[0, ids[0].astype(int)], similarities[0], atol=1e-5)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
 from cofactor.ratings.reranking import Arrangement, arranged
 from cofactor.ratings.rules import Quotas
@@ -222,3 +222,13 @@ def test_with_all_items_left_out_lists_are_empty() -> None:
             assert np.isneginf(scores).all()
     full = type(fitted("EASE"))(3.0).fit([*X.tolist(), *((100, item) for item in np.unique(X[:, 1]).tolist())])
     assert full.recommend([100], 2)[0].tolist() == [[None, None]]  # a user who took everything
+
+
+def test_items_without_a_group_are_in_none() -> None:
+    model = Popularity().fit([(u, i) for u in range(9) for i in range(u % 5 + 1)] + [("new", 9)])
+    groups = {0: "a", 1: "a", 2: None, 3: float("nan"), 4: None}
+    assert model.recommend(["new"], n=4, rules=Rules(groups=groups, at_most=1))[0].tolist() == [[0, 2, 3, 4]]
+    with pytest.raises(InvalidTypeError, match="one group for each item, and item 0 has several"):
+        Rules(groups={0: ["a", "b"]}, at_most=1)
+    with pytest.raises(InvalidInputError, match="none of the items with a group was in training: '0'"):
+        model.recommend(["new"], n=4, rules=Rules(groups={"0": "a"}, at_most=1))

@@ -1,6 +1,7 @@
 """Tables in Parquet files."""
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
@@ -17,6 +18,9 @@ from cofactor.text import counted
 __all__ = ["MAGIC", "encode", "looks_like_parquet", "parquet", "read_parquet", "reading"]
 
 MAGIC = b"PAR1"
+
+#: What pandas calls the labels of rows, which it writes where they are not 0, 1, 2, ...
+_ROW_LABELS = re.compile(r"__index_level_\d+__")
 
 
 def looks_like_parquet(start: bytes) -> bool:
@@ -67,7 +71,8 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
         # Text as a dictionary: a long value in many rows would take far more memory than the file.
         schema = parquet().read_schema(pa.BufferReader(data))
         texts = [field.name for field in schema if is_text(field.type)]
-        table = parquet().read_table(pa.BufferReader(data), read_dictionary=texts)
+        columns = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+        table = parquet().read_table(pa.BufferReader(data), read_dictionary=texts, columns=columns)
         table.validate(full=True)  # Arrow does not look whether text is UTF-8 before it is used
     if table.num_rows == 0:
         raise InvalidInputError(f"the file is empty, expected rows with {options.content}", place=Place(file))

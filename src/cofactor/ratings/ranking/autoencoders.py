@@ -19,7 +19,8 @@ from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
 
-#: Rows of XᵀX up to which it is inverted in double precision.
+#: Rows of XᵀX, or XXᵀ, up to which it is inverted, and the latter used, in double precision: where counts are large,
+#: 1 - h is a small difference.
 _PRECISE = 2048
 _ENTRIES_PER_BLOCK = 20_000
 _OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
@@ -68,11 +69,11 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
     B = sparse.csr_array((values, r.indices, r.indptr), shape=r.shape)
 
     def solve(alpha: float) -> Weights:
-        K = _inverse(gram, alpha).astype(np.float32)
+        K = _inverse(gram, alpha)
         pulled = B.T @ K  # (items, users): b_jᵀ K
         leverage = np.zeros(len(r.items))
         np.add.at(leverage, r.indices, pulled[r.indices, r.row_of_entry].astype(np.float64) * values)
-        return {"K": K, "B": B, "leverage": leverage.astype(np.float32)}
+        return {"K": K, "B": B, "leverage": leverage.astype(K.dtype)}
 
     return solve
 
@@ -168,6 +169,7 @@ def weighed_table(
         sums_of_rows(0, n, indptr, indices, values, weights["W"], first, out)
         return out
     m = len(weights["leverage"])
+    values = values.astype(weights["leverage"].dtype, copy=False)
     X = sparse.csr_array((values, indices, indptr), shape=(n, m))
     if "K" in weights:
         B = weights["B"]
@@ -178,7 +180,7 @@ def weighed_table(
         reduced = np.zeros((n, V.shape[1]), dtype=np.float32)
         sums_of_rows(0, n, indptr, indices, values, V, 0, reduced)
         through = (reduced * weights["kept"]) @ V[first:last].T
-    own = np.zeros((n, m), dtype=np.float32)
+    own = np.zeros((n, m), dtype=values.dtype)
     own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
     own = own[:, first:last]
     return np.asarray(own - (own - through) / (1 - weights["leverage"][first:last]), dtype=np.float32)
@@ -192,10 +194,11 @@ def check_weights(weights: Any, n_items: int) -> None:
     if set(weights) == {"W"}:
         check_array("W", weights["W"], (m, m), np.float32)
         return
-    check_array("leverage", weights.get("leverage"), (m,), np.float32)
+    n = np.shape(weights["K"])[0] if np.ndim(weights.get("K", 0)) else _PRECISE + 1
+    precision = np.float64 if n <= _PRECISE else np.float32
+    check_array("leverage", weights.get("leverage"), (m,), precision)
     if set(weights) == {"K", "B", "leverage"}:
-        n = np.shape(weights["K"])[0] if np.ndim(weights["K"]) else 0
-        check_array("K", weights["K"], (n, n), np.float32)
+        check_array("K", weights["K"], (n, n), precision)
         if not sparse.issparse(weights["B"]) or cast(Any, weights["B"]).shape != (n, m):
             raise InvalidInputError(f"B must be sparse of shape {(n, m)}")
     elif set(weights) == {"V", "kept", "leverage"}:

@@ -40,6 +40,7 @@ from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import Arrangeable, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.saving import Saved
+from cofactor.ratings.similar import Alike
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues
@@ -52,7 +53,7 @@ _LEVELS = 2
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(Saved, Arrangeable, BaseEstimator, ABC):
+class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).

@@ -131,7 +131,9 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
         return best, scores, shares, likes
 
     if wish.rules is None:
-        best, scores, shares, likes = (_widened(array, wish.n) for array in search(np.arange(k), n))
+        empty = (-1, -np.inf, np.nan, np.nan)
+        whole = zip(search(np.arange(k), n), empty, strict=True)
+        best, scores, shares, likes = (_widened(array, wish.n, value) for array, value in whole)
     else:
         best, scores, shares, likes = arranged(search, arrangement, k, m, wish.n)
     if rating_model is not None and taste is not None and wish.rank_by in ("take", "gain"):
@@ -142,9 +144,8 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
     return Recommendations(model.users_.ids[rows], found, scores, shares, None if taste is None else likes)
 
 
-def _widened(array: NDArray[Any], n: int) -> NDArray[Any]:
+def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
     """Return an array of n columns, those beyond its own without items."""
-    empty = -1 if array.dtype.kind == "i" else np.nan
     return array if array.shape[1] == n else np.pad(array, ((0, 0), (0, n - array.shape[1])), constant_values=empty)
 
 

@@ -44,6 +44,7 @@ from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+from cofactor.ratings.similar import Alike
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
@@ -56,7 +57,7 @@ _USERS_OF_FEATURES = 256
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeable, BaseEstimator):
+class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeable, Alike, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two

@@ -42,8 +42,8 @@ class ExplainsByItsParts:
         -------
         Reasons
             With `parts` "take" and, with a rating model, "like", whose sum contributions are. Scores are those of
-            ``rank_by="like"`` up to a number that is the same for all items of the user, :math:`c \cdot \ell + \log
-            P(y \ge r)`; contributions do not sum to them.
+            `recommend`, without a rating model of "take", and of what the user took those it would have among what is
+            open to them; contributions do not sum to them.
 
         Raises
         ------
@@ -79,7 +79,10 @@ def _reasons(model: Recommender, user: Any, items: Any, at_least: float | None) 
     """Return what `Recommender.explain` does."""
     ratings, row, columns = asked(model, user, items)
     with library_limit(1, "blas"):
-        scores = utilities(model, np.array([row]))[0, columns].astype(np.float64)
+        whole = utilities(model, np.array([row]))[0].astype(np.float64)
+        open_ = np.ones(len(whole), dtype=np.bool_)
+        open_[ratings.indices[ratings.indptr[row] : ratings.indptr[row + 1]]] = False
+        scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
         parts = {"take": _of_taking(model, row, columns)}
         if model.rating_model_ is not None:
             liked = liked_from(model.scale_, at_least)
