@@ -46,37 +46,38 @@ def test_dot(n: int, dtype: type) -> None:
 
 @lengths
 @dtypes
-@pytest.mark.parametrize("unscaled", [0, 1, 4])
-def test_combine(n: int, dtype: type, unscaled: int) -> None:
-    v, c = data(4, n, dtype), np.array([0.5, 0.0, -2.0, 1e-3])
+@pytest.mark.parametrize("memory", [0, 1, 2])
+def test_combine(n: int, dtype: type, memory: int) -> None:
+    v, c = data(2 * memory + 1, n, dtype), np.array([0.5, 0.0, -2.0, 1e-3, 0.7])[: 2 * memory + 1]
     scale = np.abs(data(1, n, dtype)[0])
 
     def compute() -> tuple[np.ndarray]:
         out = np.full(n, np.nan, dtype)
-        vectors.combine(c, v, scale, unscaled, out)
+        vectors.combine(c, v[:-1], v[-1], scale, out)
         return (out,)
 
     (result,) = same_for_all_threads(compute)
     exact = v.astype(float)
-    expected = c[:unscaled] @ exact[:unscaled] + scale * (c[unscaled:] @ exact[unscaled:])
+    expected = c[:memory] @ exact[:memory] + scale * (c[memory:] @ exact[memory:])
     np.testing.assert_allclose(result, expected, rtol=0, atol=200 * np.finfo(dtype).eps)
 
 
 @lengths
 @dtypes
-def test_advance(n: int, dtype: type) -> None:
-    """Memory 2, newest 1: rows 1 and 3 receive the differences, row 4 the new gradient; rows 0 and 2 stay."""
+def test_products(n: int, dtype: type) -> None:
+    """Memory 2, newest 1: rows 1 and 3 receive the differences, rows 0 and 2 stay; the last products are of g_new."""
     x, x_new, g_new = data(3, n, dtype)
     scale = np.abs(data(1, n, dtype)[0])
 
     def compute() -> tuple[np.ndarray, ...]:
-        stored, at = data(5, n, dtype), x.copy()
-        return vectors.advance(at, x_new, g_new, stored, scale, 2, 1), stored, at
+        *pairs, g = data(5, n, dtype)
+        stored = np.array(pairs)
+        return vectors.products(x, x_new, g, g_new, stored, scale, 1), stored
 
-    products, stored, at = same_for_all_threads(compute)
+    products, pairs = same_for_all_threads(compute)
     before = data(5, n, dtype)
-    assert np.array_equal(at, x_new)
-    assert np.array_equal(stored, [before[0], x_new - x, before[2], g_new - before[4], g_new])
+    assert np.array_equal(pairs, [before[0], x_new - x, before[2], g_new - before[4]])
+    stored = np.array([*pairs, g_new])
     exact, weights = stored.astype(float), np.ones((5, n))
     weights[2:] = scale
     expected = exact @ exact[[1, 3, 4]].T
@@ -117,7 +118,7 @@ def test_empty_vectors() -> None:
     nothing = np.empty(0)
     assert vectors.dot(nothing, nothing) == 0
     assert vectors.add_ridge(1.0, nothing, nothing) == 0
-    vectors.combine(np.ones(2), np.empty((2, 0)), nothing, 1, nothing)
+    vectors.combine(np.ones(3), np.empty((2, 0)), nothing, nothing, nothing)
 
 
 @dtypes

@@ -6,8 +6,9 @@ import pytest
 from cofactor.losses import SmoothHinge
 from cofactor.solvers import lbfgs
 from cofactor.solvers.lbfgs import _Pairs
-from cofactor.solvers.linesearch import DECREASE, wolfe_step
+from cofactor.solvers.linesearch import DECREASE, FlatLine, wolfe_step
 from cofactor.solvers.result import Trace
+from cofactor.solvers.vectors import FlatVectors
 
 from .problems import Function, factorization, quadratic, rosenbrock
 
@@ -34,23 +35,26 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     n = 40
     A = np.diag(rng.uniform(0.5, 5, n))
     scale = rng.uniform(0.2, 2, n)
-    state = _Pairs(n, memory, scale.dtype)
     x = rng.normal(size=n)
-    state.gradient[:] = g = A @ x
-    state.begin(scale)
+    problem = Function(n, lambda x: (0.5 * float(x @ A @ x), A @ x))
+    problem.inverse_curvatures = lambda x: scale  # type: ignore[attr-defined]
+    vectors = FlatVectors(problem, x, memory, Trace(problem, 1, 0.0))
+    state = _Pairs(vectors)
+    state.begin()
+    g = A @ x
     kept: list[tuple[np.ndarray, np.ndarray] | None] = []
-    out = np.empty(n)
     for step in range(12):
-        slope = state.direction(out)
+        slope = state.direct()
         recent = [pair for pair in kept[-memory:] if pair is not None]
-        np.testing.assert_allclose(out, two_loops(recent, g, scale), rtol=1e-9, atol=1e-11)
-        assert slope == pytest.approx(float(out @ g), rel=1e-9)
+        np.testing.assert_allclose(vectors.p, two_loops(recent, g, scale), rtol=1e-9, atol=1e-11)
+        assert slope == pytest.approx(float(vectors.p @ g), rel=1e-9)
         x_new = x + 0.1 * rng.normal(size=n)
         g_new = A @ x_new if step != 4 else g - (x_new - x)  # once with negative curvature
         kept.append((x_new - x, g_new - g) if step != 4 else None)
-        state.advance(x, x_new.copy(), g_new.copy())
-        g = g_new
-        assert np.array_equal(x, x_new)
+        vectors.x_new[:], vectors.g_new[:] = x_new, g_new
+        state.advance()
+        x, g = x_new, g_new
+        assert np.array_equal(vectors.x, x)
 
 
 def test_a_longer_memory_needs_fewer_iterations() -> None:
@@ -89,9 +93,8 @@ def test_steps_meet_the_wolfe_conditions(f, first: float, curvature: float) -> N
     problem = Function(1, lambda x: (f(x[0])[0], np.array([f(x[0])[1]])))
     x, x_new, g_new = np.array([start]), np.empty(1), np.empty(1)
     value, slope = f(start)[0], float(f(start)[1] * direction[0])
-    step, found = wolfe_step(
-        Trace(problem, 10, 0.0), x, value, slope, direction, first, x_new, g_new, curvature=curvature
-    )
+    line = FlatLine(Trace(problem, 10, 0.0), x, direction, x_new, g_new)
+    step, found = wolfe_step(line, value, slope, first, curvature=curvature)
     assert step > 0
     assert x_new[0] == start + step * direction[0]
     assert found == f(x_new[0])[0] <= value + DECREASE * step * slope
@@ -103,7 +106,8 @@ def test_a_direction_without_descent_gives_step_zero() -> None:
     problem = Function(1, lambda x: (x[0] ** 2, 2 * x))
     x, x_new, g_new = np.array([1.0]), np.empty(1), np.empty(1)
     # A slope that is not the function's: no step along +1 lowers it.
-    step, found = wolfe_step(Trace(problem, 1, 0.0), x, 1.0, -2.0, np.array([1.0]), 1.0, x_new, g_new)
+    line = FlatLine(Trace(problem, 1, 0.0), x, np.array([1.0]), x_new, g_new)
+    step, found = wolfe_step(line, 1.0, -2.0, 1.0)
     assert step == 0
     assert found == x_new[0] ** 2  # of the last trial
 

@@ -27,24 +27,31 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.add.reduce(partial))
 
 
-def advance(
-    x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray, vectors: np.ndarray, scale: np.ndarray, m: int, newest: int
+def products(
+    x: np.ndarray,
+    x_new: np.ndarray,
+    g: np.ndarray,
+    g_new: np.ndarray,
+    pairs: np.ndarray,
+    scale: np.ndarray,
+    newest: int,
 ) -> np.ndarray:
-    """Move a quasi-Newton method of memory m to its new point, in one pass over memory.
+    """Store the newest pair of a quasi-Newton method, and return its inner products, in one pass over memory.
 
-    Rows 0..m-1 of `vectors` hold steps s, rows m..2m-1 differences y of gradients, row 2m the gradient g. Sets row
-    `newest` to x_new - x and row m + `newest` to g_new - g, then x to x_new and g to g_new.
+    The first half of the rows of `pairs` holds steps s, the second half differences y of gradients, in the same order.
+    Sets row `newest` of each half to x_new - x and g_new - g.
 
     Returns
     -------
     ndarray of shape (2m + 1, 3)
-        Products of every row with the newest s, y and g: plain ones where a step is involved, otherwise weighted by
-        `scale`. Products of steps with steps are left 0, since they are not needed.
+        Products of every row of `pairs`, and of g_new, with the newest s, with the newest y, and with g_new: plain ones
+        where a step is involved, otherwise weighted by `scale`. Products of steps with steps are left 0, since they are
+        not needed.
     """
     return _sum_blocks(
-        lambda first, last, out: _advance(first, last, x, x_new, g_new, vectors, scale, m, newest, out),
+        lambda first, last, out: _products(first, last, x, x_new, g, g_new, pairs, scale, newest, out),
         len(x),
-        (len(vectors), 3),
+        (len(pairs) + 1, 3),
     )
 
 
@@ -56,12 +63,12 @@ def _sum_blocks(task: Callable[[int, int, np.ndarray], None], n: int, shape: tup
     return np.add.reduce(partial, axis=0)
 
 
-def combine(coefficients: np.ndarray, vectors: np.ndarray, scale: np.ndarray, unscaled: int, out: np.ndarray) -> None:
-    """Write out = Σ_{k<u} c_k v_k + scale ∘ Σ_{k>=u} c_k v_k over the rows v_k of `vectors`, u = `unscaled`."""
-    c = np.asarray(coefficients, dtype=vectors.dtype)
+def combine(coefficients: np.ndarray, pairs: np.ndarray, g: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
+    """Write out = Σ_{k<m} c_k s_k + scale ∘ (Σ_{k<m} c_{m+k} y_k + c_{2m} g), with s and y as in `products`."""
+    c = np.asarray(coefficients, dtype=pairs.dtype)
     n_blocks = -(-len(out) // BLOCK)
     parallel_for(
-        lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, vectors, scale, unscaled, out),
+        lambda t: _combine(t * _TASK, min((t + 1) * _TASK, n_blocks), c, pairs, g, scale, out),
         -(-n_blocks // _TASK),
     )
 
@@ -105,12 +112,9 @@ def _dot(first, last, a, b, partial):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _move(x, x_new, g_new, s, y, g):  # type: ignore[no-untyped-def]
-    for k in range(len(x)):
-        s[k] = x_new[k] - x[k]
-        y[k] = g_new[k] - g[k]
-        x[k] = x_new[k]
-        g[k] = g_new[k]
+def _subtract(a, b, out):  # type: ignore[no-untyped-def]
+    for k in range(len(out)):
+        out[k] = a[k] - b[k]
 
 
 @kernel
@@ -144,26 +148,28 @@ def _multiply(a, b, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _advance(first, last, x, x_new, g_new, vectors, scale, m, newest, partial):  # type: ignore[no-untyped-def]
+def _products(first, last, x, x_new, g, g_new, pairs, scale, newest, partial):  # type: ignore[no-untyped-def]
+    m = len(pairs) // 2
     scaled_y = np.empty(BLOCK, dtype=x.dtype)
     scaled_g = np.empty(BLOCK, dtype=x.dtype)
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
-        s = vectors[newest][here]
-        y = vectors[m + newest][here]
-        g = vectors[2 * m][here]
-        _move(x[here], x_new[here], g_new[here], s, y, g)
+        s = pairs[newest][here]
+        y = pairs[m + newest][here]
+        following = g_new[here]
+        _subtract(x_new[here], x[here], s)
+        _subtract(following, g[here], y)
         dy = scaled_y[: len(s)]
         dg = scaled_g[: len(s)]
         _multiply(scale[here], y, dy)
-        _multiply(scale[here], g, dg)
+        _multiply(scale[here], following, dg)
         partial[block] = 0
         for a in range(2 * m + 1):
-            row = vectors[a][here]
+            row = pairs[a][here] if a < 2 * m else following
             for run in range(0, len(row), RUN):
                 part = slice(run, run + RUN)
                 if a < m:
-                    by_y, by_g = _run_dot2(row[part], y[part], g[part])
+                    by_y, by_g = _run_dot2(row[part], y[part], following[part])
                 else:
                     by_s, by_y, by_g = _run_dot3(row[part], s[part], dy[part], dg[part])
                     partial[block, a, 0] += by_s
@@ -184,15 +190,17 @@ def _add_scaled(c, x, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _combine(first, last, coefficients, vectors, scale, unscaled, out):  # type: ignore[no-untyped-def]
+def _combine(first, last, coefficients, pairs, g, scale, out):  # type: ignore[no-untyped-def]
+    m = len(pairs) // 2
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
         o = out[here]
         o[:] = 0
-        for a in range(len(vectors) - 1, -1, -1):
+        _add_scaled(coefficients[2 * m], g[here], o)
+        for a in range(2 * m - 1, -1, -1):
             if coefficients[a] != 0:
-                _add_scaled(coefficients[a], vectors[a][here], o)
-            if a == unscaled:
+                _add_scaled(coefficients[a], pairs[a][here], o)
+            if a == m:
                 _multiply(scale[here], o, o)
 
 

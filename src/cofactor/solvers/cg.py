@@ -3,7 +3,7 @@
 import numpy as np
 
 from cofactor.kernels import vectors
-from cofactor.solvers.linesearch import wolfe_step
+from cofactor.solvers.linesearch import FlatLine, wolfe_step
 from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
 
 
@@ -56,7 +56,7 @@ def conjugate_gradient(
         if not slope < 0:
             trace.stop_without_step("the gradient is zero to working precision", slope)
             break
-        t, value = wolfe_step(trace, x, objective, slope, p, first, x_new, g_new, curvature=0.1)
+        t, value = wolfe_step(FlatLine(trace, x, p, x_new, g_new), objective, slope, first, curvature=0.1)
         scaled = scale * g
         if t == 0:
             if not steepest:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels import vectors
 from cofactor.solvers.linesearch import wolfe_step
-from cofactor.solvers.result import Callback, Problem, Result, Trace, curvature_scale, require_smooth
+from cofactor.solvers.result import Callback, Problem, Result, Trace, require_smooth
+from cofactor.solvers.vectors import FlatVectors, Vectors
 
 #: Iteration after which the problem may choose other coordinates, and is asked for its curvatures again: the first
 #: steps from a random start show which directions matter. On MovieLens 100K L-BFGS then takes 24 iterations, not 38.
@@ -64,18 +64,32 @@ def lbfgs(
         )
     require_smooth(problem, "lbfgs")
     trace = Trace(problem, max_iter, tol, callback)
-    x = x0.astype(problem.dtype)
-    x_new, g_new, p = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    pairs = _Pairs(problem.size, memory, problem.dtype)
-    objective = trace.evaluate(x, pairs.gradient)
+    return quasi_newton(FlatVectors(problem, x0, memory, trace), trace)
+
+
+def quasi_newton(vectors: Vectors, trace: Trace) -> Result:
+    """Carry out L-BFGS on vectors which may live anywhere, see `lbfgs`.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        At the starting point.
+    trace : Trace
+        A new trace; it holds the stopping rule.
+
+    Returns
+    -------
+    Result
+    """
+    pairs = _Pairs(vectors)
+    objective = pairs.begin()
     trace.start(objective)
-    pairs.begin(curvature_scale(problem, x))
     while True:
-        slope = pairs.direction(p)
+        slope = pairs.direct()
         if not slope < 0:
             trace.stop_without_step("the gradient is zero to working precision", slope)
             break
-        t, value = wolfe_step(trace, x, objective, slope, p, 1.0, x_new, g_new)
+        t, value = wolfe_step(vectors, objective, slope, 1.0)
         if t == 0:
             if pairs.order:  # the stored pairs may be misleading: start again from the gradient
                 pairs.order.clear()
@@ -83,61 +97,58 @@ def lbfgs(
             trace.stop_without_step("no step along the gradient lowers the objective: working precision reached", value)
             break
         objective = value
-        pairs.advance(x, x_new, g_new)
+        pairs.advance()
         if trace.done(objective):
             break
         if trace.n_iter == _ROTATE_AFTER:
-            if hasattr(problem, "rotate"):
-                problem.rotate(x)
-            objective = min(objective, trace.evaluate(x, pairs.gradient))  # they differ by rounding at most
-            pairs.begin(curvature_scale(problem, x))
-    return trace.result(x, pairs.gradient)
+            vectors.turn()
+            objective = min(objective, pairs.begin())  # they differ by rounding at most
+    return vectors.result()
 
 
 class _Pairs:
-    """The last steps s (rows 0..m-1), differences y of gradients (rows m..2m-1), and the gradient (row 2m).
+    """Inner products of the last steps s (rows 0..m-1), differences y of gradients (m..2m-1), and the gradient (2m).
 
-    `products` holds their inner products, plain where a step is involved and weighted by `scale` otherwise; `order`
-    lists the pairs in use, oldest first.
+    They are plain where a step is involved and weighted by the scale otherwise; `order` lists the pairs in use, oldest
+    first.
     """
 
-    def __init__(self, size: int, memory: int, dtype: np.dtype) -> None:
-        self.memory = memory
+    def __init__(self, vectors: Vectors) -> None:
+        self.vectors, self.memory = vectors, vectors.memory
         self.order: list[int] = []
         self._last = -1
-        self.vectors = np.zeros((2 * memory + 1, size), dtype=dtype)
-        self.gradient = self.vectors[2 * memory]
-        self.products = np.zeros((2 * memory + 1, 2 * memory + 1))
+        self.inner = np.zeros((2 * self.memory + 1, 2 * self.memory + 1))
 
-    def begin(self, scale: np.ndarray) -> None:
-        """Forget all pairs and take a new `scale`; the gradient must be in its place."""
+    def begin(self) -> float:
+        """Forget all pairs, take a new scale; return the objective."""
         self.order.clear()
-        self.scale = scale
-        self.products[-1, -1] = vectors.dot(scale * self.gradient, self.gradient)
+        objective, self.inner[-1, -1] = self.vectors.begin()
+        return objective
 
-    def advance(self, x: np.ndarray, x_new: np.ndarray, g_new: np.ndarray) -> None:
+    def advance(self) -> None:
         """Move to the new point; the new pair replaces the oldest one, and is used if its curvature is positive."""
         m = self.memory
         k = self._last = (self._last + 1) % m
         if k in self.order:
             self.order.remove(k)
         rows = [k, m + k, 2 * m]
-        columns = vectors.advance(x, x_new, g_new, self.vectors, self.scale, m, k)
-        self.products[:, rows] = columns
-        self.products[rows, :] = columns.T
-        self.products[k, m:] = columns[m:, 0]
-        if self.products[k, m + k] > 1e-10 * self.products[m + k, m + k] > 0:
+        columns = self.vectors.products(k)
+        self.vectors.accept()
+        self.inner[:, rows] = columns
+        self.inner[rows, :] = columns.T
+        self.inner[k, m:] = columns[m:, 0]
+        if self.inner[k, m + k] > 1e-10 * self.inner[m + k, m + k] > 0:
             self.order.append(k)
 
-    def direction(self, out: np.ndarray) -> float:
-        """Write the quasi-Newton direction; return its slope."""
+    def direct(self) -> float:
+        """Set the quasi-Newton direction; return its slope."""
         coefficients = self._two_loops()
-        vectors.combine(coefficients, self.vectors, self.scale, self.memory, out)
-        return float(coefficients @ self.products[-1])
+        self.vectors.direct(coefficients)
+        return float(coefficients @ self.inner[-1])
 
     def _two_loops(self) -> np.ndarray:
         """Return the coefficients of the direction: in the steps, and in scale times the other vectors."""
-        m, B = self.memory, self.products
+        m, B = self.memory, self.inner
         c = np.zeros(2 * m + 1)
         c[2 * m] = -1.0
         shares = {}

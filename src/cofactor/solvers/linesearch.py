@@ -1,5 +1,8 @@
 """Line search for the weak Wolfe conditions, by bracketing."""
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from cofactor.kernels import vectors
@@ -9,34 +12,62 @@ from cofactor.solvers.result import Trace
 DECREASE = 1e-4
 
 
+class Line(Protocol):
+    """An objective along a direction p from a point x."""
+
+    def move(self, t: float) -> float:
+        """Go to x + t p; return the objective there."""
+
+    def slope(self) -> float:
+        """Return gradient·p there."""
+
+
+@dataclass
+class FlatLine:
+    """A line of flat vectors.
+
+    Attributes
+    ----------
+    trace : Trace
+        Evaluates and counts.
+    x, direction : ndarray
+        The point x and the direction p.
+    x_new, g_new : ndarray
+        Receive the new point and its gradient.
+    """
+
+    trace: Trace
+    x: np.ndarray
+    direction: np.ndarray
+    x_new: np.ndarray
+    g_new: np.ndarray
+
+    def move(self, t: float) -> float:
+        """Write x + t p and the gradient there; return the objective."""
+        vectors.step(self.x, t, self.direction, self.x_new)
+        return self.trace.evaluate(self.x_new, self.g_new)
+
+    def slope(self) -> float:
+        """Return gradient·p there."""
+        return vectors.dot(self.g_new, self.direction)
+
+
 def wolfe_step(
-    trace: Trace,
-    x: np.ndarray,
-    objective: float,
-    slope: float,
-    direction: np.ndarray,
-    first: float,
-    x_new: np.ndarray,
-    g_new: np.ndarray,
-    *,
-    curvature: float = 0.9,
-    max_evaluations: int = 20,
+    line: Line, objective: float, slope: float, first: float, *, curvature: float = 0.9, max_evaluations: int = 20
 ) -> tuple[float, float]:
     """Find a step t with J(x + t p) <= J(x) + 1e-4 t s and a slope there of at least `curvature` times s < 0.
 
     A step that is too long shrinks to the minimiser of a parabola through the known values; one that is too short
-    doubles. The new point and its gradient are written.
+    doubles. The line is left at the new point.
 
     Parameters
     ----------
-    trace : Trace
-        Evaluates and counts.
-    x, objective, slope, direction
-        The point, its objective, its slope s = gradient·p along the direction p.
+    line : Line
+        The objective along p.
+    objective, slope : float
+        The objective at x, and its slope s = gradient·p.
     first : float
         The first step to try.
-    x_new, g_new : ndarray
-        Receive the new point and its gradient.
     curvature : float, default=0.9
         0.9 for quasi-Newton directions, 0.1 for conjugate gradients.
     max_evaluations : int, default=20
@@ -50,12 +81,11 @@ def wolfe_step(
     """
     low, high, t = 0.0, np.inf, first
     for _ in range(max_evaluations):
-        vectors.step(x, t, direction, x_new)
-        value = trace.evaluate(x_new, g_new)
+        value = line.move(t)
         if not value <= objective + DECREASE * t * slope:  # also where value is NaN or infinite
             high = t
             t = _parabola(low, high, objective, slope, value)
-        elif vectors.dot(g_new, direction) < curvature * slope:
+        elif line.slope() < curvature * slope:
             low = t
             t = 2 * t if np.isinf(high) else 0.5 * (low + high)
         else:
@@ -63,8 +93,7 @@ def wolfe_step(
         if np.isfinite(high) and high - low <= 1e-12 * high:
             break
     if low > 0:
-        vectors.step(x, low, direction, x_new)
-        return low, trace.evaluate(x_new, g_new)
+        return low, line.move(low)
     return 0.0, value
 
 
