@@ -40,6 +40,7 @@ def test_direction_is_that_of_the_two_loop_recursion(memory: int) -> None:
     problem.inverse_curvatures = lambda x: scale  # type: ignore[attr-defined]
     vectors = FlatVectors(problem, x, memory, Trace(problem, 1, 0.0))
     state = _Pairs(vectors)
+    vectors.evaluate()
     state.begin()
     g = A @ x
     kept: list[tuple[np.ndarray, np.ndarray] | None] = []

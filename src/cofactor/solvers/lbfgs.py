@@ -82,8 +82,9 @@ def quasi_newton(vectors: Vectors, trace: Trace) -> Result:
     Result
     """
     pairs = _Pairs(vectors)
-    objective = pairs.begin()
+    objective = vectors.evaluate()
     trace.start(objective)
+    pairs.begin()
     while True:
         slope = pairs.direct()
         if not slope < 0:
@@ -102,7 +103,8 @@ def quasi_newton(vectors: Vectors, trace: Trace) -> Result:
             break
         if trace.n_iter == _ROTATE_AFTER:
             vectors.turn()
-            objective = min(objective, pairs.begin())  # they differ by rounding at most
+            objective = min(objective, vectors.evaluate())  # they differ by rounding at most
+            pairs.begin()
     return vectors.result()
 
 
@@ -119,11 +121,10 @@ class _Pairs:
         self._last = -1
         self.inner = np.zeros((2 * self.memory + 1, 2 * self.memory + 1))
 
-    def begin(self) -> float:
-        """Forget all pairs, take a new scale; return the objective."""
+    def begin(self) -> None:
+        """Forget all pairs and take a new scale; the gradient must be that at the point."""
         self.order.clear()
-        objective, self.inner[-1, -1] = self.vectors.begin()
-        return objective
+        self.inner[-1, -1] = self.vectors.rescale()
 
     def advance(self) -> None:
         """Move to the new point; the new pair replaces the oldest one, and is used if its curvature is positive."""

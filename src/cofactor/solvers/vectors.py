@@ -20,11 +20,14 @@ class Vectors(Line, Protocol):
     def memory(self) -> int:
         """Number m of pairs."""
 
-    def begin(self) -> tuple[float, float]:
-        """Evaluate the objective at x and take the `scale` there; return the objective, and g·scale·g."""
+    def evaluate(self) -> float:
+        """Evaluate the gradient at x; return the objective."""
+
+    def rescale(self) -> float:
+        """Take the scale at x; return g·scale·g."""
 
     def turn(self) -> None:
-        """Choose other coordinates if the problem can; `begin` follows."""
+        """Choose other coordinates if the problem can; `evaluate` and `rescale` follow."""
 
     def direct(self, coefficients: np.ndarray) -> None:
         """Set p = Σ c_k s_k + scale ∘ (Σ c_{m+k} y_k + c_{2m} g)."""
@@ -60,11 +63,14 @@ class FlatVectors:
         self.pairs = np.zeros((2 * memory, problem.size), problem.dtype)
         self.scale = np.ones(0, problem.dtype)
 
-    def begin(self) -> tuple[float, float]:
-        """Evaluate the objective at x and take the `scale` there; return the objective, and g·scale·g."""
-        objective = self.trace.evaluate(self.x, self.g)
+    def evaluate(self) -> float:
+        """Evaluate the gradient at x; return the objective."""
+        return self.trace.evaluate(self.x, self.g)
+
+    def rescale(self) -> float:
+        """Take the scale at x; return g·scale·g."""
         self.scale = curvature_scale(self.problem, self.x)
-        return objective, vectors.dot(self.scale * self.g, self.g)
+        return vectors.dot(self.scale * self.g, self.g)
 
     def turn(self) -> None:
         """Let the problem rotate x, if it can."""
