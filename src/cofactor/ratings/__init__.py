@@ -39,6 +39,7 @@ from cofactor.ratings.sampled.bpmf import BPMF
 from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+from cofactor.ratings.sharded import ShardedRatings
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
@@ -97,6 +98,7 @@ __all__ = [
     "Reasons",
     "Recommender",
     "Rules",
+    "ShardedRatings",
     "as_ratings",
     "ranking",
 ]

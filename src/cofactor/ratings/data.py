@@ -47,6 +47,10 @@ class Ratings:
     Build it with `from_pairs`, `from_sparse` or `as_ratings`; it is never changed afterwards, so treat its
     arrays as read-only. A rating is stored as its level, the rank :math:`1 \dots R` on the scale.
 
+    In memory it takes 13 bytes a rating: 4 for `indices`, 1 for `levels`, 4 for `col_indices` and 4 for `to_csr`; with
+    `times` 8 more, with `weights` 8 more. `row_of_entry` takes 4 more from its first use on, and each user and each
+    item 8 beside its id. What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
+
     Attributes
     ----------
     users, items : IdMap

@@ -72,6 +72,28 @@ class IdMap:
         new._set_ids(ids)
         return new
 
+    def part(self, start: int, stop: int) -> Self:
+        """Return the map of the ids from index `start` on, below index `stop`; it shares their memory.
+
+        Examples
+        --------
+        >>> IdMap(["Alien", "Brazil", "Up"]).part(1, 3)
+        IdMap('Brazil', 'Up')
+        """
+        return self._of_distinct(self.ids[start:stop])
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[IdMap]) -> Self:
+        """Return the map which was cut into `parts`, in this order.
+
+        Examples
+        --------
+        >>> films = IdMap(["Alien", "Brazil", "Up"])
+        >>> IdMap.of_parts([films.part(0, 1), films.part(1, 3)]) == films
+        True
+        """
+        return cls._of_distinct(np.concatenate([part.ids for part in parts]))
+
     def _set_ids(self, ids: NDArray[Any]) -> None:
         ids.setflags(write=False)
         self.ids = ids

@@ -1,0 +1,389 @@
+"""Ratings in shards by ranges of users: in memory, or in a folder whose arrays are mapped into memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.coding import Coding
+from cofactor.errors import InvalidInputError
+from cofactor.files import PathLike
+from cofactor.ratings import shard_folder
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import by_column
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.shard_folder import Manifest
+from cofactor.text import counted, some_of
+
+__all__ = ["ShardedRatings", "shard_bounds"]
+
+
+class Shards(Protocol):
+    """Where the shards of ratings come from."""
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+
+    def verify(self) -> None:
+        """Read everything that is in files, and refuse what is not as it was written."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardedRatings:
+    r"""Ratings of users for items, cut into shards by ranges of users.
+
+    Build it with `from_ratings`, or `open` a folder that `save` or ``cofactor shard`` wrote. A shard is a `Ratings`
+    of its own users, whose rows are counted from 0, and of all items, which have the same index everywhere. User 0 of
+    shard k is user ``bounds[k]`` of the whole.
+
+    Of a folder, only the manifest and the ids of the items are read when it is opened. The arrays of a shard are mapped
+    into memory when it is asked for: what is used is read by and by, and given up when memory is needed. A shard is not
+    kept here, so that a pass over all shards holds one of them at a time.
+
+    Attributes
+    ----------
+    items : IdMap
+        Ids of the columns.
+    scale : ndarray of shape (R,), float64
+        The increasing values a rating can take.
+    coding : Coding or None
+        What the levels stand for, where a data set says so.
+    bounds : ndarray of shape (n_shards + 1,), int64
+        The users of shard k are ``bounds[k]`` to ``bounds[k + 1] - 1``.
+    level_counts : ndarray of shape (R,), int64
+        Number of ratings of each level.
+    item_counts : ndarray of shape (n_items,), int64
+        Number of ratings of each item.
+    has_times : bool
+        Whether ratings have times.
+    source : Shards
+        Where shards come from.
+    folder : Path or None
+        Where they are; None if they are in memory.
+
+    Examples
+    --------
+    >>> pairs = [("ann", "Up"), ("bob", "Up"), ("ann", "Alien"), ("eve", "Up")]
+    >>> ratings = Ratings.from_pairs(pairs, [4, 2, 5, 1], scale=[1, 2, 3, 4, 5])
+    >>> sharded = ShardedRatings.from_ratings(ratings, 2)
+    >>> sharded
+    ShardedRatings(3 users, 2 items, 4 ratings on 1, 2, 3, 4, 5, in 2 shards)
+    >>> sharded.bounds.tolist(), sharded.shard(1).users, sharded.shard(1).indices.tolist()
+    ([0, 1, 3], IdMap('bob', 'eve'), [1, 1])
+    """
+
+    items: IdMap
+    scale: NDArray[np.float64]
+    coding: Coding | None
+    bounds: NDArray[np.int64]
+    level_counts: NDArray[np.int64]
+    item_counts: NDArray[np.int64]
+    has_times: bool
+    source: Shards = field(repr=False)
+    folder: Path | None = None
+
+    @classmethod
+    def from_ratings(cls, ratings: Ratings, n_shards: int) -> Self:
+        """Cut ratings that are in memory.
+
+        Parameters
+        ----------
+        ratings : Ratings
+            Their rows are shared. With more than one shard the views by columns are made anew, which takes 8 bytes a
+            rating, and 8 for each item and shard.
+        n_shards : int
+            How many, at most one for each user.
+
+        Returns
+        -------
+        ShardedRatings
+            Shards of about the same number of ratings; a single one is `ratings` itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are fewer users than shards.
+        """
+        bounds = shard_bounds(ratings.indptr, n_shards)
+        ends = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        shards = [ratings] if len(bounds) == 2 else [_rows_of(ratings, *users) for users in ends]
+        return cls(
+            ratings.items,
+            ratings.scale,
+            ratings.coding,
+            bounds,
+            ratings.level_counts,
+            ratings.item_counts,
+            ratings.times is not None,
+            _InMemory(shards),
+        )
+
+    @classmethod
+    def open(cls, folder: PathLike) -> Self:
+        """Open a folder of sharded ratings.
+
+        Parameters
+        ----------
+        folder : path-like
+            Written by `save` or ``cofactor shard``.
+
+        Returns
+        -------
+        ShardedRatings
+
+        Raises
+        ------
+        InvalidInputError
+            If the manifest is missing, of another version or edited, or a file is missing or has another size than the
+            manifest says; the message names the file. What files hold is not looked at, see `verify`.
+        """
+        place = Path(folder).resolve()
+        manifest = Manifest.read(place)
+        source = _InFolder(place, manifest)
+        return cls(
+            source.items,
+            source.scale,
+            source.coding,
+            np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
+            np.array(manifest.level_counts, dtype=np.int64),
+            shard_folder.load_array(place / shard_folder.ITEM_COUNTS, np.int64, (len(source.items),)),
+            manifest.has_times,
+            source,
+            place,
+        )
+
+    def save(self, folder: PathLike) -> None:
+        """Write all shards to a new folder, whole or not at all.
+
+        Parameters
+        ----------
+        folder : path-like
+            There must be no such folder, or an empty one.
+
+        Raises
+        ------
+        InvalidInputError
+            If something is there already.
+        OSError
+            If the disk is full, or cannot be written; the message names a file. Nothing is left behind then.
+        """
+        target = shard_folder.new_folder(folder)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            partial.mkdir()
+            shards = [
+                shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
+            ]
+            shard_folder.write_common(
+                partial, self.items, self.item_counts, self.scale, self.coding, self.level_counts, shards
+            )
+            os.replace(partial, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def __repr__(self) -> str:
+        n, m = self.shape
+        parts = counted(n, "user"), counted(m, "item"), counted(self.n_ratings, "rating")
+        return f"ShardedRatings({', '.join(parts)} on {some_of(self.scale, 10)}, in {counted(len(self), 'shard')})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and number of items."""
+        return int(self.bounds[-1]), len(self.items)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return int(self.level_counts.sum())
+
+    @property
+    def n_levels(self) -> int:
+        """Number R of levels of the scale."""
+        return self.scale.size
+
+    @cached_property
+    def users(self) -> IdMap:
+        """Ids of the rows, those of all shards."""
+        return IdMap.of_parts([self.source.users(k) for k in range(len(self))])
+
+    def shard(self, k: int) -> Ratings:
+        """Return the ratings of a shard.
+
+        Parameters
+        ----------
+        k : int
+            Which, counted from 0.
+
+        Returns
+        -------
+        Ratings
+            Of the users ``bounds[k]`` to ``bounds[k + 1] - 1`` and all items. Its arrays are read-only by agreement:
+            what is written to one that is mapped from a file stays in this process.
+        """
+        if not 0 <= k < len(self):
+            raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
+        return self.source.ratings(k)
+
+    def __iter__(self) -> Iterator[Ratings]:
+        return (self.shard(k) for k in range(len(self)))
+
+    def to_ratings(self) -> Ratings:
+        """Return all ratings in memory, as one `Ratings`.
+
+        Examples
+        --------
+        >>> ratings = Ratings.from_pairs([("ann", "Up"), ("bob", "Up")], [4, 2])
+        >>> ShardedRatings.from_ratings(ratings, 2).to_ratings()
+        Ratings(2 users, 1 item, 2 ratings on 2, 4)
+        """
+        return _joined(list(self), self.users)
+
+    def verify(self) -> None:
+        """Read all files of the folder, and refuse one that does not hold what was written.
+
+        Raises
+        ------
+        InvalidInputError
+            If a file has another checksum than the manifest says, or its arrays are none that `Ratings` can have; the
+            message names the file. There is nothing to verify of ratings in memory.
+        """
+        self.source.verify()
+
+
+def shard_bounds(indptr: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
+    """Return the first user of each shard, and the number of users.
+
+    Parameters
+    ----------
+    indptr : ndarray of shape (n_users + 1,)
+        The ratings of user i are number ``indptr[i]`` to ``indptr[i + 1] - 1``.
+    n_shards : int
+        Each gets a user at least, and otherwise about as many ratings as the others.
+
+    Examples
+    --------
+    >>> shard_bounds(np.array([0, 5, 6, 7, 12]), 2).tolist()
+    [0, 2, 4]
+    """
+    n_users = len(indptr) - 1
+    if not isinstance(n_shards, int | np.integer) or isinstance(n_shards, bool) or n_shards < 1:
+        raise InvalidInputError("expected a whole number from 1", argument="n_shards", found=n_shards)
+    if n_shards > n_users:
+        there = f"expected at most one shard for each of the {counted(n_users, 'user')}"
+        raise InvalidInputError(there, argument="n_shards", found=n_shards)
+    wanted = indptr[-1] / n_shards * np.arange(1, n_shards)
+    after = np.searchsorted(indptr, wanted).clip(1)
+    nearest = np.where(wanted - indptr[after - 1] < indptr[after] - wanted, after - 1, after)
+    # As far apart as a user, from the first one on and from the last one back.
+    steps = np.arange(1, n_shards)
+    forth = np.maximum.accumulate(np.maximum(nearest - steps, 0)) + steps
+    inner = np.minimum(forth, n_users - n_shards + steps)
+    return np.concatenate([[0], inner, [n_users]]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _InMemory:
+    """Shards which are there."""
+
+    shards: Sequence[Ratings]
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+        return self.shards[k]
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+        return self.shards[k].users
+
+    def verify(self) -> None:
+        """Do nothing."""
+
+
+class _InFolder:
+    """Shards in files. Ids of users are kept once they are read, arrays are not: each would hold a file open."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.items = shard_folder.load_ids(folder / shard_folder.ITEMS, "items", manifest.n_items)
+        self.scale = np.array(manifest.scale, dtype=np.float64)
+        self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
+        self._users: dict[int, IdMap] = {}
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+        stored = self.manifest.shards[k]
+        return shard_folder.load_shard(self.folder, stored, self.users(k), self.items, self.scale, self.coding)
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+        if k not in self._users:
+            stored = self.manifest.shards[k]
+            path = self.folder / stored.folder / shard_folder.USERS
+            self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
+        return self._users[k]
+
+    def verify(self) -> None:
+        """Compare all files with their checksums, and look whether arrays are those of ratings."""
+        for name, stored in self.manifest.all_files():
+            shard_folder.verify_file(self.folder / name, stored)
+        for k, shard in enumerate(self.manifest.shards):
+            shard_folder.verify_shard(self.folder / shard.folder, self.ratings(k))
+
+
+def _rows_of(ratings: Ratings, start: int, stop: int) -> Ratings:
+    """Return the ratings of some users next to each other, whose rows share memory with the others."""
+    indptr = ratings.indptr[start : stop + 1] - ratings.indptr[start]
+    here = slice(ratings.indptr[start], ratings.indptr[stop])
+    indices = ratings.indices[here]
+    return Ratings(
+        ratings.users.part(start, stop),
+        ratings.items,
+        ratings.scale,
+        indptr,
+        indices,
+        ratings.levels[here],
+        *by_column(indptr, indices, len(ratings.items)),
+        coding=ratings.coding,
+        times=None if ratings.times is None else ratings.times[here],
+        weights=None if ratings.weights is None else ratings.weights[here],
+    )
+
+
+def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
+    """Return the ratings of all shards."""
+    first = shards[0]
+    ends = np.cumsum([0, *(shard.n_ratings for shard in shards)])
+    indptr = np.concatenate(
+        [[0], *(shard.indptr[1:] + end for shard, end in zip(shards, ends, strict=False))], dtype=np.int64
+    )
+    indices = np.concatenate([shard.indices for shard in shards])
+    times, weights = (
+        None if getattr(first, name) is None else np.concatenate([getattr(shard, name) for shard in shards])
+        for name in ("times", "weights")
+    )
+    return Ratings(
+        users,
+        first.items,
+        first.scale,
+        indptr,
+        indices,
+        np.concatenate([shard.levels for shard in shards]),
+        *by_column(indptr, indices, len(first.items)),
+        coding=first.coding,
+        times=times,
+        weights=weights,
+    )
