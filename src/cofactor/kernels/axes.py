@@ -28,7 +28,12 @@ def principal_axes(matrices: Sequence[np.ndarray]) -> np.ndarray:
     -------
     ndarray of shape (d, d), float64
     """
-    square = gram(matrices)
+    return axes_of(gram(matrices))
+
+
+def axes_of(square: np.ndarray) -> np.ndarray:
+    """Return the Q of `principal_axes`, given what `gram` returns."""
+    square = square.copy()
     total = float(np.trace(square))
     if not total > 0:
         return np.eye(len(square))

@@ -11,6 +11,7 @@ from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import L2, Penalty
+from cofactor.problems.layout import Layout
 from cofactor.problems.penalized import PenalizedProblem
 
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
@@ -137,14 +138,14 @@ class ObservedProblem(PenalizedProblem):
         would take longer than some evaluations of J.
         """
         free = self.layout.views(x)
-        if not all(name in free and isinstance(self.penalties.get(name, L2(0)), L2) for name in ("U", "V")):
-            return
-        U, V = free["U"], free["V"]
-        d = U.shape[1]
-        if d > 1 and d * (d + len(U) + len(V)) < _ROTATION_COST * len(self.entries.indices):
-            axes = principal_axes((U, V))
-            rotate(U, axes)
-            rotate(V, axes)
+        if (
+            "U" in free
+            and "V" in free
+            and turns(self.penalties, free["U"].shape, len(free["V"]), len(self.entries.indices))
+        ):
+            axes = principal_axes((free["U"], free["V"]))
+            rotate(free["U"], axes)
+            rotate(free["V"], axes)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
         """Return a rough guess of 1 / (second derivative of J) for each parameter near x: solvers scale steps by it.
@@ -154,20 +155,15 @@ class ObservedProblem(PenalizedProblem):
         """
         arrays = self.arrays(x)
         n_row, n_column = masses(self.entries, self.weights)
-        ratings = {
-            "U": n_row[:, None] * _mean_squares(n_column, arrays["V"]),
-            "V": n_column[:, None] * _mean_squares(n_row, arrays["U"]),
-            "b": n_row, "c": n_column, "own": n_row[:, None], "common": np.array([n_row.sum()]),
-        }  # fmt: skip
-        scale = np.empty(self.size, self.dtype)
-        for name, view in self.layout.views(scale).items():
-            weight = getattr(self.penalties.get(name), "alpha", 0.0)
-            view[...] = 1 / np.maximum(ratings[name] + weight, _LEAST_CURVATURE)
-        return scale
+        squares = {"U": mean_squares(n_column, arrays["V"]), "V": mean_squares(n_row, arrays["U"])}
+        return inverse_curvatures(self.layout, self.penalties, n_row, n_column, squares, self.dtype)
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return the smooth part of J at `x` and write its gradient."""
-        arrays, out = self.arrays(x), self.layout.views(gradient)
+        return self.losses(self.arrays(x), self.layout.views(gradient)) + self.add_penalties(x, gradient)
+
+    def losses(self, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> float:
+        """Return the sum of the losses at these arrays, and write its gradients by those that `out` has."""
         self._set_thresholds(arrays)
         parallel_for(lambda k: self._rows(k, arrays, out), len(self._row_cuts) - 1)
         if "V" in out or "c" in out:
@@ -176,7 +172,7 @@ class ObservedProblem(PenalizedProblem):
             out["common"][...] = np.add.reduce(self._work.d_thresholds, axis=0, dtype=np.float64)
         if "own" in out:
             out["own"][...] = self._work.d_thresholds
-        return float(np.add.reduce(self._work.losses)) + self.add_penalties(x, gradient)
+        return float(np.add.reduce(self._work.losses))
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
         thresholds = self._work.thresholds
@@ -226,7 +222,48 @@ def factor_shapes(
     return {name: (n, n_factors) for name, n in zip("UV", entries.shape, strict=True) if name not in (fixed or {})}
 
 
-def _mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
+def turns(penalties: Mapping[str, Penalty], shape: tuple[int, ...], m: int, n_entries: int) -> bool:
+    """Whether U of this shape and the m rows of V may be rotated together, and whether that is worth its time."""
+    n, d = shape
+    only_ridges = all(isinstance(penalties.get(name, L2(0)), L2) for name in ("U", "V"))
+    return only_ridges and d > 1 and d * (d + n + m) < _ROTATION_COST * n_entries
+
+
+def inverse_curvatures(
+    layout: Layout,
+    penalties: Mapping[str, Penalty],
+    n_row: np.ndarray,
+    n_column: np.ndarray,
+    squares: Mapping[str, np.ndarray],
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Return a rough guess of 1 / (second derivative of J) for each parameter, see `ObservedProblem`.
+
+    Parameters
+    ----------
+    layout : Layout
+        The parameters.
+    penalties : mapping from str to Penalty
+    n_row, n_column : ndarray
+        Entries, or their weight, in each row and each column.
+    squares : mapping from str to ndarray of shape (d,)
+        For U and V, the mean square of each column of the other one over the entries.
+    dtype : dtype
+    """
+    entries = {
+        "U": lambda: n_row[:, None] * squares["U"],
+        "V": lambda: n_column[:, None] * squares["V"],
+        "b": lambda: n_row, "c": lambda: n_column, "own": lambda: n_row[:, None],
+        "common": lambda: np.array([n_row.sum()]),
+    }  # fmt: skip
+    scale = np.empty(layout.size, dtype)
+    for name, view in layout.views(scale).items():
+        weight = getattr(penalties.get(name), "alpha", 0.0)
+        view[...] = 1 / np.maximum(entries[name]() + weight, _LEAST_CURVATURE)
+    return scale
+
+
+def mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the mean square of each column of A over the observed entries, `counts` for each row of A."""
     return np.asarray(observed.weighted_squares(counts, A) / max(1, counts.sum()))
 

@@ -118,7 +118,7 @@ class _Pairs:
     def __init__(self, vectors: Vectors) -> None:
         self.vectors, self.memory = vectors, vectors.memory
         self.order: list[int] = []
-        self._last = -1
+        self._newest = 0
         self.inner = np.zeros((2 * self.memory + 1, 2 * self.memory + 1))
 
     def begin(self) -> None:
@@ -128,23 +128,23 @@ class _Pairs:
 
     def advance(self) -> None:
         """Move to the new point; the new pair replaces the oldest one, and is used if its curvature is positive."""
-        m = self.memory
-        k = self._last = (self._last + 1) % m
+        m, k = self.memory, self._newest
         if k in self.order:
             self.order.remove(k)
         rows = [k, m + k, 2 * m]
-        columns = self.vectors.products(k)
+        columns = self.vectors.products()
         self.vectors.accept()
         self.inner[:, rows] = columns
         self.inner[rows, :] = columns.T
         self.inner[k, m:] = columns[m:, 0]
         if self.inner[k, m + k] > 1e-10 * self.inner[m + k, m + k] > 0:
             self.order.append(k)
+        self._newest = (k + 1) % m
 
     def direct(self) -> float:
         """Set the quasi-Newton direction; return its slope."""
         coefficients = self._two_loops()
-        self.vectors.direct(coefficients)
+        self.vectors.direct(coefficients, self._newest)
         return float(coefficients @ self.inner[-1])
 
     def _two_loops(self) -> np.ndarray:

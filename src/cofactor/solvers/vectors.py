@@ -29,11 +29,11 @@ class Vectors(Line, Protocol):
     def turn(self) -> None:
         """Choose other coordinates if the problem can; `evaluate` and `rescale` follow."""
 
-    def direct(self, coefficients: np.ndarray) -> None:
-        """Set p = Σ c_k s_k + scale ∘ (Σ c_{m+k} y_k + c_{2m} g)."""
+    def direct(self, coefficients: np.ndarray, newest: int) -> None:
+        """Set p = Σ c_k s_k + scale ∘ (Σ c_{m+k} y_k + c_{2m} g); the pair it leads to will have number `newest`."""
 
-    def products(self, newest: int) -> np.ndarray:
-        """Store the pair of the trial as number `newest`; return its products, see `cofactor.kernels.vectors`."""
+    def products(self) -> np.ndarray:
+        """Store the pair of the trial; return its products, see `cofactor.kernels.vectors`."""
 
     def accept(self) -> None:
         """Make the trial the point."""
@@ -62,6 +62,7 @@ class FlatVectors:
         self.g, self.p, self.x_new, self.g_new = (np.empty_like(self.x) for _ in range(4))
         self.pairs = np.zeros((2 * memory, problem.size), problem.dtype)
         self.scale = np.ones(0, problem.dtype)
+        self.newest = 0
 
     def evaluate(self) -> float:
         """Evaluate the gradient at x; return the objective."""
@@ -77,8 +78,9 @@ class FlatVectors:
         if hasattr(self.problem, "rotate"):
             self.problem.rotate(self.x)
 
-    def direct(self, coefficients: np.ndarray) -> None:
+    def direct(self, coefficients: np.ndarray, newest: int) -> None:
         """Set p."""
+        self.newest = newest
         vectors.combine(coefficients, self.pairs, self.g, self.scale, self.p)
 
     def move(self, t: float) -> float:
@@ -89,9 +91,9 @@ class FlatVectors:
         """Return gradient·p there."""
         return self._line.slope()
 
-    def products(self, newest: int) -> np.ndarray:
+    def products(self) -> np.ndarray:
         """Store the pair of the trial; return its products."""
-        return vectors.products(self.x, self.x_new, self.g, self.g_new, self.pairs, self.scale, newest)
+        return vectors.products(self.x, self.x_new, self.g, self.g_new, self.pairs, self.scale, self.newest)
 
     def accept(self) -> None:
         """Make the trial the point."""
