@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -36,6 +36,7 @@ from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.saving import Saved
+from cofactor.ratings.sharded import ShardedRatings, check_shards
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import asked_pairs
 from cofactor.ratings.weighting import no_weights, read_again, weighed
@@ -100,6 +101,9 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
     #: `_contributions(user, items)` returns what each own rating adds to each score, by index: (k, n).
     _contributions = no_contributions
+
+    #: Learns from ratings in shards, in models that can: called with a `FitInput`, set like `_fit`.
+    _fit_shards: ClassVar[Callable[[Any, FitInput], None] | None] = None
 
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
@@ -240,7 +244,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, or Ratings
+        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or ShardedRatings
             User id and item id of each rating. A frame of pandas or polars may hold the ratings too, in a third column;
             columns are known by their names, such as user, item and rating. In a sparse matrix of users × items the
             stored entries are the ratings, and ids are row and column numbers.
@@ -263,6 +267,8 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
     def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
+        if isinstance(X, ShardedRatings):
+            return check_shards(X, self, y, time, sample_weight)
         duplicates: Any = self.duplicates
         refuse_takes(X, type(self).__name__)
         X = X if sample_weight is None else read_again(X)
@@ -292,7 +298,9 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         with committed(self) as fitted, Monitor(listener, show, name) as monitor:
             fitted.users_, fitted.items_, fitted.scale_ = ratings.users, ratings.items, ratings.scale
             fitted.ratings_, fitted.coding_, fitted.updates_ = ratings, ratings.coding, Updates(ratings.n_ratings)
-            fitted._fit(replace(given, monitor=monitor, before=self))
+            learn = type(fitted)._fit_shards if isinstance(ratings, ShardedRatings) else type(fitted)._fit
+            assert learn is not None
+            learn(fitted, replace(given, monitor=monitor, before=self))
         return self
 
     def _learn_as_part(self, ratings: Ratings, listener: Callback | None, name: str = "") -> Self:

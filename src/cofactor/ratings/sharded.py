@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
+from cofactor.metrics.scale import as_scale
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import by_column
+from cofactor.ratings.entries import by_column, check_variety
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest
+from cofactor.solvers.parts import OneByOne, Part, Parts
 from cofactor.text import counted, some_of
 
 __all__ = ["ShardedRatings", "shard_bounds"]
@@ -238,6 +240,28 @@ class ShardedRatings:
             raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
         return self.source.ratings(k)
 
+    @cached_property
+    def user_counts(self) -> NDArray[np.int64]:
+        """Number of ratings of each user."""
+        return np.concatenate([shard.user_counts for shard in self])
+
+    def at_boundary(self, level: int) -> Self:
+        """Return the bi-level ratings at a boundary, see `Ratings.at_boundary`."""
+        low = int(self.level_counts[:level].sum())
+        counts = np.array([low, self.n_ratings - low])
+        source = _AtBoundary(self.source, level)
+        return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, source=source)
+
+    def parts(self, make: Callable[[int], Part]) -> Parts:
+        """Return objects that work on a shard each.
+
+        Parameters
+        ----------
+        make : callable
+            ``make(k)`` returns the one of shard k.
+        """
+        return OneByOne(make, len(self))
+
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
 
@@ -311,6 +335,26 @@ class _InMemory:
 
     def verify(self) -> None:
         """Do nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class _AtBoundary:
+    """Shards whose ratings say on which side of a boundary they are."""
+
+    shards: Shards
+    level: int
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+        return self.shards.ratings(k).at_boundary(self.level)
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+        return self.shards.users(k)
+
+    def verify(self) -> None:
+        """Verify the shards."""
+        self.shards.verify()
 
 
 class _InFolder:
@@ -387,3 +431,24 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
         times=times,
         weights=weights,
     )
+
+
+def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
+    """Return ratings in shards to learn from, or say why a model cannot."""
+    name = type(model).__name__
+    if model._fit_shards is None:
+        raise InvalidInputError(
+            f"{name} learns from ratings in memory alone",
+            argument="X",
+            advice="take one of those that learn in shards (BinaryMMMF, MMMF, PMMMF, HMF), or X.to_ratings()",
+        )
+    for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise InvalidInputError(
+                "ratings in shards hold all that there is", argument=argument, advice="leave it out"
+            )
+    if model.levels is not None and not np.array_equal(as_scale(model.levels), ratings.scale):
+        raise InvalidInputError(
+            f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
+        )
+    return check_variety(ratings)

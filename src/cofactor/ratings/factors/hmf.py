@@ -189,6 +189,8 @@ class HMF(RatingModel):
         self.stages_ = side_by_side(_fit_stage, tasks, n_stages, self.n_jobs)
         self.alphas_ = [stage.alpha_ for stage in self.stages_]
 
+    _fit_shards = _fit
+
     @property
     def n_iter_(self) -> int:
         """Number of iterations of all stages together."""

@@ -23,6 +23,7 @@ from cofactor.solvers.result import Callback
 
 __all__ = [
     "LossFactorization",
+    "all_penalties",
     "check_loss_params",
     "fold_in_by_loss",
     "fold_items_in_by_loss",
@@ -96,11 +97,7 @@ def solve_by_loss(
     callback: Callback | None,
 ) -> tuple[Result, dict[str, NDArray[Any]]]:
     """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds of the model."""
-    penalties: dict[str, Penalty | None] = {"U": L2(alpha), "V": L2(alpha)}
-    if model.alpha_bias is not None:
-        penalties["c"] = L2(model.alpha_bias)
-    penalties |= model._user_penalties()
-    penalties = _with_features(penalties, linked_penalties(start, model._linked))
+    penalties = _with_features(all_penalties(model, alpha), linked_penalties(start, model._linked))
     result, arrays = _minimise(model, ratings, penalties, start, {}, tol, callback)
     model.U_, model.V_ = without_rounding(arrays["U"], arrays["V"])
     model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
@@ -110,6 +107,14 @@ def solve_by_loss(
     if not isinstance(penalties.get("own"), RegressedL2):
         model.thresholds_[~rated] = model.common_thresholds_
     return result, {**start, **arrays}
+
+
+def all_penalties(model: LossFactorization, alpha: float) -> dict[str, Penalty | None]:
+    """Return the free arrays with their penalties."""
+    penalties: dict[str, Penalty | None] = {"U": L2(alpha), "V": L2(alpha)}
+    if model.alpha_bias is not None:
+        penalties["c"] = L2(model.alpha_bias)
+    return penalties | model._user_penalties()
 
 
 def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:

@@ -14,6 +14,7 @@ from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.in_shards import fit_in_shards
 from cofactor.ratings.factors.loss_fit import (
     check_loss_params,
     fold_in_by_loss,
@@ -108,6 +109,8 @@ class MMMF(DescribedModel, FactorModel):
     _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "links_")
 
     _takes_weights: ClassVar[bool] = True
+
+    _fit_shards = fit_in_shards
 
     def __init__(
         self,

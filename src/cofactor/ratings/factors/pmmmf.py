@@ -15,6 +15,7 @@ from cofactor.model.state import check_array
 from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.in_shards import fit_in_shards
 from cofactor.ratings.factors.loss_fit import (
     check_loss_params,
     fold_in_by_loss,
@@ -102,6 +103,8 @@ class PMMMF(FactorModel):
     planes_: NDArray[Any]
 
     _takes_weights: ClassVar[bool] = True
+
+    _fit_shards = fit_in_shards
 
     def __init__(
         self,

@@ -1,0 +1,132 @@
+"""Factorizations learned from ratings in shards: the objective of `loss_fit`, whose rows live with the shards."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cofactor.checks import make_generator
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.model.convergence import warn_if_unfinished
+from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.factors.loss_fit import LossFactorization, all_penalties, without_rounding
+from cofactor.ratings.factors.start import first_items, first_users
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.solvers.lbfgs import quasi_newton
+from cofactor.solvers.parts import Parts
+from cofactor.solvers.result import Trace
+
+if TYPE_CHECKING:
+    from cofactor.ratings.factors.base import FactorModel
+
+__all__ = ["fit_in_shards"]
+
+#: Number of stored pairs: that of `lbfgs` where curvatures are known.
+_MEMORY = 2
+
+
+def fit_in_shards(model: Any, given: FitInput) -> None:
+    """Minimise the objective of `solve_by_loss` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    _check(model, given)
+    alpha, R, d = float(model.alpha), ratings.n_levels, min(model.n_factors, *ratings.shape)
+    generator = make_generator(model.random_state)
+    generators = _of_shards(generator, ratings.bounds, d)
+    shared = first_items(ratings.item_counts, d, generator)
+    opened, penalties = _Opened(ratings, clone(model).set_params(callback=None)), all_penalties(model, alpha)
+    problem = ShardProblem(opened, model._loss(R), penalties, np.dtype(model.dtype))
+    parts = ratings.parts(partial(_part, problem, R, d, generators))
+    own = first_users(np.ones(1, np.int64), d, R, generator)["own"][0] if "own" in penalties else np.zeros(0)
+    trace = partial(Trace, max_iter=model.max_iter, tol=model.tol, callback=given.monitor.stage(type(model).__name__))
+    vectors = ShardVectors(
+        parts, problem, shared, ratings.shape[0], ratings.item_counts, len(ratings.users) * own, _MEMORY, trace
+    )
+    result = quasi_newton(vectors, vectors.trace)
+    columns = vectors.arrays()
+    rows = _rows(parts, ratings.bounds)
+    model.U_, model.V_ = without_rounding(rows["U"], columns["V"])
+    model.user_bias_ = rows.get("b", np.zeros(ratings.shape[0], model.dtype))
+    model.item_bias_ = columns["c"]
+    _set_thresholds(model, ratings, rows)
+    model.alpha_, model.validation_, model.links_ = alpha, None, (None, None)
+    model.objective_, model.certificate_, model.n_iter_ = result.objective, result.certificate, result.n_iter
+    model.history_, model.seconds_ = result.history, result.seconds
+    warn_if_unfinished(result, model, name=given.name)
+
+
+def _check(model: FactorModel, given: FitInput) -> None:
+    """Refuse what a fit in shards cannot do."""
+    if model.alpha == "auto":
+        raise InvalidInputError(
+            (Argument("alpha", "auto"), " is chosen by fits of data in memory"),
+            argument="alpha",
+            advice="fit some shards with 'auto' first, and give the alpha_ found, see ShardedRatings.sample",
+        )
+    if model.solver != "lbfgs":
+        raise InvalidInputError("ratings in shards take 'lbfgs'", argument="solver", found=model.solver)
+    if any(table is not None for table in given.features):
+        raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
+
+
+def _of_shards(generator: np.random.Generator, bounds: NDArray[np.int64], d: int) -> list[np.random.Generator]:
+    """Return for each shard the generator as it is when its users' factors are drawn, after those of all before."""
+    generators = []
+    for n in np.diff(bounds):
+        generators.append(copy.deepcopy(generator))
+        generator.normal(size=(n, d))
+    return generators
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The entries and targets of any shard."""
+
+    ratings: ShardedRatings
+    model: LossFactorization
+
+    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
+        shard = self.ratings.shard(k)
+        return shard, self.model._targets(shard)
+
+
+def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:
+    """Return the rows of shard k at the start."""
+    shard, _ = problem.open(k)
+    start = first_users(shard.user_counts, d, n_levels, copy.deepcopy(generators[k]))
+    return UserPart(k, problem, start, _MEMORY)
+
+
+def _rows(parts: Parts, bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all rows, those of a shard after those of another."""
+    whole: dict[str, NDArray[Any]] = {}
+    for k, arrays in enumerate(parts.each({"op": "arrays"})):
+        for name, array in arrays.items():
+            if k == 0:
+                whole[name] = np.empty((int(bounds[-1]), *array.shape[1:]), array.dtype)
+            whole[name][bounds[k] : bounds[k + 1]] = array
+    return whole
+
+
+def _set_thresholds(model: Any, ratings: ShardedRatings, rows: dict[str, NDArray[Any]]) -> None:
+    """Set the thresholds of all users shard by shard, and what follows from them."""
+    found, planes = [], []
+    for k, shard in enumerate(ratings):
+        users = slice(ratings.bounds[k], ratings.bounds[k + 1])
+        some = copy.copy(model)
+        some.U_, some.user_bias_ = model.U_[users], model.user_bias_[users]
+        arrays = {name: array[users] for name, array in rows.items()}
+        found.append(some._user_thresholds(shard, arrays).astype(model.dtype, copy=False))
+        planes.append(getattr(some, "planes_", None))
+    model.thresholds_ = np.concatenate(found)
+    if planes[0] is not None:
+        model.planes_ = np.concatenate(planes)
+    model.common_thresholds_ = model._common_thresholds(ratings).astype(model.dtype, copy=False)
+    model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
