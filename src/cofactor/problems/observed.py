@@ -1,6 +1,6 @@
 """Factorization of the observed entries of a sparse matrix."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -250,7 +250,7 @@ def inverse_curvatures(
         For U and V, the mean square of each column of the other one over the entries.
     dtype : dtype
     """
-    entries = {
+    entries: dict[str, Callable[[], np.ndarray]] = {
         "U": lambda: n_row[:, None] * squares["U"],
         "V": lambda: n_column[:, None] * squares["V"],
         "b": lambda: n_row, "c": lambda: n_column, "own": lambda: n_row[:, None],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,9 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import by_column, check_variety
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest
-from cofactor.solvers.parts import OneByOne, Part, Parts
+from cofactor.solvers.journal import Journal
+from cofactor.solvers.parts import OneByOne, Part, Rounds
+from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of
 
 __all__ = ["ShardedRatings", "shard_bounds"]
@@ -30,6 +33,10 @@ __all__ = ["ShardedRatings", "shard_bounds"]
 
 class Shards(Protocol):
     """Where the shards of ratings come from."""
+
+    @property
+    def key(self) -> str:
+        """What tells these ratings from any others."""
 
     def ratings(self, k: int) -> Ratings:
         """Return the ratings of a shard."""
@@ -39,6 +46,15 @@ class Shards(Protocol):
 
     def verify(self) -> None:
         """Read everything that is in files, and refuse what is not as it was written."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How fits of ratings in shards are carried out, see `ShardedRatings.on`."""
+
+    client: Any = None
+    resume: bool = False
+    every: float = 60.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +89,8 @@ class ShardedRatings:
         Where shards come from.
     folder : Path or None
         Where they are; None if they are in memory.
+    work : Work
+        How fits are carried out, see `on`.
 
     Examples
     --------
@@ -94,6 +112,7 @@ class ShardedRatings:
     has_times: bool
     source: Shards = field(repr=False)
     folder: Path | None = None
+    work: Work = Work()
 
     @classmethod
     def from_ratings(cls, ratings: Ratings, n_shards: int) -> Self:
@@ -194,6 +213,13 @@ class ShardedRatings:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name of a folder instead of what was read from it."""
+        if self.folder is None:
+            raise InvalidInputError("only ratings in a folder can be sent to other processes", argument="X")
+        level = self.source.level if isinstance(self.source, _AtBoundary) else None
+        return _reopened, (str(self.folder), level)
+
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
@@ -252,15 +278,55 @@ class ShardedRatings:
         source = _AtBoundary(self.source, level)
         return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, source=source)
 
-    def parts(self, make: Callable[[int], Part]) -> Parts:
+    def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0) -> Self:
+        """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
+
+        Results are the same to the bit, wherever a fit is carried out and however often it was killed.
+
+        Parameters
+        ----------
+        client : distributed.Client, optional
+            The workers of this Dask cluster do the work; they must see the folder. By default this process does.
+        resume : bool, default=False
+            Go on with a fit of a model with the same parameters that did not end. The folder keeps what it had done.
+        every : float, default=60.0
+            Seconds between two times that the rows' part of a fit is written to the folder.
+
+        Returns
+        -------
+        ShardedRatings
+
+        Raises
+        ------
+        InvalidInputError
+            If there is a client, or something to resume, and the ratings are not in a folder.
+        """
+        if self.folder is None and (client is not None or resume):
+            argument = "resume" if resume else "client"
+            raise InvalidInputError(
+                "only ratings in a folder can be worked on elsewhere, or later",
+                argument=argument,
+                advice="write them to one first, see ShardedRatings.save",
+            )
+        return replace(self, work=Work(client, resume, every))
+
+    def parts(self, make: Callable[[int], Part], key: str) -> Rounds:
         """Return objects that work on a shard each.
 
         Parameters
         ----------
         make : callable
             ``make(k)`` returns the one of shard k.
+        key : str
+            Of all that the work depends on besides the ratings.
         """
-        return OneByOne(make, len(self))
+        journal = None
+        if self.folder is not None:
+            known = hashlib.sha256(f"{self.source.key} {key}".encode()).hexdigest()[:16]
+            journal = Journal(self.folder / f".fit-{known}", self.work.resume, self.work.every)
+        if self.work.client is None:
+            return OneByOne(make, len(self), journal)
+        return OnWorkers(self.work.client, make, len(self), journal, key.partition("(")[0])
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
@@ -324,6 +390,7 @@ class _InMemory:
     """Shards which are there."""
 
     shards: Sequence[Ratings]
+    key = ""
 
     def ratings(self, k: int) -> Ratings:
         """Return the ratings of a shard."""
@@ -343,6 +410,11 @@ class _AtBoundary:
 
     shards: Shards
     level: int
+
+    @property
+    def key(self) -> str:
+        """What tells these ratings from any others."""
+        return f"{self.shards.key} at {self.level}"
 
     def ratings(self, k: int) -> Ratings:
         """Return the ratings of a shard."""
@@ -366,6 +438,7 @@ class _InFolder:
         self.scale = np.array(manifest.scale, dtype=np.float64)
         self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
+        self.key = str([shard.files for shard in manifest.shards])
 
     def ratings(self, k: int) -> Ratings:
         """Return the ratings of a shard."""
@@ -431,6 +504,12 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
         times=times,
         weights=weights,
     )
+
+
+def _reopened(folder: str, level: int | None) -> ShardedRatings:
+    """Return the ratings in a folder, or on which side of a boundary they are."""
+    ratings = ShardedRatings.open(folder)
+    return ratings if level is None else ratings.at_boundary(level)
 
 
 def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:

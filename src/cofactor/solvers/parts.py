@@ -6,12 +6,16 @@ arrays and numbers, and the sum of their answers comes back. What a part keeps b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "TreeSum"]
+from cofactor.solvers.journal import Journal, read_state, write_state
+
+__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "Rounds", "TreeSum", "made"]
 
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
@@ -37,7 +41,10 @@ class Parts(Protocol):
         """Ask all parts; return the sum of their answers."""
 
     def each(self, question: Question) -> Iterator[Answer]:
-        """Ask all parts; return their answers one by one, in their order. Arrays may have other shapes in each."""
+        """Ask all parts what changes nothing; return their answers one by one. Arrays may have any shapes."""
+
+    def done(self) -> None:
+        """Forget what was kept for going on."""
 
 
 class TreeSum:
@@ -49,6 +56,7 @@ class TreeSum:
 
     Examples
     --------
+    >>> import numpy as np
     >>> sums = TreeSum()
     >>> for k in range(3):
     ...     sums.add(k, {"x": np.array([10.0**k])})
@@ -86,7 +94,88 @@ def _sum(left: Answer, right: Answer) -> Answer:
     return left
 
 
-class OneByOne:
+class Rounds(ABC):
+    """Parts whose rounds are numbered, and written to a journal if there is one.
+
+    Subclasses know where parts are: `_ask` sums their answers, `_each` has them one by one, `_save` writes states.
+    Parts that are made anew take the last `states` and then answer the questions in `replay`.
+
+    Parameters
+    ----------
+    n_parts : int
+    journal : Journal, optional
+    """
+
+    def __init__(self, n_parts: int, journal: Journal | None = None) -> None:
+        self.n_parts, self.journal = n_parts, journal
+        self.number = 0
+        #: Questions of the rounds after the last states, without that of the present round.
+        self.replay: list[Question] = []
+        self._saved = 0 if journal is None else journal.saved_round
+
+    @property
+    def states(self) -> Path | None:
+        """Folder with the last states of parts."""
+        return None if self.journal is None else self.journal.states()
+
+    def total(self, question: Question) -> Answer:
+        """Ask all parts, unless the journal knows what they answered; return the sum of their answers."""
+        self.number += 1
+        answer = None if self.journal is None else self.journal.read(self.number)
+        if answer is None:
+            answer = self._ask(question)
+            if self.journal is not None:
+                self.journal.write(self.number, answer)
+        if self.number > self._saved:
+            self._note(question)
+        return answer
+
+    def each(self, question: Question) -> Iterator[Answer]:
+        """Ask all parts what changes nothing; return their answers one by one."""
+        return self._each(question)
+
+    def done(self) -> None:
+        """Forget what was kept for going on."""
+        if self.journal is not None:
+            self.journal.remove()
+
+    def _note(self, question: Question) -> None:
+        """Keep a question that was answered, or write states if it is time for that."""
+        self.replay.append(question)
+        if self.journal is not None and self.journal.due() and self._living():
+            self._save(self.journal.begin_states(self.number))
+            self.journal.end_states(self.number)
+            self._saved = self.number
+            self.replay.clear()
+
+    @abstractmethod
+    def _ask(self, question: Question) -> Answer:
+        """Return the sum of the answers of all parts."""
+
+    @abstractmethod
+    def _each(self, question: Question) -> Iterator[Answer]:
+        """Return the answers of all parts."""
+
+    @abstractmethod
+    def _living(self) -> bool:
+        """Whether parts are made and have answered all questions."""
+
+    @abstractmethod
+    def _save(self, folder: Path) -> None:
+        """Write the states of all parts."""
+
+
+def made(make: Callable[[int], Part], k: int, states: Path | None, replay: Sequence[Question]) -> Part:
+    """Return part k as it is after the questions that followed the last states."""
+    part = make(k)
+    if states is not None:
+        part.restore(read_state(states, k))
+    for question in replay:
+        part.answer(question)
+    return part
+
+
+class OneByOne(Rounds):
     """Parts in this process, asked one after the other.
 
     Parameters
@@ -95,18 +184,37 @@ class OneByOne:
         ``make(k)`` returns part k.
     n_parts : int
         Number of parts.
+    journal : Journal, optional
+        Where rounds are written, so that they need not be done again.
     """
 
-    def __init__(self, make: Callable[[int], Part], n_parts: int) -> None:
-        self.parts = [make(k) for k in range(n_parts)]
+    def __init__(self, make: Callable[[int], Part], n_parts: int, journal: Journal | None = None) -> None:
+        super().__init__(n_parts, journal)
+        self.make = make
+        self._made: list[Part] = []
 
-    def total(self, question: Question) -> Answer:
-        """Ask all parts; return the sum of their answers."""
+    def _parts(self) -> list[Part]:
+        if not self._made:
+            self._made = [made(self.make, k, self.states, self.replay) for k in range(self.n_parts)]
+        return self._made
+
+    def _ask(self, question: Question) -> Answer:
         sums = TreeSum()
-        for k, part in enumerate(self.parts):
+        for k, part in enumerate(self._parts()):
             sums.add(k, part.answer(question))
         return sums.total()
 
-    def each(self, question: Question) -> Iterator[Answer]:
-        """Ask all parts; return their answers one by one."""
-        return (part.answer(question) for part in self.parts)
+    def _note(self, question: Question) -> None:
+        super()._note(question)
+        if self._made:
+            self.replay.clear()  # they are not made again in this process
+
+    def _each(self, question: Question) -> Iterator[Answer]:
+        return (part.answer(question) for part in self._parts())
+
+    def _living(self) -> bool:
+        return bool(self._made)
+
+    def _save(self, folder: Path) -> None:
+        for k, part in enumerate(self._made):
+            write_state(folder, k, part.state())

@@ -43,7 +43,7 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     shared = first_items(ratings.item_counts, d, generator)
     opened, penalties = _Opened(ratings, clone(model).set_params(callback=None)), all_penalties(model, alpha)
     problem = ShardProblem(opened, model._loss(R), penalties, np.dtype(model.dtype))
-    parts = ratings.parts(partial(_part, problem, R, d, generators))
+    parts = ratings.parts(partial(_part, problem, R, d, generators), _key(model))
     own = first_users(np.ones(1, np.int64), d, R, generator)["own"][0] if "own" in penalties else np.zeros(0)
     trace = partial(Trace, max_iter=model.max_iter, tol=model.tol, callback=given.monitor.stage(type(model).__name__))
     vectors = ShardVectors(
@@ -56,6 +56,7 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     model.user_bias_ = rows.get("b", np.zeros(ratings.shape[0], model.dtype))
     model.item_bias_ = columns["c"]
     _set_thresholds(model, ratings, rows)
+    parts.done()
     model.alpha_, model.validation_, model.links_ = alpha, None, (None, None)
     model.objective_, model.certificate_, model.n_iter_ = result.objective, result.certificate, result.n_iter
     model.history_, model.seconds_ = result.history, result.seconds
@@ -74,6 +75,12 @@ def _check(model: FactorModel, given: FitInput) -> None:
         raise InvalidInputError("ratings in shards take 'lbfgs'", argument="solver", found=model.solver)
     if any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
+
+
+def _key(model: FactorModel) -> str:
+    """Return the class of a model and its parameters, but for those that change nothing of a fit."""
+    told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
+    return f"{type(model).__name__}({told})"
 
 
 def _of_shards(generator: np.random.Generator, bounds: NDArray[np.int64], d: int) -> list[np.random.Generator]:
@@ -99,8 +106,8 @@ class _Opened:
 
 def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:
     """Return the rows of shard k at the start."""
-    shard, _ = problem.open(k)
-    start = first_users(shard.user_counts, d, n_levels, copy.deepcopy(generators[k]))
+    entries, _ = problem.open(k)
+    start = first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
     return UserPart(k, problem, start, _MEMORY)
 
 
@@ -117,7 +124,8 @@ def _rows(parts: Parts, bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
 
 def _set_thresholds(model: Any, ratings: ShardedRatings, rows: dict[str, NDArray[Any]]) -> None:
     """Set the thresholds of all users shard by shard, and what follows from them."""
-    found, planes = [], []
+    found: list[NDArray[Any]] = []
+    planes: list[Any] = []
     for k, shard in enumerate(ratings):
         users = slice(ratings.bounds[k], ratings.bounds[k + 1])
         some = copy.copy(model)

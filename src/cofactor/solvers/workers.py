@@ -1,0 +1,269 @@
+"""Parts on the workers of a Dask cluster, which may come and go."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
+from cofactor.progress import tell
+from cofactor.solvers.journal import Journal, write_state
+from cofactor.solvers.parts import Answer, Part, Question, Rounds, TreeSum, made
+from cofactor.text import counted
+from cofactor.version import __version__
+
+__all__ = ["OnWorkers"]
+
+#: Seconds to wait for another worker when all are gone.
+_PATIENCE = 60.0
+
+#: Seconds between two looks at which workers are there.
+_LOOK = 0.5
+
+#: Parts that live in this process, by the run they belong to, with the last round they answered in.
+_held: dict[str, dict[int, tuple[int, Part]]] = {}
+
+
+class _OutOfStepError(Exception):
+    """A worker has not the parts as they were after the last round."""
+
+
+@dataclass
+class _Group:
+    """Neighbouring parts that live on one worker.
+
+    Attributes
+    ----------
+    first, last : int
+        Parts first..last-1.
+    worker : str
+        Address; empty if their worker is gone.
+    placed : bool
+        Whether they are there.
+    future : Any
+        Their answer in the present round.
+    """
+
+    first: int
+    last: int
+    worker: str = ""
+    placed: bool = False
+    future: Any = None
+
+
+class OnWorkers(Rounds):
+    """Parts on the workers of a Dask client, neighbouring ones on the same worker.
+
+    A round is one task for each group of parts. Its sums are those of `TreeSum`: workers add what lies within their
+    group, the client adds the rest, so that the result does not depend on who had which part. When a worker is lost,
+    its parts are made anew on another one, from the last states and the questions after them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    make : callable
+        ``make(k)`` returns part k; it travels to the workers.
+    n_parts : int
+    journal : Journal, optional
+        In a folder that all workers see.
+    name : str, default="fit"
+        Of the tasks, on the dashboard.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        make: Callable[[int], Part],
+        n_parts: int,
+        journal: Journal | None = None,
+        name: str = "fit",
+    ) -> None:
+        super().__init__(n_parts, journal)
+        self.client, self.make, self.name = client, make, name
+        self._run = uuid.uuid4().hex
+        n_groups = max(1, min(n_parts, len(self._workers())))
+        ends = np.linspace(0, n_parts, n_groups + 1).round().astype(int).tolist()
+        self._groups = [_Group(a, b) for a, b in itertools.pairwise(ends)]
+
+    def _ask(self, question: Question) -> Answer:
+        sums = TreeSum()
+        for nodes in self._round(_summed, question, self.number):
+            for first, level, answer in nodes:
+                sums.add(first, answer, level)
+        return sums.total()
+
+    def _each(self, question: Question) -> Iterator[Answer]:
+        for group in self._round(_listed, question, None):
+            yield from group
+
+    def _living(self) -> bool:
+        return all(group.placed for group in self._groups)
+
+    def _save(self, folder: Path) -> None:
+        self._round(_saved, {"folder": str(folder)}, None)
+
+    def done(self) -> None:
+        """Forget the parts, and what was kept for going on."""
+        super().done()
+        self.client.run(_forget, self._run)
+
+    # ---------------------------------------------------------------- a round
+
+    def _round(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
+        """Let all groups do a task, again where one gets lost; return what they return, in their order."""
+        answers: dict[int, Any] = {}
+        [shared] = self.client.scatter([dict(question)], broadcast=True, hash=False)
+        while len(answers) < len(self._groups):
+            self._settle()
+            for group in self._groups:
+                if group.first not in answers and group.future is None:
+                    self._submit(group, task, shared, number)
+            self._collect(answers)
+        return [answers[group.first] for group in self._groups]
+
+    def _submit(self, group: _Group, task: Callable[..., Any], shared: Any, number: int | None) -> None:
+        anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
+        before = self.number if number is None else number - 1
+        label = f"{self.name} round {self.number}, shards {group.first} to {group.last - 1}"
+        group.future = self.client.submit(
+            _work, self._run, group.first, group.last, before, number, task, shared, anew,
+            key=f"{label}-{uuid.uuid4().hex}", workers=[group.worker], allow_other_workers=False, pure=False,
+        )  # fmt: skip
+
+    def _collect(self, answers: dict[int, Any]) -> None:
+        """Take the answers that are there; wait a moment if there are none."""
+        from distributed import wait  # an extra
+
+        wait_for: Any = wait
+        waiting = [group for group in self._groups if group.future is not None]
+        try:
+            wait_for([group.future for group in waiting], timeout=_LOOK, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            return
+        for group in waiting:
+            if group.future.status == "pending":
+                continue
+            future, group.future = group.future, None
+            try:
+                answers[group.first] = future.result()
+                group.placed = True
+            except _OutOfStepError:
+                group.placed = False
+            except Exception as error:
+                self._judge(group, error)
+
+    def _judge(self, group: _Group, error: Exception) -> None:
+        """Go on after an error that comes from losing a worker; raise any other."""
+        from distributed import CancelledError, KilledWorker  # an extra
+
+        if isinstance(error, KilledWorker):
+            raise InvalidInputError(
+                f"workers died again and again over shards {group.first} to {group.last - 1}",
+                advice="they may need more memory: cut the ratings into more shards, or take fewer factors",
+            ) from error
+        if not isinstance(error, CancelledError | OSError):
+            raise error
+        group.worker, group.placed = "", False
+
+    def _settle(self) -> None:
+        """Give the parts of workers that are gone to others."""
+        workers = self._workers()
+        lost = [group for group in self._groups if group.worker not in workers]
+        if not lost:
+            return
+        if not workers:
+            workers = self._wait_for_workers()
+        for group in lost:
+            if group.worker:
+                tell(f"worker {group.worker} is lost: its shards are made anew on another one")
+            load = {worker: sum(g.last - g.first for g in self._groups if g.worker == worker) for worker in workers}
+            group.worker, group.placed = min(sorted(load), key=lambda worker: load[worker]), False
+            if group.future is not None:
+                group.future.cancel()
+                group.future = None
+
+    def _workers(self) -> list[str]:
+        """Return the addresses of all workers."""
+        if self.client.status != "running":
+            raise InvalidInputError(
+                "the scheduler is gone", advice="start it again; a fit of a folder goes on with resume=True"
+            )
+        return list(self.client.nthreads())
+
+    def _wait_for_workers(self) -> list[str]:
+        tell(f"all workers are gone: waiting {_PATIENCE:g} seconds for another one")
+        until = time.monotonic() + _PATIENCE
+        while not (found := self._workers()):
+            if time.monotonic() > until:
+                raise InvalidInputError(
+                    "the cluster has no workers", advice="start some; a fit of a folder goes on with resume=True"
+                )
+            time.sleep(_LOOK)
+        return found
+
+
+# ---------------------------------------------------------------- on the workers
+
+
+def _work(
+    run: str,
+    first: int,
+    last: int,
+    before: int,
+    number: int | None,
+    task: Callable[..., Any],
+    question: Question,
+    anew: tuple[Callable[[int], Part], Path | None, list[Question], str] | None,
+) -> Any:
+    """Do a task with parts first..last-1 after round `before`; `number` is the round that it makes, if it makes one."""
+    from distributed import get_worker  # an extra
+
+    with thread_limit(get_worker().state.nthreads):
+        if anew is not None:
+            make, states, replay, version = anew
+            if version != __version__:
+                raise InvalidInputError(
+                    f"a worker has cofactor {__version__} and the client has {version}", advice="install the same one"
+                )
+            _held.setdefault(run, {}).update({k: (before, made(make, k, states, replay)) for k in range(first, last)})
+        held = _held.get(run, {})
+        if any(k not in held or held[k][0] != before for k in range(first, last)):
+            raise _OutOfStepError
+        parts = {k: held[k][1] for k in range(first, last)}
+        answer = task(parts, question)
+        if number is not None:
+            held.update({k: (number, part) for k, part in parts.items()})
+        return answer
+
+
+def _summed(parts: dict[int, Part], question: Question) -> list[tuple[int, int, Answer]]:
+    """Return the nodes of the tree of sums that these parts make up."""
+    sums = TreeSum()
+    for k, part in parts.items():
+        sums.add(k, part.answer(question))
+    return sums.nodes
+
+
+def _listed(parts: dict[int, Part], question: Question) -> list[Answer]:
+    """Return the answers."""
+    return [part.answer(question) for part in parts.values()]
+
+
+def _saved(parts: dict[int, Part], question: Question) -> str:
+    """Write the states; return what was written, in words."""
+    for k, part in parts.items():
+        write_state(Path(question["folder"]), k, part.state())
+    return counted(len(parts), "state")
+
+
+def _forget(run: str) -> None:
+    """Let the parts of a run go."""
+    _held.pop(run, None)
