@@ -28,6 +28,12 @@ _PATIENCE = 60.0
 #: Seconds between two looks at which workers are there.
 _LOOK = 0.5
 
+#: Seconds after which an answer that does not arrive is asked for again.
+_FETCH = 30.0
+
+#: Let a worker that is gone be noticed soon.
+_CONNECT = {"distributed.comm.timeouts.connect": "5s"}
+
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
 
@@ -120,16 +126,24 @@ class OnWorkers(Rounds):
     def _round(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         """Let all groups do a task, again where one gets lost; return what they return, in their order."""
         answers: dict[int, Any] = {}
-        [shared] = self.client.scatter([dict(question)], broadcast=True, hash=False)
         while len(answers) < len(self._groups):
             self._settle()
             for group in self._groups:
                 if group.first not in answers and group.future is None:
-                    self._submit(group, task, shared, number)
+                    self._submit(group, task, question, number)
             self._collect(answers)
         return [answers[group.first] for group in self._groups]
 
-    def _submit(self, group: _Group, task: Callable[..., Any], shared: Any, number: int | None) -> None:
+    def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
+        """Send the question straight to a worker, and its task through the scheduler."""
+        from dask import config  # an extra
+
+        try:
+            with config.set(_CONNECT):
+                [shared] = self.client.scatter([dict(question)], workers=[group.worker], direct=True, hash=False)
+        except (OSError, TimeoutError):
+            group.worker, group.placed = "", False
+            return
         anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
         before = self.number if number is None else number - 1
         label = f"{self.name} round {self.number}, shards {group.first} to {group.last - 1}"
@@ -153,8 +167,10 @@ class OnWorkers(Rounds):
                 continue
             future, group.future = group.future, None
             try:
-                answers[group.first] = future.result()
+                answers[group.first] = future.result(timeout=_FETCH)
                 group.placed = True
+            except TimeoutError:  # the worker may have died with its answer
+                group.future = future
             except _OutOfStepError:
                 group.placed = False
             except Exception as error:
