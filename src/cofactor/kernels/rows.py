@@ -35,6 +35,30 @@ def add_outer(F, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _weighted(start, n, indices, targets, roots, offsets, features, F, x):  # type: ignore[no-untyped-def]
+    """Write the features of the entries start..start+n-1 times their roots to F, and add Fᵀ (targets) to x."""
+    for k in range(n):
+        j = indices[start + k]
+        root = roots[start + k] if len(roots) > 1 else roots[0]
+        t = root * (targets[start + k] - offsets[j])
+        for f in range(len(x)):
+            own = root * features[j, f]
+            F[k, f] = own
+            x[f] += t * own
+
+
+@kernel
+def _solve(gram, x, eps, out):  # type: ignore[no-untyped-def]
+    """Write gram⁻¹ x; both are overwritten."""
+    d = len(x)
+    factorize(gram, d, eps)
+    solve_lower(gram, x, d)
+    solve_upper(gram, x, d)
+    for f in range(d):
+        out[f] = x[f]
+
+
+@kernel
 def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
 
@@ -52,23 +76,40 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridg
             out[i] = 0
             continue
         F = np.empty((n, d))
-        for k in range(n):
-            j = indices[start + k]
-            root = roots[start + k] if len(roots) > 1 else roots[0]
-            t = root * (targets[start + k] - offsets[j])
-            for f in range(d):
-                own = root * features[j, f]
-                F[k, f] = own
-                x[f] += t * own
+        _weighted(start, n, indices, targets, roots, offsets, features, F, x)
         gram[:] = 0
         for f in range(d):
             gram[f, f] = shares[i] * ridge[f]
         add_outer(F, gram)
-        factorize(gram, d, eps)
-        solve_lower(gram, x, d)
-        solve_upper(gram, x, d)
+        _solve(gram, x, eps, out[i])
+
+
+@kernel
+def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, features, grams, sides):  # type: ignore[no-untyped-def]
+    """Write the normal equations of rows lo..hi without the ridge, to row i - first: Σ r² F Fᵀ below, Σ r² F t."""
+    d = features.shape[1]
+    for i in range(lo, hi):
+        start = indptr[i]
+        n = indptr[i + 1] - start
+        gram = grams[i - first]
+        x = sides[i - first]
+        gram[:] = 0
+        x[:] = 0
+        F = np.empty((n, d))
+        _weighted(start, n, indices, targets, roots, offsets, features, F, x)
+        add_outer(F, gram)
+
+
+@kernel
+def solve_normal_equations(lo, hi, grams, sides, ridge, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi; zero where no entry says anything. The equations are overwritten."""
+    d = sides.shape[1]
+    eps = d * np.finfo(out.dtype).eps
+    for i in range(lo, hi):
+        gram = grams[i]
         for f in range(d):
-            out[i, f] = x[f]
+            gram[f, f] += ridge[f]
+        _solve(gram, sides[i], eps, out[i])
 
 
 @kernel

@@ -1,15 +1,16 @@
 """Regularized least squares on observed entries, solvable exactly in rows or in columns."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from cofactor.kernels import observed, rows
-from cofactor.kernels.threads import parallel_for
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
-from cofactor.problems.observed import Entries, ObservedProblem, masses
+from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries, ObservedProblem, masses
 
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
 
@@ -82,19 +83,51 @@ class LeastSquaresProblem(ObservedProblem):
         if alpha_bias is not None:
             self._ridge[-1] = alpha_bias
         self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
-        self._targets_by_column = self.targets[entries.to_csr]
         self._roots = np.ones(1, self.dtype) if weights is None else np.sqrt(weights).astype(self.dtype)
-        self._roots_by_column = self._roots if weights is None else self._roots[entries.to_csr]
 
     def update_rows(self, x: np.ndarray) -> None:
         """Minimise J over U and b, in place."""
         e = self.entries
         self._update(x, ("U", "b"), ("V", "c"), e.indptr, e.indices, self.targets, self._roots, self._row_cuts)
 
+    @cached_property
+    def _by_column(self) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and roots of weights in the order of columns."""
+        order = self.entries.to_csr
+        return self.targets[order], self._roots if self.weights is None else self._roots[order]
+
+    def normal_equations(self, arrays: Mapping[str, np.ndarray], first: int, last: int) -> tuple[np.ndarray, ...]:
+        """Return the normal equations of columns first..last-1 for V and c, given U and b, without their penalties.
+
+        Parameters
+        ----------
+        arrays : mapping from str to ndarray
+            U (n, d) and b (n,).
+        first, last : int
+
+        Returns
+        -------
+        grams : ndarray of shape (last - first, p, p), float64
+            Sums of the outer products of the rows of U, to which a one is appended where there are biases: p = d + 1
+            then, else d. Only the lower triangle is to be read.
+        sides : ndarray of shape (last - first, p), float64
+            Sums of such rows times what b leaves of the targets.
+        """
+        e, (targets, roots) = self.entries, self._by_column
+        features = arrays["U"]
+        if "b" in self.layout.shapes:
+            features = np.column_stack([features, np.ones(len(features), self.dtype)])
+        p = features.shape[1]
+        grams, sides = np.empty((last - first, p, p)), np.empty((last - first, p))
+        cuts = first + cut_rows(e.col_indptr[first : last + 1] - e.col_indptr[first], ENTRIES_PER_BLOCK)
+        given = (e.col_indptr, e.col_indices, targets, roots, arrays["b"], np.ascontiguousarray(features))
+        parallel_for(lambda k: rows.normal_equations(cuts[k], cuts[k + 1], first, *given, grams, sides), len(cuts) - 1)
+        return grams, sides
+
     def update_columns(self, x: np.ndarray) -> None:
         """Minimise J over V and c, in place."""
         e = self.entries
-        targets, roots = self._targets_by_column, self._roots_by_column
+        targets, roots = self._by_column
         self._update(x, ("V", "c"), ("U", "b"), e.col_indptr, e.col_indices, targets, roots, self._col_cuts)
 
     def _update(

@@ -17,7 +17,7 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
 _LEAST_COMPILED = 50_000  # entries from which compiling kernels for just this number of factors saves time
-_ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
+ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
 
 
 class Entries(Protocol):
@@ -106,8 +106,8 @@ class ObservedProblem(PenalizedProblem):
         self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in (fixed or {}).items()}
         self._fixed.setdefault("b", np.zeros(n, self.dtype))
         self._fixed.setdefault("c", np.zeros(m, self.dtype))
-        self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
-        self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
+        self._row_cuts = cut_rows(entries.indptr, ENTRIES_PER_BLOCK)
+        self._col_cuts = cut_rows(entries.col_indptr, ENTRIES_PER_BLOCK)
         n_entries = len(entries.indices)
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)

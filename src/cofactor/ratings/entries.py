@@ -196,7 +196,7 @@ def refuse_other_coding(new: Ratings, coding: Coding | None) -> None:
         )
 
 
-def check_variety(ratings: Ratings) -> Ratings:
+def check_variety(ratings: Any) -> Any:
     """Return ratings to learn from; warn if hardly any of them is of another level than the others."""
     counts = ratings.level_counts
     most = int(counts.argmax())

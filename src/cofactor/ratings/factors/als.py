@@ -15,6 +15,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.explaining import products, with_constant
 from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
@@ -104,6 +105,8 @@ class ALS(DescribedModel, FactorModel):
     mean_: float
 
     _takes_weights: ClassVar[bool] = True
+
+    _fit_shards = fit_least_squares_in_shards
 
     def __init__(
         self,

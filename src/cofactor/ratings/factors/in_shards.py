@@ -1,11 +1,11 @@
-"""Factorizations learned from ratings in shards: the objective of `loss_fit`, whose rows live with the shards."""
+"""Factorizations learned from ratings in shards: rows of users live with the shards."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,22 @@ from cofactor.checks import make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
+from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
+from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.loss_fit import LossFactorization, all_penalties, without_rounding
+from cofactor.ratings.factors.loss_fit import all_penalties, without_rounding
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Parts
-from cofactor.solvers.result import Trace
+from cofactor.solvers.parts import Parts, Rounds
+from cofactor.solvers.result import Result, Trace
 
 if TYPE_CHECKING:
     from cofactor.ratings.factors.base import FactorModel
 
-__all__ = ["fit_in_shards"]
+__all__ = ["fit_in_shards", "fit_least_squares_in_shards"]
 
 #: Number of stored pairs: that of `lbfgs` where curvatures are known.
 _MEMORY = 2
@@ -36,7 +39,7 @@ _MEMORY = 2
 def fit_in_shards(model: Any, given: FitInput) -> None:
     """Minimise the objective of `solve_by_loss` over ratings in shards; set all that a fit sets."""
     ratings: Any = given.ratings
-    _check(model, given)
+    _check(model, given, "lbfgs")
     alpha, R, d = float(model.alpha), ratings.n_levels, min(model.n_factors, *ratings.shape)
     generator = make_generator(model.random_state)
     generators = _of_shards(generator, ratings.bounds, d)
@@ -56,14 +59,42 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     model.user_bias_ = rows.get("b", np.zeros(ratings.shape[0], model.dtype))
     model.item_bias_ = columns["c"]
     _set_thresholds(model, ratings, rows)
+    _set_outcome(model, given, result, parts)
+
+
+def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
+    """Minimise the objective of `ALS` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    _check(model, given, "exact")
+    alpha, d = float(model.alpha), min(model.n_factors, *ratings.shape)
+    generator = make_generator(model.random_state)
+    generators = _of_shards(generator, ratings.bounds, d)
+    shared = first_items(ratings.item_counts, d, generator)
+    model.boundaries_ = half_way(ratings.scale)
+    model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
+    opened = _Opened(ratings, _LessMean(model.mean_))
+    problem = ShardLeastSquares(opened, d, alpha, model.alpha_bias, np.dtype(model.dtype))
+    make = partial(_least_squares_part, problem, ratings.n_levels, generators)
+    parts = ratings.parts(make, _key(model))
+    columns = ColumnsInShards(parts, problem, ratings.shape[1])
+    trace = Trace(columns, model.max_iter, model.tol, given.monitor.stage(type(model).__name__))
+    result = descend(columns, columns.pack(shared), columns.update, trace)
+    found, rows = columns.arrays(result.x), _rows(parts, ratings.bounds)
+    model.U_, model.V_ = rows["U"], np.array(found["V"])
+    model.user_bias_, model.item_bias_ = rows["b"], np.array(found["c"])
+    _set_outcome(model, given, result, parts)
+
+
+def _set_outcome(model: Any, given: FitInput, result: Result, parts: Rounds) -> None:
+    """Set what is known of the fit itself."""
     parts.done()
-    model.alpha_, model.validation_, model.links_ = alpha, None, (None, None)
+    model.alpha_, model.validation_, model.links_ = float(model.alpha), None, (None, None)
     model.objective_, model.certificate_, model.n_iter_ = result.objective, result.certificate, result.n_iter
     model.history_, model.seconds_ = result.history, result.seconds
     warn_if_unfinished(result, model, name=given.name)
 
 
-def _check(model: FactorModel, given: FitInput) -> None:
+def _check(model: FactorModel, given: FitInput, solver: str) -> None:
     """Refuse what a fit in shards cannot do."""
     if model.alpha == "auto":
         raise InvalidInputError(
@@ -71,8 +102,8 @@ def _check(model: FactorModel, given: FitInput) -> None:
             argument="alpha",
             advice="fit some shards with 'auto' first, and give the alpha_ found, see ShardedRatings.sample",
         )
-    if model.solver != "lbfgs":
-        raise InvalidInputError("ratings in shards take 'lbfgs'", argument="solver", found=model.solver)
+    if model.solver != solver:
+        raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=model.solver)
     if any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
 
@@ -92,12 +123,29 @@ def _of_shards(generator: np.random.Generator, bounds: NDArray[np.int64], d: int
     return generators
 
 
+class HasTargets(Protocol):
+    """What says the targets of ratings."""
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        """Return the targets of the loss in the order of the entries."""
+
+
+@dataclass(frozen=True)
+class _LessMean:
+    """Ratings less their mean."""
+
+    mean: float
+
+    def _targets(self, ratings: Ratings) -> NDArray[Any]:
+        return ratings.values - self.mean
+
+
 @dataclass(frozen=True)
 class _Opened:
     """The entries and targets of any shard."""
 
     ratings: ShardedRatings
-    model: LossFactorization
+    model: HasTargets
 
     def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
         shard = self.ratings.shard(k)
@@ -109,6 +157,15 @@ def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.rand
     entries, _ = problem.open(k)
     start = first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
     return UserPart(k, problem, start, _MEMORY)
+
+
+def _least_squares_part(
+    problem: ShardLeastSquares, n_levels: int, generators: list[np.random.Generator], k: int
+) -> LeastSquaresPart:
+    """Return the rows of shard k at the start."""
+    entries, _ = problem.open(k)
+    counts = np.diff(entries.indptr)
+    return LeastSquaresPart(k, problem, first_users(counts, problem.n_factors, n_levels, copy.deepcopy(generators[k])))
 
 
 def _rows(parts: Parts, bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
