@@ -6,6 +6,7 @@ arrays and numbers, and the sum of their answers comes back. What a part keeps b
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -141,7 +142,8 @@ class Rounds(ABC):
 
     def _note(self, question: Question) -> None:
         """Keep a question that was answered, or write states if it is time for that."""
-        self.replay.append(question)
+        # Copies: arrays of a question may be views of what the algorithm goes on to change.
+        self.replay.append({name: copy.copy(value) for name, value in question.items()})
         if self.journal is not None and self.journal.due() and self._living():
             self._save(self.journal.begin_states(self.number))
             self.journal.end_states(self.number)
