@@ -104,7 +104,7 @@ def read_state(folder: Path, k: int) -> dict[str, NDArray[Any]]:
 def _save(path: Path, arrays: Arrays) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, partial)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
