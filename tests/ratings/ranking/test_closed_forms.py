@@ -5,15 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import optimize
+from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
 from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
-from cofactor.ratings import EASE, ImplicitALS, ItemKNN, Popularity, Recommender, RP3beta
+from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking import autoencoders
 from cofactor.ratings.ranking.held_out import HeldOut
-from cofactor.ratings.ranking.takes import as_takes
+from cofactor.ratings.ranking.takes import as_takes, strengths
 
 from .models import table_of, takes_of
 
@@ -182,6 +183,20 @@ def test_logistic_mf_descends_along_its_gradient() -> None:
     for step in rng.normal(size=(4, problem.size)).astype(np.float32):
         values = [problem.value_gradient(x + np.float32(t) * step, other) for t in (-0.02, -0.01, 0.01, 0.02)]
         assert np.dot([1, -8, 8, -1], values) / 0.12 == pytest.approx(float(gradient @ step), rel=0.01, abs=0.05)
+
+
+def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
+    model = LogisticMF(3, 0.7, tol=1e-6, random_state=0).fit(takes_of())
+    X, counts = [("a", 0), ("a", 28), ("a", 3), ("b", 5), ("c", "unheard of")], [1, 10, 2, 1, 1]
+    new = model.fold_in(X, counts)
+    taken, w = np.zeros((3, len(model.items_))), np.ones((3, len(model.items_)))
+    taken[new.ratings_.pairs()], w[new.ratings_.pairs()] = 1, strengths(new.ratings_, "log")
+    U, b = new.U_.astype(float), new.user_bias_.astype(float)
+    slopes = w * (expit(U @ model.V_.T + b[:, None] + model.item_bias_) - taken)
+    np.testing.assert_allclose(slopes @ model.V_ + 0.7 * U, 0, atol=2e-5)
+    np.testing.assert_allclose(slopes.sum(axis=1) + 0.7 * b, 0, atol=2e-5)
+    alone = model.fold_in(X[:3], counts[:3])
+    assert np.array_equal(alone.U_[0], new.U_[0])
 
 
 @pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)
