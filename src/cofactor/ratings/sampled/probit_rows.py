@@ -13,7 +13,8 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Side
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
-from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.new_rows import NewRows
+from cofactor.ratings.sampled.thinned import Sample, Thinned
 from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
 from cofactor.samplers import State
@@ -32,8 +33,8 @@ _FOLD_IN_SAMPLES = 40
 
 def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each user under each of some samples of items and priors."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "user"), model.n_factors_ + 1
-    data, n = WithCold.of(ratings), len(ratings.users) + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "user", _FOLD_IN_SAMPLES), model.n_factors_ + 1
+    data, n, samples = WithCold.of(ratings), len(ratings.users) + 1, rows.samples
     features = model._own_link(0, ratings).features(Side.users(ratings), given.user_features)
     prior = BiasedPrior("user", p, features)
     shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
@@ -41,49 +42,55 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     visits = None
     if rows.update and model.past_ is not None:
         visits = model.past_.places(Visits(rows.before[ratings.row_of_entry], times_of(ratings)))
+    state, n_cycles, unmoved, ones = _of_prior(prior, samples), rows.n_cycles, np.zeros(len(data.levels)), np.ones(n)
+    precision, means = prior.precision(state), prior.means(state, n)
+    shifts = np.einsum("sab,snb->sna", precision, means)
+    gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
 
-    def given_sample(sample: Sample) -> tuple[Any, ...]:
-        state = _of_prior(prior, sample)
-        means, gaps = prior.means(state, n), sample["gap_mean"].astype(float)
-        multipliers = rows.begin(sample["drift_multiplier"], np.ones(())) if visits is not None else np.ones(n)
-        precision = prior.precision(state)
+    def given_sample(s: int, sample: Sample) -> tuple[Any, ...]:
+        moved, multipliers = unmoved, ones
+        if visits is not None:
+            moved, multipliers = visits.under(sample)[0], rows.begin(sample["drift_multiplier"], np.ones(()))
         return (
-            data.indices, data.levels, *drift.times, sample["V"], precision, np.einsum("ab,nb->na", precision, means),
-            gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
-            rows.begin(sample["U"], means), rows.begin(sample["thresholds"], gaps, log_gaps),
-            np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
+            data.indices, data.levels, *drift.times, samples["V"][s], precision[s], shifts[s], gaps[s],
+            gap_precision[s], *drift.prior(sample), rows.begin(sample["U"], means[s]),
+            rows.begin(sample["thresholds"], gaps[s], log_gaps), moved, multipliers, n_cycles,
         )  # fmt: skip
 
-    rows.draw(model, drift.kernel, given_sample, shapes | drift.shapes, _FOLD_IN_SAMPLES)
+    arguments = (given_sample(s, sample) for s, sample in enumerate(samples))
+    rows.draw(model, drift.kernel, arguments, shapes | drift.shapes)
     if model.past_ is not None:
         model.past_ = Past.of(drift.moments, model.past_.now)
 
 
 def draw_items(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "item"), model.n_factors_ + 1
-    data, m = WithCold.of(ratings), len(ratings.items) + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "item", _FOLD_IN_SAMPLES), model.n_factors_ + 1
+    data, m, samples = WithCold.of(ratings), len(ratings.items) + 1, rows.samples
     side = Side.items(ratings).among(~model.is_shadow_)
     prior = BiasedPrior("item", p, model._own_link(1, ratings).features(side, given.item_features))
     levels = data.levels[data.to_csr]
     places, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
     if model.past_ is not None:
         places = model.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+    state, n_cycles = _of_prior(prior, samples), rows.n_cycles
+    precision, means, shifts = prior.precision(state), prior.means(state, m), prior.shifts(state, m)
 
-    def given_sample(sample: Sample) -> tuple[Any, ...]:
-        state = _of_prior(prior, sample)
+    def given_sample(s: int, sample: Sample) -> tuple[Any, ...]:
         return (
-            data.col_indices, levels, sample["U"], sample["thresholds"],
-            *(unmoved if places is None else places.under(sample)), prior.precision(state), prior.shifts(state, m),
-            rows.begin(sample["V"], prior.means(state, m)), rows.n_cycles,
+            data.col_indices, levels, samples["U"][s], samples["thresholds"][s],
+            *(unmoved if places is None else places.under(sample)), precision[s], shifts[s],
+            rows.begin(sample["V"], means[s]), n_cycles,
         )  # fmt: skip
 
-    rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)}, _FOLD_IN_SAMPLES)
+    arguments = (given_sample(s, sample) for s, sample in enumerate(samples))
+    rows.draw(model, fold_ordinal_columns, arguments, {"V": (m, p)})
 
 
-def _of_prior(prior: BiasedPrior, sample: Sample) -> State:
-    """Return the parameters of a prior in a sample, in double precision."""
-    return {name: array.astype(np.float64) for name, array in sample.items() if name.startswith(f"{prior.name}_")}
+def _of_prior(prior: BiasedPrior, samples: Thinned) -> State:
+    """Return the parameters of a prior in samples, in double precision."""
+    names = [name for name in samples.whole if name.startswith(f"{prior.name}_")]
+    return {name: samples[name].astype(np.float64) for name in names}
 
 
 def join_past(model: OrdinalProbit, part: OrdinalProbit, joint: Joint) -> None:
