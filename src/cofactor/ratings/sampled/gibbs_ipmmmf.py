@@ -223,7 +223,8 @@ class GibbsIPMMMF(SampledModel):
             return (
                 data.indices, data.levels, V, self.biases, len(shares), logits,
                 centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(U, likely)[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre), rows.n_cycles,
+                rows.begin(U, likely[None])[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre[None]),
+                rows.n_cycles,
             )  # fmt: skip
 
         rows.draw(

@@ -249,7 +249,7 @@ class GibbsMMMF(SampledModel):
             return (
                 data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float), means,
                 centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre), rows.n_cycles,
+                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre[None]), rows.n_cycles,
             )  # fmt: skip
 
         shapes = {"U": (n, prior.n_columns), "thresholds": (n, len(self.scale_) - 1)}

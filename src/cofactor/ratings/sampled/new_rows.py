@@ -83,14 +83,21 @@ class NewRows:
         return _UPDATE_CYCLES if (self.before[:-1] >= 0).all() else _FOLD_IN_CYCLES
 
     def begin(
-        self, rows: NDArray[Any], prior: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
+        self,
+        rows: NDArray[Any],
+        prior: NDArray[Any],
+        of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
+        axis: int = 0,
     ) -> NDArray[np.float64]:
-        """Return where the rows begin: at what is made of those of the sample, or at the prior, one for all or each."""
-        out = np.empty((len(self.before), *rows.shape[1:]))
+        """Return where the rows begin, along an axis: at what is made of those of samples, or at the prior.
+
+        Of the prior there is a row for each, or one for all. In a fold-in nobody looks at `rows`.
+        """
+        out = np.empty((*prior.shape[:axis], len(self.before), *prior.shape[axis + 1 :]))
         out[:] = prior
         known = self.before >= 0
         if known.any():
-            out[known] = of(rows[self.before[known]])
+            out[(slice(None),) * axis + (known,)] = of(np.take(rows, self.before[known], axis))
         return out
 
     def draw(

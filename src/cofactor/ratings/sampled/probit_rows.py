@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cofactor.ratings.links import Side
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
 from cofactor.ratings.sampled.new_rows import NewRows
-from cofactor.ratings.sampled.thinned import Sample, Thinned
+from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
 from cofactor.samplers import State
@@ -37,28 +37,24 @@ def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     data, n, samples = WithCold.of(ratings), len(ratings.users) + 1, rows.samples
     features = model._own_link(0, ratings).features(Side.users(ratings), given.user_features)
     prior = BiasedPrior("user", p, features)
-    shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
+    state, S = _of_prior(prior, samples), len(samples)
+    precision, means = prior.precision(state), prior.means(state, n)
+    gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
     drift = FoldInDrift(None if model.past_ is None else moments_of(ratings))
-    visits = None
+    moved, multipliers = [np.zeros(len(data.levels))] * S, np.ones((S, n))
     if rows.update and model.past_ is not None:
         visits = model.past_.places(Visits(rows.before[ratings.row_of_entry], times_of(ratings)))
-    state, n_cycles, unmoved, ones = _of_prior(prior, samples), rows.n_cycles, np.zeros(len(data.levels)), np.ones(n)
-    precision, means = prior.precision(state), prior.means(state, n)
-    shifts = np.einsum("sab,snb->sna", precision, means)
-    gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
-
-    def given_sample(s: int, sample: Sample) -> tuple[Any, ...]:
-        moved, multipliers = unmoved, ones
-        if visits is not None:
-            moved, multipliers = visits.under(sample)[0], rows.begin(sample["drift_multiplier"], np.ones(()))
-        return (
-            data.indices, data.levels, *drift.times, samples["V"][s], precision[s], shifts[s], gaps[s],
-            gap_precision[s], *drift.prior(sample), rows.begin(sample["U"], means[s]),
-            rows.begin(sample["thresholds"], gaps[s], log_gaps), moved, multipliers, n_cycles,
-        )  # fmt: skip
-
-    arguments = (given_sample(s, sample) for s, sample in enumerate(samples))
-    rows.draw(model, drift.kernel, arguments, shapes | drift.shapes)
+        moved = [visits.under(sample)[0] for sample in samples]
+        multipliers = rows.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
+    each = zip(
+        samples["V"], precision, np.einsum("sab,snb->sna", precision, means), gaps, gap_precision,
+        *drift.prior(samples), rows.begin(samples.whole["U"], means, axis=1),
+        rows.begin(samples.whole["thresholds"], gaps[:, None], log_gaps, axis=1), moved, multipliers,
+        strict=True,
+    )  # fmt: skip
+    shared, n_cycles = (data.indices, data.levels, *drift.times), rows.n_cycles
+    shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
+    rows.draw(model, drift.kernel, ((*shared, *own, n_cycles) for own in each), shapes | drift.shapes)
     if model.past_ is not None:
         model.past_ = Past.of(drift.moments, model.past_.now)
 
@@ -69,21 +65,18 @@ def draw_items(model: OrdinalProbit, given: FitInput) -> None:
     data, m, samples = WithCold.of(ratings), len(ratings.items) + 1, rows.samples
     side = Side.items(ratings).among(~model.is_shadow_)
     prior = BiasedPrior("item", p, model._own_link(1, ratings).features(side, given.item_features))
-    levels = data.levels[data.to_csr]
-    places, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
+    state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
+    drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
     if model.past_ is not None:
         places = model.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
-    state, n_cycles = _of_prior(prior, samples), rows.n_cycles
-    precision, means, shifts = prior.precision(state), prior.means(state, m), prior.shifts(state, m)
-
-    def given_sample(s: int, sample: Sample) -> tuple[Any, ...]:
-        return (
-            data.col_indices, levels, samples["U"][s], samples["thresholds"][s],
-            *(unmoved if places is None else places.under(sample)), precision[s], shifts[s],
-            rows.begin(sample["V"], means[s]), n_cycles,
-        )  # fmt: skip
-
-    arguments = (given_sample(s, sample) for s, sample in enumerate(samples))
+        drifts = [places.under(sample) for sample in samples]
+    first, n_cycles = rows.begin(samples.whole["V"], prior.means(state, m), axis=1), rows.n_cycles
+    of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
+    of_items = zip(prior.precision(state), prior.shifts(state, m), first, strict=True)
+    arguments = (
+        (data.col_indices, levels, U, thresholds, *drift, *own, n_cycles)
+        for (U, thresholds, drift), own in zip(of_users, of_items, strict=True)
+    )
     rows.draw(model, fold_ordinal_columns, arguments, {"V": (m, p)})
 
 
