@@ -1,5 +1,6 @@
 """`Recommender`: shares of takes times what is liked, against brute force; exclusions, fold-in, updates, files."""
 
+import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,10 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
         a, b = one.recommend(n=4), other.recommend(n=4)
         assert np.array_equal(a.items, b.items)
         assert np.array_equal(a.scores, b.scores)
-    later = again.update([("new", "film"), (100, 0), ("new", 7)], [5, 4, 1])
+    more = [("new", "film"), (100, 0), ("new", 7)], [5, 4, 1]
+    alone = copy.copy(again.rating_model_).update(*more)
+    later = again.update(*more)
+    assert np.array_equal(later.rating_model_.samples_["U"], alone.samples_["U"])
     assert later.recommend(["new"], n=3).items.shape == (1, 3)
     assert len(later.items_) == len(model.items_) + 1
     assert later.rating_model_.users_ == later.users_ == later.exposures_[0].users_

@@ -45,7 +45,7 @@ from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.similar import Alike
-from cofactor.ratings.updating import Updates, refit_due, updates_of
+from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
 
@@ -436,7 +436,6 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
                 argument="y",
                 advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
             )
-        features = {"user_features": user_features, "item_features": item_features}
         known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
@@ -444,7 +443,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
-                grown.rating_model_ = copy.copy(self.rating_model_).update(X, y, time=time, **features)
+                grown.rating_model_ = take_in(copy.copy(self.rating_model_), both, new, user_features, item_features)
             takes = as_takes(both)
             grown.exposures_ = []
             for part in self.exposures_:

@@ -290,7 +290,7 @@ class SampledModel(RatingModel):
 
     def _thinned(self, n: int) -> Thinned:
         """Return n samples, evenly spaced, the same for all fold-ins."""
-        if self._some is None or not self._some.of(self.samples_, n):
+        if self._some is None or not self._some.is_of(self.samples_, n):
             self._some = Thinned(self.samples_, n)
         return self._some
 

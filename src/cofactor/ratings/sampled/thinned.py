@@ -55,6 +55,6 @@ class Thinned:
         """Return one sample after the other."""
         return ({name: array[s] for name, array in self.whole.items()} for s in self.where)
 
-    def of(self, whole: dict[str, NDArray[np.float32]], n: int) -> bool:
+    def is_of(self, whole: dict[str, NDArray[np.float32]], n: int) -> bool:
         """Return whether these are n samples of such samples."""
         return self.whole is whole and self._n == n
