@@ -145,6 +145,6 @@ class NewRows:
 
 
 @lru_cache(maxsize=16)
-def _keys(seed: int, n_samples: int, *parts: int) -> list[np.uint64]:
+def _keys(seed: int, n_samples: int, *parts: int) -> tuple[np.uint64, ...]:
     """Return the key of each sample's draws."""
-    return [fold(seed, s, *parts) for s in range(n_samples)]
+    return tuple(fold(seed, s, *parts) for s in range(n_samples))
