@@ -24,7 +24,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
 }
 #: Names of columns which hold counts: how often something was taken.
-COUNT_NAMES = ("count", "counts", "plays", "playcount", "clicks", "views", "purchases", "quantity", "listens", "n")
+COUNT_NAMES = (
+    *("count", "counts", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"),
+    *("plays", "playcount", "nplays", "listens", "listencount", "streams", "clicks", "clickcount", "nclicks"),
+    *("views", "viewcount", "nviews", "visits", "downloads", "purchases", "npurchases", "orders"),
+)
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
 _SHOWN = 4  # names of columns in a message

@@ -339,6 +339,11 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         """Return the probabilities of the levels of items once they are taken."""
         return cast(RatingModel, self.rating_model_)._all_probabilities(visitors, items)
 
+    @property
+    def counted_(self) -> bool:
+        """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
+        return self.exposures_[0].counted_
+
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `Arrangeable`."""
         return self.exposures_[0]._support()
@@ -370,7 +375,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         Parameters
         ----------
         X, y
-            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user.
+            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
+            counts say something only where the recommender was fitted with counts.
         {time}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
