@@ -197,7 +197,11 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
     place = Place(display_name(file))
     if data.scale is None:
         found = f"more than {MAX_LEVELS} distinct ones from {data.y.min():g} to {data.y.max():g}"
-        advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
+        advice = (
+            f"the ratings are continuous, {found}: cut them into levels with ",
+            Argument("bins", 5),
+            *_as_counts(data),
+        )
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
@@ -206,6 +210,13 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
     except InvalidInputError as error:
         raise error.at(place) from None
     return data
+
+
+def _as_counts(data: RatingDataset) -> tuple[str | Argument, ...]:
+    """Return what else to do with numbers that may be counts."""
+    if (data.y % 1).any() or data.y.min() < 0:
+        return ()
+    return ("; or, if they say how often something was taken, name their column with ", Argument("count"))
 
 
 def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cofactor.columns import ALIASES, Column, plain, why_takes
 from cofactor.datasets.cells import IdMode, numbers_of
+from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.datasets.readers.ratings import opened, origin, pairs_in, positions_of, ratings_in, times_in
 from cofactor.datasets.table import Table
 from cofactor.datasets.types import RatingDataset, TakeDataset
@@ -15,11 +16,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import PathLike, data_name
 from cofactor.text import counted
 
-__all__ = ["looks_like_ratings", "read_ratings_or_takes", "read_takes"]
-
-_ENOUGH = 20  # values, so that their frequencies say something
-_MOST_STARS = 10.0  # the highest rating of usual scales
-_FEW = 0.2  # share of ones below which small whole numbers are no counts
+__all__ = ["read_ratings_or_takes", "read_takes"]
 
 
 def read_takes(
@@ -169,25 +166,3 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
         )
     if counts.size and not counts.any():
         raise InvalidInputError("all counts are 0: nobody took anything", place=table.column_place(position))
-
-
-def looks_like_ratings(values: Any) -> bool:
-    """Whether these are stars rather than counts: few levels up to ten, in halves, or the lowest one a rare one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers.
-
-    Examples
-    --------
-    >>> stars, plays = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 21]), np.repeat([1.0, 2, 3, 4], [60, 20, 10, 9])
-    >>> looks_like_ratings(stars), looks_like_ratings(plays), looks_like_ratings(stars / 2)
-    (True, False, True)
-    """
-    levels, counts = np.unique(values[values > 0], return_counts=True)
-    if len(values) < _ENOUGH or not 3 <= len(levels) <= 2 * _MOST_STARS or levels[-1] > _MOST_STARS:
-        return False
-    if (levels % 0.5 != 0).any():
-        return False  # weights of some kind
-    return bool((levels % 1 != 0).any() or counts[0] < _FEW * counts.sum())

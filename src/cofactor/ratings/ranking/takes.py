@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
-from cofactor.datasets.readers.takes import looks_like_ratings
+from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
