@@ -38,7 +38,7 @@ def test_lists_say_why(run, als: Path, tmp_path: Path) -> None:
     model = cofactor.load(als)
     for row in listed:
         why = model.explain(row["user"], [row["item"]])
-        names = [f"{why.own_items[k]} ({why.own_ratings[k]:g})" for k in why.raising(3)[0]]
+        names = [f"{why.own_items[k]} (rated {why.own_ratings[k]:g})" for k in why.raising(3)[0]]
         assert row["because"] == "; ".join(names)
     own = listed[0]["because"].split(" ")[0]
     (tmp_path / "titles.csv").write_text(f"{own},Up\n7,Alien\n")

@@ -153,8 +153,8 @@ def recommend(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Features of new items, of which the best are recommended. For models that were fitted with features "
-            "of items.",
+            help="Features of new items: a recommender ranks them among the others, other models recommend the best of "
+            "them. For models that were fitted with features of items.",
             rich_help_panel=_NEW,
         ),
     ] = None,
@@ -207,9 +207,10 @@ def recommend(
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
     reading["count"] = count_column
     names = {name: f"--{name}-column" for name in (*columns, "count")} | {"timestamp": "--time-column"}
-    names |= _RULE_OPTIONS
+    names |= _RULE_OPTIONS | {"new_items": "--item-features"}
     with limited_threads(threads), naming(names):
-        fitted = _model_of(model, reading, quiet=json)
+        of_sides = {"user_features": user_features, "item_features": item_features}
+        fitted = _model_of(model, reading | of_sides, quiet=json)
         with loading():
             task = task_of(fitted)
         if not task.can("recommend"):
@@ -227,7 +228,7 @@ def recommend(
             per_group=per_group,
             why=why,
         )
-        reading |= {"known": known, "user_features": user_features, "item_features": item_features}
+        reading |= {"known": known, **of_sides}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

@@ -428,8 +428,8 @@ BY_LABEL = Option(
 USER_FEATURES = Option(
     "user_features",
     "What is known of users beside ratings: ids in the first column, numbers, or words for categories, in the others; "
-    "or a known data set such as ml-100k. For als, bpmf, mmmf and ordinal-probit. A model that was fitted with it "
-    "knows new users by it.",
+    "or a known data set such as ml-100k. For recommender, als, bpmf, mmmf and ordinal-probit. A model that was "
+    "fitted with it knows new users by it.",
     group=_SIDES,
     unit="FILE|NAME",
 )

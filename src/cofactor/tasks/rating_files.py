@@ -23,6 +23,7 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
+from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ranking import as_takes
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
@@ -417,7 +418,9 @@ def _whole(one: Any, word: str, file: str) -> Any:
         raise InvalidInputError(message, place=Place(display_name(file))) from None
 
 
-def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tuple[Text, ...]]:
+def read_candidates(
+    file: str, model: Any, encoding: str, new: FeatureTable | None = None
+) -> tuple[list[Any], tuple[Text, ...]]:
     """Read ids of items, one in a line; those that a model does not know are left out.
 
     Parameters
@@ -428,6 +431,8 @@ def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tu
         Fitted.
     encoding : str
         Of the file.
+    new : FeatureTable, optional
+        Features of new items, which may be candidates too.
 
     Returns
     -------
@@ -445,6 +450,8 @@ def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tu
         raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
     ids = match_ids([text for _, text in texts], model.items_)
     known = model.items_.index(ids) >= 0
+    if new is not None:
+        known |= new.ids.index(ids) >= 0
     if known.all():
         return ids, ()
     line, text = texts[int(known.argmin())]

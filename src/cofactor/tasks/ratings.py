@@ -18,7 +18,7 @@ from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
-from cofactor.ratings.described import with_new_items
+from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
@@ -42,7 +42,7 @@ from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
 from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.rules import rules_of
-from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
+from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features
 from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
 
@@ -70,7 +70,6 @@ class RatingTask(Task):
     one_model, many_models = "model of ratings", "models of ratings"
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
-    described_model = "ordinal-probit"  #: where features are given, as long as the default takes none
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
     best = "mae"
@@ -136,9 +135,6 @@ class RatingTask(Task):
             return ("recommender", "ease") if ranked else self.compared_models
         if settings.alpha != "auto" or settings.factors is not None:
             return (self.tuned_model,)
-        described = any(settings.options.get(name) is not None for name in ("user_features", "item_features"))
-        if described and not takes_features(self.find(self.default_model)()):
-            return (self.described_model,)
         return (self.default_model,)
 
     def _recommender(self, params: dict[str, Any]) -> Recommender:
@@ -227,10 +223,11 @@ class RatingTask(Task):
         allowed, titles = None, None
         notes: tuple[Text, ...] = ()
         of_items = side_features(model, "item_features", options)
-        if of_items is not None:
-            model = with_new_items(model, only_new(model, of_items))
+        new = None if of_items is None else only_new(model, of_items)
+        if new is not None and not isinstance(model, Recommender):
+            model, new = with_new_items(model, new), None
         if request.candidates is not None:
-            allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding)
+            allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding, new)
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
         if request.ratings is not None or options["user_features"] is not None:
@@ -238,7 +235,7 @@ class RatingTask(Task):
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
-        columns = recommendations(model, ids, request, allowed, **rules_of(model, request))
+        columns = recommendations(model, ids, request, allowed, new, **rules_of(model, request))
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         if request.why:

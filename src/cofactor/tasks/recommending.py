@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
+from cofactor.ratings.described import Asked
+from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import predicts_ratings
 from cofactor.tasks.words import shortest
@@ -62,7 +64,12 @@ def ranking_model(model: Any, request: Request) -> Any:
 
 
 def recommendations(
-    model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None, **more: Any
+    model: Any,
+    ids: Sequence[Any],
+    request: Request,
+    allowed: Sequence[Any] | None,
+    new: FeatureTable | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
     """Return the columns of recommendations; where a user has fewer than n items, the rest is left out.
 
@@ -76,6 +83,8 @@ def recommendations(
         What is asked for.
     allowed : sequence or None
         Candidates.
+    new : FeatureTable, optional
+        Features of new items, which a `Recommender` ranks among the others.
     **more
         More arguments of ``recommend``.
 
@@ -90,7 +99,7 @@ def recommendations(
     chances: dict[str, NDArray[Any]] = {}
     how: dict[str, Any] = {"exclude_seen": not request.include_seen, "candidates": allowed, **more}
     if isinstance(model, Recommender):
-        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", **how)
+        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=new, **how)
         items, scores = found
         chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
     else:
@@ -106,11 +115,11 @@ def recommendations(
         "item": pairs[:, 1].tolist(),
         "score": shortest(scores[there]),
         **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
-        **_predicted(model, pairs),
+        **_predicted(model, pairs, new),
     }
 
 
-def _predicted(model: Any, pairs: NDArray[Any]) -> dict[str, Any]:
+def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dict[str, Any]:
     """Return the column of predicted ratings, if there are any."""
     if not predicts_ratings(model):
         return {}
@@ -118,6 +127,8 @@ def _predicted(model: Any, pairs: NDArray[Any]) -> dict[str, Any]:
     if not len(pairs):
         return {"prediction": np.empty(0)}
     latest = None if rating_model._now is None else np.full(len(pairs), rating_model._now)
+    if new is not None and rating_model._knows_features("item"):
+        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, new, latest).answers("predict"))
     return with_meaning(rating_model, rating_model.predict(pairs_for(rating_model, pairs, latest)))
 
 

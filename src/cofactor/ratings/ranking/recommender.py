@@ -187,6 +187,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         """Return the unfitted rating model."""
         return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(n_factors=10)
 
+    def _takes_features(self) -> bool:
+        """Return whether features of users and items can be given to a fit; see `takes_features`."""
+        return isinstance(self._rating_kind(), DescribedModel)
+
     # ---------------------------------------------------------------- learning
 
     def fit(
