@@ -215,6 +215,21 @@ def has_index(header: Sequence[str] | None, first_row: Sequence[str]) -> bool:
     return nameless and bool(first_row) and first_row[0].strip().isdecimal()
 
 
+def names_ratings(header: Sequence[str] | None, first_row: Sequence[str]) -> bool:
+    """Whether a table has a column of ratings: by its name, or without header a number in third place that is no time.
+
+    Examples
+    --------
+    >>> names_ratings(["user", "item", "stars"], ["7", "1", "5"]), names_ratings(None, ["7", "1", "5"])
+    (True, True)
+    >>> names_ratings(["user", "item", "page"], ["7", "1", "5"]), names_ratings(None, ["7", "1", "881250949"])
+    (False, False)
+    """
+    if header is not None:
+        return _by_alias(header, "rating") is not None
+    return len(first_row) > 2 and is_number(first_row[2]) and not is_time(first_row[2])
+
+
 def is_time(cell: str) -> bool:
     """Whether a cell is written as a time: seconds since 1970, from 1973 on, or a date of ISO 8601.
 

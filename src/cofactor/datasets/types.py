@@ -51,7 +51,7 @@ class RatingDataset:
         What the levels stand for, where the ratings were cut into bins, or are words. A model that is fitted to the
         data set keeps it.
     n_dropped : int, default=0
-        How many ratings `without` has left out.
+        How many ratings `without` has left out, or `read_takes` since their item was rated again.
     features : mapping from str to object, default={}
         What is known of users and items beside the ratings, as ``user_features`` and ``item_features``, for models that
         take it: ``model.fit(data.X, data.y, **data.features)``. Comparisons give it to such models.

@@ -28,7 +28,7 @@ from cofactor.ratings.ranking import as_takes
 from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.tasks.plain import Loaded
-from cofactor.text import counted
+from cofactor.text import counted, nearest
 
 __all__ = [
     "checked_ratings",
@@ -129,20 +129,35 @@ def checked_takes(data: RatingDataset, file: str) -> Ratings:
         return as_takes(data)
 
 
-def takes_notes(data: RatingDataset, why: str) -> tuple[Text, ...]:
-    """Return what to know of a file that is read as takes: why, where nobody said so.
+def takes_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str = "error") -> tuple[Text, ...]:
+    """Return what to know of a file that is read as takes: why, where nobody said so, and what became of its rows.
 
     Parameters
     ----------
     data : TakeDataset
+    ready : Ratings
+        As `checked_takes` returns it.
     why : str
         As `read_rating_file` returns it.
+    duplicates : {"error", "last", "mean"}
+        What was to become of several ratings of one pair.
     """
-    if not why:
-        return ()
-    counts = "none of ratings" in why
-    otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
-    return ((f"read as what users took, since {why}", *otherwise),)
+    notes: list[Text] = []
+    if why:
+        counts = "none of ratings" in why
+        otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
+        notes.append((f"read as what users took, since {why}", *otherwise))
+    if data.n_dropped:
+        notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item is taken once")
+    zeros = int((data.y == 0).sum())
+    if zeros:
+        notes.append(f"left out, since nothing was taken: {counted(zeros, 'row', form=',')} with count 0")
+    repeats = data.n_ratings - zeros - ready.n_ratings
+    if repeats:
+        notes.append(f"{counted(repeats, 'take', form=',')} of a pair that was taken before: counts of a pair add up")
+    if duplicates != "error":
+        notes.append((Argument("duplicates", duplicates), " is for ratings: counts of takes add up"))
+    return tuple(notes)
 
 
 def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
@@ -164,9 +179,12 @@ def _unknown(found: Found) -> InvalidInputError:
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
         return InvalidInputError((f"{found.path} holds labels, not ratings", *advice))
-    known = ", ".join(sorted(status.name for status in datasets.available("ratings")))
-    others = ", ".join([status.name for status in datasets.available("labels")][:4])
-    return InvalidInputError(f"{found.path}: no such file, and no known data set ({known}; of labels {others}, ...)")
+    known = sorted(status.name for status in datasets.available("ratings"))
+    of_labels = [status.name for status in datasets.available("labels")]
+    near = nearest(found.path, [*known, *of_labels])
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    sets = f"{', '.join(known)}; of labels {', '.join(of_labels[:4])}, ..."
+    return InvalidInputError(f"{found.path}: no such file, and no known data set ({sets}){hint}")
 
 
 @contextmanager
@@ -345,7 +363,8 @@ def read_new_users(
     model : RatingModel, ExposureModel or Recommender
         Fitted.
     options : mapping from str to object
-        user, item, rating, time, drop_rating, sep, header, encoding and count; others are for the fold-in.
+        user, item, rating, time, drop_rating, sep, header, encoding, count and perhaps implicit; others are for the
+        fold-in.
     takes : bool, default=False
         Read takes, whatever the file holds.
 
@@ -367,7 +386,8 @@ def read_new_users(
     if not len(unknown):
         return data, ()
     share = f"{len(unknown):,} of {len(items):,}, such as those of {bad}"
-    return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
+    those = "takes" if data.holds_takes else "ratings"
+    return data, (f"{place}: {those} of items that were not in training are left out: {share}",)
 
 
 def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False) -> Loaded:
@@ -383,7 +403,9 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     data = _read_for(model, file, options, takes)
     if data.holds_takes and not takes:
         message = "holds no ratings, and the model was fitted to ratings"
-        raise InvalidInputError(message, place=Place(display_name(file)))
+        named = ("name their column with ", Argument("rating"))
+        advice = (*named, ", or fit a model to takes with ", Argument("implicit"), ", which takes in others")
+        raise InvalidInputError(message, advice=advice, place=Place(display_name(file)))
     X = data.X.copy()
     for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
         if known.ids.dtype.kind == "i":
@@ -391,7 +413,8 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     data = replace(data, X=X)
     notes: tuple[Text, ...] = ()
     if takes:
-        return Loaded(file, data, checked_takes(data, file))
+        ready = checked_takes(data, file)
+        return Loaded(file, data, ready, takes_notes(data, ready, "", options["duplicates"]))
     if options["duplicates"] == "last":
         data, notes = with_latest(data)
     return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
@@ -399,7 +422,7 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
 
 def _read_for(model: Any, file: str, options: Mapping[str, Any], takes: bool) -> RatingDataset:
     """Read ratings on the scale of a model, or takes, with its ids; there must be some."""
-    if takes or options["count"] is not None:
+    if takes or options["count"] is not None or options.get("implicit"):
         data: RatingDataset = datasets.read_takes(file, ids="str", count=options["count"], **_reading(options))
     else:
         scale = model.scale_ if model.coding_ is None else model.coding_

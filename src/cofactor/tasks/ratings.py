@@ -22,7 +22,7 @@ from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task, about
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
-from cofactor.tasks.matching import match_ids
+from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.plain import (
     Built,
@@ -83,7 +83,7 @@ class RatingTask(Task):
         if data.holds_takes:
             ready = rating_files.checked_takes(data, file)
             data = replace(data, features=features_of(ready, options))
-            return Loaded(file, data, ready, rating_files.takes_notes(data, why))
+            return Loaded(file, data, ready, rating_files.takes_notes(data, ready, why, duplicates))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
         notes = (*notes, *rating_files.scale_notes(data, options))
@@ -204,7 +204,7 @@ class RatingTask(Task):
         data, notes = rating_files.read_new_users(file, model, options, takes=not predicts_ratings(model))
         if data.holds_takes:
             if not isinstance(model, Recommender | ExposureModel):
-                advice = "a recommender also folds in takes"
+                advice: Any = ("name their column with ", Argument("rating"), "; a recommender also folds in takes")
                 raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
             with about(file):
                 return Built(model.fold_in(data, known=options["known"]), notes)
@@ -230,12 +230,15 @@ class RatingTask(Task):
             allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding, new)
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
-        if request.ratings is not None or options["user_features"] is not None:
+        folding = request.ratings is not None or options["user_features"] is not None
+        rules = rules_of(model, request, folding=folding)
+        if folding:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
-        columns = recommendations(model, ids, request, allowed, new, **rules_of(model, request))
+        columns, short = recommendations(model, ids, request, allowed, new, **rules)
+        notes = (*notes, *short)
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         if request.why:
@@ -255,6 +258,7 @@ class RatingTask(Task):
             )
         known = model.users_ if side == "user" else model.items_
         asked = match_ids(ids, known)
+        refuse_new(asked, known, f"{side}s")
         find = model.similar_users if side == "user" else model.similar_items
         found, similarities = find(asked, n, min_ratings=given["min_ratings"])
         there = np.isfinite(similarities)
@@ -272,8 +276,10 @@ class RatingTask(Task):
     def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
         """Return which ratings of a user raise or lower the scores of items; see `Task.explain`."""
         given = {"titles": None, "encoding": "utf-8"} | dict(options or {})
-        (user,) = match_ids([of], model.users_)
-        found = model.explain(user, match_ids(item, model.items_))
+        (user,), items = match_ids([of], model.users_), match_ids(item, model.items_)
+        refuse_new([user], model.users_, "users")
+        refuse_new(items, model.items_, "items")
+        found = model.explain(user, items)
         titles = given["titles"]
         by_id = None if titles is None else rating_files.read_titles(titles, given["encoding"] or "utf-8")
         return reasons_table(found, n, by_id)
@@ -379,7 +385,8 @@ class RatingTask(Task):
         beside = check_taking(
             {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
         )
-        return ready, (*loaded.notes, *beside, *_note_factors(settings.factors, ready.values(), loaded))
+        as_taken = () if loaded.data.holds_takes else _note_takes(ready.values())
+        return ready, (*loaded.notes, *beside, *as_taken, *_note_factors(settings.factors, ready.values(), loaded))
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
@@ -418,6 +425,15 @@ def _with_similar(model: Any, method: str) -> Any:
     if isinstance(model, Recommender):
         parts += [part for part in (model.rating_model_, *model.exposures_) if part is not None]
     return next((part for part in parts if hasattr(part, method)), None)
+
+
+def _note_takes(models: Iterable[Any]) -> tuple[Text, ...]:
+    """Say which models pass ratings over, and learn only who took what."""
+    names = [type(model).__name__ for model in models if isinstance(model, ExposureModel)]
+    if not names:
+        return ()
+    who = f"{', '.join(names)} {'learns' if len(names) == 1 else 'learn'}"
+    return (f"{who} from what users took, whatever the ratings say; a recommender learns from both",)
 
 
 def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:

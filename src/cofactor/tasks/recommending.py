@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
@@ -16,6 +16,7 @@ from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import predicts_ratings
 from cofactor.tasks.words import shortest
+from cofactor.text import counted
 
 __all__ = ["check_users", "ranking_model", "recommendations", "with_meaning"]
 
@@ -70,8 +71,8 @@ def recommendations(
     allowed: Sequence[Any] | None,
     new: FeatureTable | None = None,
     **more: Any,
-) -> dict[str, Any]:
-    """Return the columns of recommendations; where a user has fewer than n items, the rest is left out.
+) -> tuple[dict[str, Any], tuple[Text, ...]]:
+    """Return the columns of recommendations, and notes on lists of fewer than n items.
 
     Parameters
     ----------
@@ -90,8 +91,9 @@ def recommendations(
 
     Returns
     -------
-    dict
+    columns : dict
         user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
+    notes : tuple of Text
     """
     for name in ("at_least", "quantile"):
         if getattr(request, name) is not None:
@@ -109,7 +111,7 @@ def recommendations(
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[there], items[there].astype(object)])
-    return {
+    columns = {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[there],
         "item": pairs[:, 1].tolist(),
@@ -117,6 +119,23 @@ def recommendations(
         **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
         **_predicted(model, pairs, new),
     }
+    return columns, _short_lists(there.sum(axis=1), request)
+
+
+def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:
+    """Say how many users get fewer items than were asked for, and what leaves no more."""
+    short, empty = int((lengths < request.n).sum()), int((lengths == 0).sum())
+    if not short:
+        return ()
+    whom = f"{counted(short, 'user gets', 'users get', form=',')} fewer than {counted(request.n, 'item', form=',')}"
+    none = f", {empty:,} of them none" if empty else ""
+    limits: list[Text] = [] if request.include_seen else [(Argument("exclude_seen", False), " adds what users know")]
+    asked = ("candidates", "min_support", "per_group")
+    limits += [(Argument(name), " leaves fewer") for name in asked if getattr(request, name) is not None]
+    why: list[str | Argument] = []
+    for limit in limits:
+        why += [", " if why else ": ", *limit]
+    return ((f"{whom}{none}, since no more are left", *why),)
 
 
 def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dict[str, Any]:
