@@ -78,6 +78,7 @@ def resolve_columns(
     in_usual_place = all(found[role] == usual[role] for role in wanted if role in found and role in ROLES)
     places = [usual[role] for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
+    _refuse_taken(header, wanted, found, missing, name)
     if missing and header is not None and (named_otherwise or not in_usual_place):
         raise _unclear(header, missing, name)
     for role in missing:
@@ -341,6 +342,22 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
         extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
         raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
+
+
+def _refuse_taken(
+    header: Sequence[str] | None,
+    wanted: Mapping[str, Column | None],
+    found: Mapping[str, int],
+    missing: Sequence[str],
+    name: str,
+) -> None:
+    """Refuse a column that was asked for in one role, and is called as that of another one, which is missing."""
+    for role, column in wanted.items():
+        other = next((one for one in missing if column is not None and is_called(header, found[role], one)), None)
+        if other is not None:
+            columns = f" names the column of the {other}s; the columns are {', '.join(header or ())}"
+            advice = ("name another one, or that of the ", f"{other}s with ", Argument(other))
+            raise InvalidInputError((Argument(role, column), columns), argument=role, advice=advice, place=Place(name))
 
 
 def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> InvalidInputError:

@@ -185,6 +185,14 @@ def test_the_index_of_a_frame_is_no_column_of_users(save, name):
         read_ratings(table)
 
 
+def test_a_column_of_another_role_is_named(save):
+    path = save("user,item\n1,2\n")
+    with pytest.raises(
+        ValueError, match="rating='user' names the column of the users; the columns are user, item; name"
+    ):
+        read_ratings(path, rating="user")
+
+
 def test_a_matrix_in_parquet(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     pa = pytest.importorskip("pyarrow")

@@ -97,7 +97,8 @@ def recommend(
         typer.Option(
             metavar="X",
             help="By how much the score of an item falls that is just like another one in the list; with .7 it counts "
-            "half where scores are logarithms, as those of a recommender are. Of a model of ratings in stars.",
+            "half where scores are logarithms, as those of a recommender are. Of a model of ratings in stars. Scores "
+            "that are shown are those before.",
             rich_help_panel=_RULES,
         ),
     ] = None,
@@ -106,7 +107,7 @@ def recommend(
         typer.Option(
             metavar="X",
             help="What each halving of an item's popularity adds to its score; .7 makes up for popularity where scores "
-            "are logarithms.",
+            "are logarithms. The scores that are shown are those before.",
             rich_help_panel=_RULES,
         ),
     ] = None,

@@ -25,8 +25,8 @@ from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ranking import as_takes
-from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import Loaded
 from cofactor.text import counted, nearest
 

@@ -20,10 +20,11 @@ from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
 from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
-from cofactor.tasks.base import Task, about
+from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import (
     Built,
     Column,
@@ -252,10 +253,9 @@ class RatingTask(Task):
         side, titles, asked_of = given["side"], given["titles"], model
         model = _with_similar(model, f"similar_{side}s")
         if model is None:
-            raise InvalidInputError(
-                f"{type(asked_of).__name__} has no factors by which {side}s are similar: models such as ALS, MMMF and "
-                "OrdinalProbit have"
-            )
+            having = "ALS, MMMF and OrdinalProbit have" + (", and all models of takes" if side == "item" else "")
+            kind = type(asked_of).__name__
+            raise InvalidInputError(f"{kind} has no factors by which {side}s are similar: models such as {having}")
         known = model.users_ if side == "user" else model.items_
         asked = match_ids(ids, known)
         refuse_new(asked, known, f"{side}s")

@@ -14,9 +14,9 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
 from cofactor.ratings.described import Asked, DescribedModel, new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
-from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
+from cofactor.tasks.places import about
 
 __all__ = ["asked", "check_taking", "features_of", "only_new", "side_features"]
 

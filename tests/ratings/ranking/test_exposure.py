@@ -241,6 +241,11 @@ def test_counts_of_new_users_count_where_those_of_training_did(name: str, tmp_pa
         assert not np.array_equal(answers(model.fold_in(new, counts))[1], answers(model.fold_in(new))[1])
 
 
+def test_takes_of_unknown_items_are_called_takes() -> None:
+    with pytest.raises(InvalidInputError, match="^1 take is of items which the model does not know"):
+        as_takes([("ann", "Up"), ("ann", "Heat")], items=as_takes([("bob", "Up")]).items)
+
+
 def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:
     assert Popularity().fit(PAIRS, sample_weight=STARS).ratings_.weights.sum() == STARS.sum()
     model = Popularity().fit([("ann", "Up"), ("bob", "Heat")], [1, 0])

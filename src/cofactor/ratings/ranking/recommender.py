@@ -322,7 +322,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
             `item_features` of the fit. P(take) of a new item is what such features say of the items of training, for
             each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
             That is right for an item which users can find as they find the others. P(like) is that of the rating model
-            where it takes features of items, else of an average item.
+            where it takes features of items, else of an average item. Rules with `min_support` leave new items out.
 
         Returns
         -------

@@ -109,7 +109,7 @@ def as_takes(
     rows, columns = users.index(user_ids), items.index(item_ids)
     known = columns >= 0
     if not (unknown_items == "drop" and known.any()):
-        refuse_unknown(columns, np.asarray(item_ids))
+        refuse_unknown(columns, np.asarray(item_ids), "take")
     seconds = None if stamps is None else seconds_of(stamps, n)
     kept = known & (counts > 0)
     if not (counts > 0).any():
