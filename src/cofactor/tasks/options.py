@@ -191,8 +191,8 @@ DROP_RATING = Option(
 )
 IMPLICIT = Option(
     "implicit",
-    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases. A file without ratings is found "
-    "out.",
+    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases; an item that was rated twice is "
+    "taken once. A file without ratings is found out.",
     kind=bool,
     default=False,
     group=_COLUMNS,
@@ -208,7 +208,7 @@ COUNT = Option(
 DUPLICATES = Option(
     "duplicates",
     "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
-    "take the mean.",
+    "take the mean. Counts of takes add up.",
     default="error",
     choices=("error", "last", "mean"),
 )

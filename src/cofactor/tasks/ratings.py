@@ -40,6 +40,7 @@ from cofactor.tasks.plain import (
 )
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
+from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.rules import rules_of
@@ -84,10 +85,10 @@ class RatingTask(Task):
         if data.holds_takes:
             ready = rating_files.checked_takes(data, file)
             data = replace(data, features=features_of(ready, options))
-            return Loaded(file, data, ready, rating_files.takes_notes(data, ready, why, duplicates))
+            return Loaded(file, data, ready, takes_notes(data, ready, why, duplicates))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
-        notes = (*notes, *rating_files.scale_notes(data, options))
+        notes = (*notes, *scale_notes(data, options))
         return Loaded(file, replace(data, features=features_of(ready, options)), ready, notes)
 
     def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
