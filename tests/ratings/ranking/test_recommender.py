@@ -262,7 +262,7 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], np.int64(-3))
     with pytest.raises(InvalidInputError, match="candidates holds no items of training: 8, 'no'"):
         model.recommend([100], candidates=[np.int64(8), "no"])
-    with pytest.raises(InvalidInputError, match="user 5 was not in training"):
+    with pytest.raises(InvalidInputError, match="exclude is for 1 user who was not in training: 5"):
         model.recommend([100], exclude={5: [0]})
     with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
         Recommender(EASE(recency=3)).fit(*rated())
