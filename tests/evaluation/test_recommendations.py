@@ -268,6 +268,16 @@ def test_popular_items() -> None:
         ({"at": []}, InvalidInputError, "at least one length"),
         ({"protocol": "loo"}, InvalidInputError, "protocol='loo' is not known"),
         ({"protocol": "time"}, InvalidInputError, "no times"),
+        (
+            {"y": None, "likes": 4},
+            InvalidInputError,
+            "likes=4: there are no ratings, .* give them as y, or leave it out",
+        ),
+        (
+            {"model": Popularity},
+            InvalidTypeError,
+            r"Popularity is a class, expected a model of it, such as Popularity\(\)",
+        ),
         ({"model": BaseEstimator()}, InvalidTypeError, "has no method fit"),
         ({"model": {"popularity": Popularity()}}, InvalidInputError, "give yours another name"),
     ],

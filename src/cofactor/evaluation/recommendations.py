@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
 from cofactor.datasets import TakeDataset
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
@@ -142,6 +142,13 @@ def evaluate_recommendations(
     """
     if counts is not None and y is not None:
         raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
+    if y is None and likes is not None:
+        raise InvalidInputError(
+            "there are no ratings, some of which would be liked",
+            argument="likes",
+            found=likes,
+            advice=("give them as ", Argument("y"), ", or leave it out: then whatever was taken is relevant"),
+        )
     y = np.ones(_num_samples(X)) if y is None else y
     check_consistent_length(X, y)
     takes = None if counts is None else np.asarray(counts, dtype=np.float64)
@@ -388,6 +395,9 @@ def _check_models(models: Mapping[str, Any], *, folding: bool) -> None:
     if POPULARITY in models:
         raise InvalidInputError(f"{POPULARITY!r} stands beside all models: give yours another name", argument="model")
     for name, model in models.items():
+        if isinstance(model, type):
+            kind = model.__name__
+            raise InvalidTypeError(f"{kind} is a class, expected a model of it, such as {kind}()", argument="model")
         for method in ("fit", "recommend", *(["fold_in"] if folding else [])):
             if not hasattr(model, method):
                 raise InvalidTypeError(f"{name} has no method {method}, which is needed here", argument="model")

@@ -264,7 +264,7 @@ def _by_times(splitter: Any) -> bool:
 
 def _no_times(protocol: str, data: str, argument: str) -> InvalidInputError:
     return InvalidInputError(
-        f"data set {data} has no times, by which {protocol} splits",
+        f"{data if data == 'X' else f'data set {data}'} has no times, by which {protocol} splits",
         advice=("give them with ", Argument("time"), ", or choose another ", Argument(argument)),
     )
 

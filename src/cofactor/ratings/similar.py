@@ -28,6 +28,9 @@ __all__ = ["Alike", "Factored", "Vectors", "covariance", "directions", "directio
 
 SIMILARITY, SCORES = "similarity", "scores"
 
+#: What to do where a fold-in does not know which items are alike, and lists are to be diverse.
+OF_FITTED: Text = ("give ", Argument("vectors"), "=model.item_vectors() of the model that was fitted")
+
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
 
@@ -106,6 +109,7 @@ class Factored:
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`."""
+        refuse_fold_in(self, "item", OF_FITTED)
         return _of_rows(self, "item")
 
     def similar_items(

@@ -81,7 +81,7 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
 def test_a_row_folded_in_solves_its_equations() -> None:
     model = ImplicitALS(3, random_state=0).fit(takes_of())
     V, took = model.V_.astype(float), [0, 4]
-    new = model.fold_in([("new", 0), ("new", 28)], [1, 10])
+    new = model.fold_in([("new", 0), ("new", 28)], sample_weight=[1, 10])
     w = np.array([1, 1 + np.log(10)])
     lhs = (V[took].T * w) @ V[took] + 0.4 * V.T @ V + 0.01 * (w.sum() + 0.4 * len(V)) * np.eye(3)
     np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)

@@ -187,6 +187,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         """Return the unfitted rating model."""
         return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(n_factors=10)
 
+    def _takes_features(self) -> bool:
+        """Return whether features of users and items can be given to a fit; see `takes_features`."""
+        return isinstance(self._rating_kind(), DescribedModel)
+
     # ---------------------------------------------------------------- learning
 
     def fit(
@@ -318,7 +322,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
             `item_features` of the fit. P(take) of a new item is what such features say of the items of training, for
             each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
             That is right for an item which users can find as they find the others. P(like) is that of the rating model
-            where it takes features of items, else of an average item.
+            where it takes features of items, else of an average item. Rules with `min_support` leave new items out.
 
         Returns
         -------
@@ -338,6 +342,11 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the probabilities of the levels of items once they are taken."""
         return cast(RatingModel, self.rating_model_)._all_probabilities(visitors, items)
+
+    @property
+    def counted_(self) -> bool:
+        """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
+        return self.exposures_[0].counted_
 
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `Arrangeable`."""
@@ -370,7 +379,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         Parameters
         ----------
         X, y
-            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user.
+            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
+            counts say something only where the recommender was fitted with counts.
         {time}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
