@@ -1,7 +1,7 @@
 """Exposure models on 50 million made-up takes, beside `implicit`: seconds per round, quality, and peak memory.
 
     python benchmarks/takes_large.py [PARTS]     all of it, or 1 / PARTS of users, items and takes
-    python benchmarks/takes_large.py tune FILE   what settings are worth, those that FILE, of a JSON object a line, lacks
+    python benchmarks/takes_large.py tune FILE   what settings are worth; FILE, a JSON object a line, holds those done
 
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
@@ -34,10 +34,10 @@ FACTORS, ROUNDS, N_TEST, SHARE = 64, 5, 2_000, 0.2
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 #: The best of `TRIED`.
-OURS = {"alpha": 0.01, "unobserved": 0.1}
+OURS = {"alpha": 0.01, "unobserved": 0.01}
 THEIRS = {"regularization": 300.0, "alpha": 3.0}
 
-#: Settings on the whole size, by the name of the method: four, then two beside the best of these.
+#: Settings on the whole size, by the name of the method: as many of each.
 TRIED: dict[str, list[dict[str, float]]] = {
     "ImplicitALS, cg": [
         {"alpha": 0.001, "unobserved": 0.1},
@@ -48,8 +48,8 @@ TRIED: dict[str, list[dict[str, float]]] = {
     "implicit ALS, cg": [
         {"alpha": 10.0, "regularization": 100.0},
         {"alpha": 10.0, "regularization": 1000.0},
-        {"alpha": 100.0, "regularization": 100.0},
-        {"alpha": 100.0, "regularization": 1000.0},
+        {"alpha": 100.0, "regularization": 3000.0},
+        {"alpha": 30.0, "regularization": 1000.0},
     ],
 }
 
@@ -194,11 +194,10 @@ def tune(file: Path) -> None:
                 with file.open("a") as stream:
                     stream.write(json.dumps(rows[-1]) + "\n")
     rows.sort(key=lambda row: (row["name"], -row["ndcg"]))
-    shown = [
-        [row["name"], ", ".join(f"{key}: {value:g}" for key, value in row["settings"].items())]
-        + [f"{row['ndcg']:.4f} ± {row['error']:.4f}"]
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        settings = ", ".join(f"{key} {value:g}" for key, value in row["settings"].items())
+        shown.append([row["name"], settings, f"{row['ndcg']:.4f} ± {row['error']:.4f}"])
     publish("takes: settings", table(["model", "settings", "nDCG@10 ± s.e."], shown))
 
 

@@ -235,7 +235,7 @@ class _Row:
 
 
 def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _Row:
-    """Fit a copy of a model, let it recommend, and measure; `ordered` says that the test part comes after the others."""
+    """Fit a copy of a model, let it recommend, and measure; `ordered`: the test part comes after all else."""
     train, fold_in, _ = split.parts
     began = clock.perf_counter()
     fitted = clone(model).fit(**_given(model, asked, train))
@@ -309,7 +309,7 @@ def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
 
 
 def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDArray[Any], ...]:
-    """Return, for each item of lists, how likely it is among those held out of its user, whether it is, and the user."""
+    """Return, for each item of lists, how likely it is held out of its user, whether it is, and the user."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0

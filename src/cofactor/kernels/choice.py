@@ -1,7 +1,7 @@
 """Likelihoods of what users took, each item waiting for a time of its own: see `cofactor.problems.choice`.
 
-Item j of a user has come in time with the odds q (e^λ - 1), log λ = a + c·ℓ_j. As P = q(1 - e^-λ) / (e^-λ + q(1 - e^-λ))
-nothing overflows, and P grows by P(1 - P) w with log λ, w = λ / (1 - e^-λ).
+Item j of a user has come in time with the odds q (e^λ - 1), log λ = a + c·ℓ_j. Nothing overflows in
+P = q(1 - e^-λ) / (e^-λ + q(1 - e^-λ)), and P grows by P(1 - P) w with log λ, w = λ / (1 - e^-λ).
 """
 
 import numpy as np

@@ -150,7 +150,7 @@ def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
 
 
 def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
-    """Return (n_u / n)^δ c · ℓ of all items for users by index; of those who took nothing the logarithm of popularity."""
+    """Return c_u · ℓ of all items for users by index; of those who took nothing the logarithm of the popularity."""
     parts, m = model.exposures_, len(model.items_)
     out = np.zeros((len(users), m), dtype=np.float32)
     counts = model._require_ratings().user_counts[users]
