@@ -35,7 +35,7 @@ THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_TH
 
 #: The best of `TRIED`.
 OURS = {"alpha": 0.01, "unobserved": 0.01}
-THEIRS = {"regularization": 300.0, "alpha": 3.0}
+THEIRS = {"alpha": 10.0, "regularization": 1000.0}
 
 #: Settings on the whole size, by the name of the method: as many of each.
 TRIED: dict[str, list[dict[str, float]]] = {

@@ -37,7 +37,8 @@ def similar(
     """List the most similar items: columns item, rank, similar, similarity, and title where titles are given.
 
     Items are similar if users like them alike: the similarity is the correlation of their scores over all users, from
-    -1 to 1. Models with factors have it, such as als, mmmf and ordinal-probit.
+    -1 to 1. Models with factors have it, such as als, mmmf and ordinal-probit; models of takes without factors, such as
+    ease, go by who took the items, and know no similar users.
     """
     inputs = {"MODEL": model, "--titles": titles}
     check_target(out, *inputs.values())

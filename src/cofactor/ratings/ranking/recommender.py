@@ -81,7 +81,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     ----------
     exposure : ExposureModel, or list of them, optional
         Who takes what; by default `EASE` and `LogisticMF`. nDCG@10 of what was liked (80/20 of each user, four
-        splits and one) was .409 on MovieLens 100K and .402 on MovieLens 1M. With times and
+        splits and one) was .408 on MovieLens 100K and .402 on MovieLens 1M. With times and
         ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: .230 instead of .202 for the last
         fifth of each user of MovieLens 100K, where the question is what comes next.
     ratings : RatingModel or "auto" or None, default="auto"
