@@ -148,7 +148,7 @@ class Table(ABC):
 
     @abstractmethod
     def id_cells(self, position: int) -> Any:
-        """Return an Arrow column of integers if all cells are written so (7, not 007 and not 7.0), otherwise of text."""
+        """Return integers if all cells are written as integers (7, not 007 and not 7.0), otherwise text; of Arrow."""
 
     def ids(self, position: int) -> NDArray[np.int64] | Words:
         """Return integers or text, as `id_cells` does, as NumPy has them."""

@@ -40,6 +40,7 @@ from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.sharding.build import shard_files
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
@@ -101,4 +102,5 @@ __all__ = [
     "ShardedRatings",
     "as_ratings",
     "ranking",
+    "shard_files",
 ]

@@ -208,22 +208,22 @@ def write_shard(folder: Path, name: str, ratings: Ratings) -> StoredShard:
 
 
 def write_common(
-    folder: Path,
-    items: IdMap,
-    item_counts: NDArray[np.int64],
-    scale: NDArray[np.float64],
-    coding: Coding | None,
-    level_counts: NDArray[np.int64],
-    shards: Sequence[StoredShard],
+    folder: Path, items: IdMap, scale: NDArray[np.float64], coding: Coding | None, shards: Sequence[StoredShard]
 ) -> None:
-    """Write what shards have in common, and then the manifest."""
+    """Write what the shards, which are there, have in common, and then the manifest."""
+    item_counts, level_counts = np.zeros(len(items), dtype=np.int64), np.zeros(len(scale), dtype=np.int64)
+    for shard in shards:
+        place = folder / shard.folder
+        item_counts += np.diff(load_array(place / "col_indptr.npy", np.int64, (len(items) + 1,)))
+        levels = load_array(place / "levels.npy", np.uint8, (shard.n_ratings,))
+        level_counts += np.bincount(levels, minlength=len(scale) + 1)[1:]
     files = {
         ITEMS: write_ids(folder / ITEMS, items, "items"),
         ITEM_COUNTS: write_array(folder / ITEM_COUNTS, item_counts),
     }
     state = None if coding is None else coding.to_state()
-    counts, levels = tuple(level_counts.tolist()), tuple(scale.tolist())
-    Manifest(levels, state, len(items), counts, files, tuple(shards)).write(folder)
+    counts, values = tuple(level_counts.tolist()), tuple(scale.tolist())
+    Manifest(values, state, len(items), counts, files, tuple(shards)).write(folder)
 
 
 def load_ids(path: Path, name: str, n: int) -> IdMap:

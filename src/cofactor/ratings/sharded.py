@@ -185,9 +185,7 @@ class ShardedRatings:
             shards = [
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
-            shard_folder.write_common(
-                partial, self.items, self.item_counts, self.scale, self.coding, self.level_counts, shards
-            )
+            shard_folder.write_common(partial, self.items, self.scale, self.coding, shards)
             os.replace(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)

@@ -14,7 +14,7 @@ from cofactor.datasets.cells import finite_cells, label_of
 from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
 from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
-from cofactor.datasets.readers.parquet import batches, opened_parquet, parquet, reading
+from cofactor.datasets.readers.parquet import batches, opened_parquet, parquet
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
 from cofactor.datasets.table import ArrowTable
