@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from cofactor import persistence
 from cofactor.coding import Coding
+from cofactor.datasets.sniff import SHARDS
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 from cofactor.metrics.scale import as_scale
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
-MANIFEST = "manifest.json"
+MANIFEST = SHARDS
 ITEMS, ITEM_COUNTS, USERS = "items.safetensors", "item_counts.npy", "users.safetensors"
 
 #: The arrays of a shard, with their types; the last two are there only if the ratings have them.

@@ -35,6 +35,9 @@ class Shards(Protocol):
     def users(self, k: int) -> IdMap:
         """Return the users of a shard."""
 
+    def n_bytes(self) -> int:
+        """Return the size of all files; 0 in memory."""
+
     def verify(self) -> None:
         """Read everything that is in files, and refuse what is not as it was written."""
 
@@ -213,6 +216,11 @@ class ShardedRatings:
         """Number R of levels of the scale."""
         return self.scale.size
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of all files of the folder, 0 in memory."""
+        return self.source.n_bytes()
+
     @cached_property
     def users(self) -> IdMap:
         """Ids of the rows, those of all shards."""
@@ -307,6 +315,10 @@ class _InMemory:
         """Return the users of a shard."""
         return self.shards[k].users
 
+    def n_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
     def verify(self) -> None:
         """Do nothing."""
 
@@ -333,6 +345,10 @@ class _InFolder:
             path = self.folder / stored.folder / shard_folder.USERS
             self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
         return self._users[k]
+
+    def n_bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(stored.bytes for _, stored in self.manifest.all_files())
 
     def verify(self) -> None:
         """Compare all files with their checksums, and look whether arrays are those of ratings."""

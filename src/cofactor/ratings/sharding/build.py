@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -120,16 +121,35 @@ def shard_files(
     told = {**asdict(options), "scale": levels, "words": None if coding is None else coding.words}
     journal = begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
     try:
+        return _built(target, journal, options, levels, coding, n_shards, duplicates, listener)
+    except KeyboardInterrupt:
+        kept = f"interrupted: what was done is kept in {os.fspath(folder)}, and the same command goes on"
+        raise KeyboardInterrupt(kept) from None
+
+
+def _built(
+    target: Path,
+    journal: Journal,
+    options: BatchOptions,
+    levels: NDArray[np.float64] | None,
+    coding: Coding | None,
+    n_shards: int | None,
+    duplicates: Duplicates,
+    listener: Listener,
+) -> ShardedRatings:
+    """Do what is left to do, and return the result."""
+    work = target / WORK
+    try:
         encoders = read_all(work, journal, options, listener)
-        found = _scale_of(journal, levels, paths)
+        scale = _scale_of(journal, levels)
     except InvalidInputError:  # files or options must change, and then nothing of it is of use
         abandon(target)
         raise
     _keep_plan(target, work, journal, {"n_shards": n_shards, "duplicates": duplicates})
-    plan = plan_of(work, journal, encoders, found, n_shards)
+    plan = plan_of(work, journal, encoders, scale, n_shards)
     route(work, journal, plan, listener)
-    shards = build_all(target, work, journal, plan, found, coding, options, listener)
-    shard_folder.write_common(target, plan.items, found, coding, shards)
+    shards = build_all(target, work, journal, plan, scale, coding, options, listener)
+    shard_folder.write_common(target, plan.items, scale, coding, shards)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
 
@@ -155,10 +175,10 @@ def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:
     return None, as_scale(scale)
 
 
-def _scale_of(journal: Journal, levels: NDArray[np.float64] | None, paths: Sequence[PathLike]) -> NDArray[np.float64]:
+def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the scale that is given, or the distinct ratings; refuse no ratings, and ratings of one level."""
     if not journal.n_ratings:
-        place = Place(", ".join(map(str, paths)))
+        place = Place(", ".join(source.path for source in journal.sources))
         raise InvalidInputError("no ratings, expected lines of user, item and rating", place=place)
     if levels is not None:
         return levels

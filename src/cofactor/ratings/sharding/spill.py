@@ -47,7 +47,7 @@ class Spill:
 
     def append(self, records: NDArray[Any]) -> None:
         """Write records to the end."""
-        data = memoryview(np.ascontiguousarray(records).view(np.uint8))
+        data = np.ascontiguousarray(records).view(np.uint8).data
         with _naming(self.path):
             while len(data):
                 written = self._stream.write(data)

@@ -1,0 +1,70 @@
+"""``cofactor shard``: ratings that are larger than memory, in a folder of shards."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.interrupts import loading
+from cofactor.cli.output import print_json, show_facts, show_notes
+from cofactor.errors import InvalidInputError
+from cofactor.progress import Display
+
+
+def shard(
+    context: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILES...", help="Ratings: CSV, TSV, '::', also gzip, or Parquet.", show_default=False),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Where the shards go: a new folder.")
+    ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", metavar="N", min=1, help="How many; by default of four million ratings each."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Throw away what an interrupted command left in FOLDER, and begin anew.")
+    ] = False,
+    verify: Annotated[
+        str | None,
+        typer.Option("--verify", metavar="FOLDER", help="Read all of a folder of shards, and compare checksums."),
+    ] = None,
+    json: options.Json = False,
+    **own: Any,
+) -> None:
+    """Cut ratings that may be larger than memory into shards by ranges of users.
+
+    The files are read in two passes, in some hundred megabytes of memory. A command that was interrupted or killed goes
+    on where it was when it is given again.
+    """
+    if (verify is None) == (not files):
+        raise InvalidInputError("give either files of ratings, or a folder of shards with --verify")
+    with loading():
+        from cofactor.tasks import sharding, task_named
+    began = time.perf_counter()
+    if verify is not None:
+        with Display(f"reading {verify}", quiet=json):
+            facts = sharding.checked_shards(verify)
+    elif not files or out is None:
+        raise InvalidInputError("say where the shards go with --out FOLDER")
+    else:
+        task, given = options.choose_task(context, "shard", files[0], "ratings", None, own)
+        values = task_named(task).values("shard", given)
+        with Display("sharding", quiet=json) as display, telling_what_is_kept():
+
+            def show(phase: str, unit: str, done: float, total: float) -> None:
+                display.show(phase, f"{done:,.0f} of {total:,.0f} {unit}", done=done, total=total)
+
+            facts = sharding.made_shards(files, out, shards, values, show, restart=restart)
+    seconds = time.perf_counter() - began
+    if json:
+        print_json({**facts.values, "seconds": round(seconds, 3)})
+    else:
+        show_facts(facts, {"seconds": f"{seconds:.1f}"})
+    show_notes(facts.notes)
