@@ -154,13 +154,14 @@ class ShardedRatings:
         place = Path(folder).resolve()
         manifest = Manifest.read(place)
         source = _InFolder(place, manifest)
+        counts = place / manifest.items.folder / shard_folder.COUNTS
         return cls(
             source.items,
             source.scale,
             source.coding,
             np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
             np.array(manifest.level_counts, dtype=np.int64),
-            shard_folder.load_array(place / shard_folder.ITEM_COUNTS, np.int64, (len(source.items),)),
+            shard_folder.load_array(counts, np.int64, (len(source.items),)),
             manifest.has_times,
             source,
             place,
@@ -328,7 +329,8 @@ class _InFolder:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
-        self.items = shard_folder.load_ids(folder / shard_folder.ITEMS, "items", manifest.n_items)
+        place = folder / manifest.items.folder
+        self.items = shard_folder.load_ids(place / shard_folder.IDS, "items", manifest.items.n_items)
         self.scale = np.array(manifest.scale, dtype=np.float64)
         self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
@@ -342,7 +344,7 @@ class _InFolder:
         """Return the users of a shard."""
         if k not in self._users:
             stored = self.manifest.shards[k]
-            path = self.folder / stored.folder / shard_folder.USERS
+            path = self.folder / stored.folder / shard_folder.IDS
             self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
         return self._users[k]
 

@@ -23,10 +23,10 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates
-from cofactor.ratings.entries import refuse_one_level
+from cofactor.ratings.entries import check_duplicates, refuse_one_level
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.sharding.building import build_all
-from cofactor.ratings.sharding.journal import WORK, Journal, Source, abandon, begin
+from cofactor.ratings.sharding.journal import WORK, Journal, abandon, begin, sources_of
 from cofactor.ratings.sharding.reading import Listener, read_all
 from cofactor.ratings.sharding.routing import is_shard, plan_of, route
 
@@ -106,13 +106,11 @@ def shard_files(
     ShardedRatings(2 users, 2 items, 3 ratings on 3, 4, 5, in 2 shards)
     >>> folder.cleanup()
     """
-    paths = [files] if not isinstance(files, Sequence) or isinstance(files, str) else list(files)
-    if duplicates not in ("error", "last", "mean"):
-        raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
+    check_duplicates(duplicates)
     coding, levels = _levels_of(scale)
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
     target, listener = Path(folder).resolve(), callback or (lambda *_: None)
-    work, sources = target / WORK, _sources(paths)
+    work, sources = target / WORK, sources_of(files)
     if not work.is_dir():
         shard_folder.new_folder(folder)
     elif (target / shard_folder.MANIFEST).exists():  # all was done but this
@@ -152,12 +150,6 @@ def _built(
     shard_folder.write_common(target, plan.items, scale, coding, shards)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
-
-
-def _sources(paths: Sequence[PathLike]) -> list[Source]:
-    if not paths:
-        raise InvalidInputError("expected at least one file of ratings", argument="files")
-    return [Source.of(path) for path in paths]
 
 
 def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:

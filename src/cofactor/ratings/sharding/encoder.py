@@ -98,8 +98,19 @@ class IdEncoder:
             if compute.all(compute.match_substring_regex(values, _INTEGER), min_count=0).as_py():
                 with suppress(pa.ArrowInvalid):  # beyond 64 bits
                     return values.cast(pa.int64())
-            self.known, self._fresh = self.known.cast(pa.large_string()), []
+            self.known, self._fresh = self.as_text().known, []
         return values.cast(pa.large_string())
+
+    def as_text(self) -> IdEncoder:
+        """Return the same ids as text."""
+        return IdEncoder(self.role, self.known.cast(pa.large_string()))
+
+    def first_text(self) -> int | None:
+        """Return the number of the first id that is written as no integer; None if all are integers."""
+        if pa.types.is_int64(self.known.type):
+            return None
+        numbers = compute.match_substring_regex(self.known, _INTEGER)
+        return max(compute.index(numbers, False).as_py(), 0)  # the first one if they are beyond 64 bits
 
     def sorted(self) -> tuple[IdMap, NDArray[np.int32]]:
         """Return the map of all ids, as `IdMap` sorts them, and where each stands in it, by its number."""

@@ -13,9 +13,9 @@ from typing import Any, Literal
 from cofactor.datasets.readers.pieces import Mark
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
-from cofactor.ratings.shard_folder import StoredFile, StoredShard
+from cofactor.ratings.shard_folder import StoredShard
 
-__all__ = ["WORK", "Journal", "Source", "abandon", "begin"]
+__all__ = ["WORK", "Journal", "Source", "abandon", "begin", "sources_of"]
 
 WORK = ".sharding"  #: folder of the spills and the journal, which is there until all shards are
 _NAME = "journal.json"
@@ -39,6 +39,14 @@ class Source:
             raise FileNotFoundError(f"{os.fspath(path)}: no such file")
         status = os.stat(path)
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+
+def sources_of(files: PathLike | Sequence[PathLike]) -> list[Source]:
+    """Return files as they are now; one, or several."""
+    paths = [files] if not isinstance(files, Sequence) or isinstance(files, str) else list(files)
+    if not paths:
+        raise InvalidInputError("expected at least one file of ratings", argument="files")
+    return [Source.of(path) for path in paths]
 
 
 @dataclass
@@ -98,10 +106,7 @@ class Journal:
             if state.pop("format") != _FORMAT:
                 raise ValueError("another format")
             sources = tuple(Source(**one) for one in state.pop("sources"))
-            shards = [
-                StoredShard(**{**one, "files": {name: StoredFile(**file) for name, file in one["files"].items()}})
-                for one in state.pop("shards")
-            ]
+            shards = [StoredShard.of_state(one) for one in state.pop("shards")]
             return cls(sources=sources, mark=Mark(**state.pop("mark")), shards=shards, **state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(
