@@ -145,9 +145,13 @@ class Manifest:
         """Whether ratings have times."""
         return "times.npy" in self.shards[0].files
 
+    def parts(self) -> list[StoredItems | StoredShard]:
+        """Return the items and the shards, which have a folder each."""
+        return [self.items, *self.shards]
+
     def all_files(self) -> Iterator[tuple[str, StoredFile]]:
         """Yield each file by its path in the folder, shards last."""
-        for part in (self.items, *self.shards):
+        for part in self.parts():
             for name, stored in part.files.items():
                 yield f"{part.folder}/{name}", stored
 
@@ -266,10 +270,10 @@ def write_common(
 
 def remove_others(folder: Path, manifest: Manifest) -> None:
     """Remove shards and items which the manifest does not name."""
-    named = {part.folder for part in (manifest.items, *manifest.shards)}
-    for part in (_SHARDS, _ITEMS):
-        for path in (folder / part).iterdir():
-            if f"{part}/{path.name}" not in named:
+    named = {part.folder for part in manifest.parts()}
+    for kind in (_SHARDS, _ITEMS):
+        for path in (folder / kind).iterdir():
+            if f"{kind}/{path.name}" not in named:
                 shutil.rmtree(path, ignore_errors=True)
 
 
