@@ -198,9 +198,15 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     Pipes and devices are written to directly, since a new file in their place would destroy them. Errors while writing,
     such as a full disk, name the file.
     """
+    with naming_file(path), _replacing(path) as stream:
+        yield stream
+
+
+@contextmanager
+def naming_file(path: PathLike) -> Iterator[None]:
+    """Within the block, errors of the system which name no file, such as a full disk, name this one."""
     try:
-        with _replacing(path) as stream:
-            yield stream
+        yield
     except OSError as error:
         if error.filename is None and error.errno is not None:
             error.filename = os.fspath(path)

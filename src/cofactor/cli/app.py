@@ -97,6 +97,7 @@ EXAMPLES = {
     "shard": (
         "cofactor shard ratings/*.parquet --out big",
         "cofactor shard 2025.csv 2026.csv.gz --out big --shards 64 --duplicates last",
+        "cofactor shard today.parquet --into big --duplicates last",
         "cofactor shard --verify big",
     ),
     "compare": (

@@ -24,6 +24,9 @@ def shard(
     out: Annotated[
         str | None, typer.Option("--out", "-o", metavar="FOLDER", help="Where the shards go: a new folder.")
     ] = None,
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="FOLDER", help="Append the ratings to the shards that are there.")
+    ] = None,
     shards: Annotated[
         int | None,
         typer.Option("--shards", metavar="N", min=1, help="How many; by default of four million ratings each."),
@@ -41,30 +44,46 @@ def shard(
     """Cut ratings that may be larger than memory into shards by ranges of users.
 
     The files are read in two passes, in some hundred megabytes of memory. A command that was interrupted or killed goes
-    on where it was when it is given again.
+    on where it was when it is given again. With [bold]--into[/bold] the ratings of another day are appended.
     """
-    if (verify is None) == (not files):
-        raise InvalidInputError("give either files of ratings, or a folder of shards with --verify")
+    _check(context, files, out, into, verify)
     with loading():
         from cofactor.tasks import sharding, task_named
     began = time.perf_counter()
     if verify is not None:
         with Display(f"reading {verify}", quiet=json):
             facts = sharding.checked_shards(verify)
-    elif not files or out is None:
-        raise InvalidInputError("say where the shards go with --out FOLDER")
     else:
-        task, given = options.choose_task(context, "shard", files[0], "ratings", None, own)
+        sources = files or []
+        task, given = options.choose_task(context, "shard", sources[0], "ratings", None, own)
         values = task_named(task).values("shard", given)
-        with Display("sharding", quiet=json) as display, telling_what_is_kept():
+        with Display("sharding", quiet=json, counted=True) as display, telling_what_is_kept():
 
             def show(phase: str, unit: str, done: float, total: float) -> None:
-                display.show(phase, f"{done:,.0f} of {total:,.0f} {unit}", done=done, total=total)
+                display.show(phase, unit, done=done, total=total)
 
-            facts = sharding.made_shards(files, out, shards, values, show, restart=restart)
+            if into is not None:
+                facts = sharding.appended_shards(sources, into, values, show)
+            else:
+                facts = sharding.made_shards(sources, out or "", shards, values, show, restart=restart)
     seconds = time.perf_counter() - began
     if json:
         print_json({**facts.values, "seconds": round(seconds, 3)})
     else:
         show_facts(facts, {"seconds": f"{seconds:.1f}"})
     show_notes(facts.notes)
+
+
+def _check(
+    context: typer.Context, files: list[str] | None, out: str | None, into: str | None, verify: str | None
+) -> None:
+    """Refuse what does not say one thing to do."""
+    if sum(one is not None for one in (out, into, verify)) != 1:
+        raise InvalidInputError(
+            "give one of --out FOLDER, for new shards, --into FOLDER, to append, and --verify FOLDER"
+        )
+    if (verify is None) != bool(files):
+        raise InvalidInputError("--verify takes no files" if files else "give files of ratings")
+    odd = [] if out is not None else options.given(context, ("shards", "restart"))
+    if odd:
+        raise InvalidInputError(f"{odd[0]} is for new shards: give it with --out")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-from cofactor.errors import InvalidInputError
-from cofactor.ratings import ShardedRatings, shard_files
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.ratings import ShardedRatings, append_files, shard_files
 from cofactor.tasks.plain import Facts
 from cofactor.text import counted
 
-__all__ = ["checked_shards", "made_shards"]
+__all__ = ["appended_shards", "checked_shards", "made_shards"]
 
+#: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
+_Told: TypeAlias = Callable[[str, str, float, float], object]
 #: The unit in which each phase is counted, and how many of it are one.
 _UNITS: Mapping[str, tuple[float, str]] = {
     "reading": (1e6, "MB"),
@@ -25,7 +28,7 @@ def made_shards(
     folder: str,
     n_shards: int | None,
     options: Mapping[str, Any],
-    listener: Callable[[str, str, float, float], object],
+    listener: _Told,
     *,
     restart: bool = False,
 ) -> Facts:
@@ -45,16 +48,31 @@ def made_shards(
     restart : bool, default=False
         Throw away what an earlier call left.
     """
-    if "-" in files:
-        raise InvalidInputError("standard input cannot be read again after a kill: give files, or write one first")
+    reading = {**_reading(files, options), "scale": options["levels"]}
+    made = shard_files(files, folder, n_shards, restart=restart, callback=_teller(listener), **reading)
+    return _described(made, folder)
 
-    def tell(phase: str, done: int, total: int) -> None:
-        size, unit = _UNITS[phase]
-        listener(phase, unit, done / size, total / size)
 
-    reading = {name: options[name] for name in ("user", "item", "rating", "sep", "header", "encoding", "drop_rating")}
-    reading |= {"timestamp": options["time"], "scale": options["levels"], "duplicates": options["duplicates"]}
-    return _described(shard_files(files, folder, n_shards, restart=restart, callback=tell, **reading), folder)
+def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any], listener: _Told) -> Facts:
+    """Append ratings to a folder of sharded ratings, and describe it.
+
+    Parameters
+    ----------
+    files, folder, options, listener
+        As in `made_shards`.
+    """
+    if options["levels"] is not None:
+        raise InvalidInputError(("the ratings that are there have levels: leave out ", Argument("levels")))
+    before = ShardedRatings.open(folder)
+    after = append_files(files, folder, callback=_teller(listener), **_reading(files, options))
+    facts = _described(after, folder)
+    new = {
+        "new_ratings": after.n_ratings - before.n_ratings,
+        "new_users": after.shape[0] - before.shape[0],
+        "new_items": after.shape[1] - before.shape[1],
+    }
+    shown = {"new": ", ".join(f"{number:,} {name.removeprefix('new_')}" for name, number in new.items())}
+    return replace(facts, values={**facts.values, **new}, shown={**facts.shown, **shown})
 
 
 def checked_shards(folder: str) -> Facts:
@@ -62,6 +80,24 @@ def checked_shards(folder: str) -> Facts:
     sharded = ShardedRatings.open(folder)
     sharded.verify()
     return _described(sharded, folder)
+
+
+def _reading(files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how files are read, by the names of the library."""
+    if "-" in files:
+        raise InvalidInputError("shards are made of files, which may be read twice, and not of standard input")
+    same = ("user", "item", "rating", "sep", "header", "encoding", "drop_rating", "duplicates")
+    return {"timestamp": options["time"], **{name: options[name] for name in same}}
+
+
+def _teller(listener: _Told) -> Callable[[str, int, int], None]:
+    """Return what the library tells how far it is, and which tells it in units for people."""
+
+    def tell(phase: str, done: int, total: int) -> None:
+        size, unit = _UNITS[phase]
+        listener(phase, unit, done / size, total / size)
+
+    return tell
 
 
 def _described(sharded: ShardedRatings, folder: str) -> Facts:

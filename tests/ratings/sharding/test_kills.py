@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import resource
 import signal
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +139,29 @@ def test_a_damaged_journal_says_what_to_do(files, tmp_path) -> None:
     (folder / ".sharding" / "journal.json").write_text(json.dumps({"format": 1, "phase": "routing"}))
     with pytest.raises(InvalidInputError, match=r"journal.json: does not say how far .* restart"):
         shard_files(files, folder, 5, **OPTIONS)
+
+
+def limited(files: list[Path], folder: Path, most: int, answer: Connection) -> None:
+    """Shard in this process, in which no file can be larger than this; send the error."""
+    small()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    try:
+        shard_files(files, folder, 5, **OPTIONS)
+    except OSError as error:
+        answer.send(str(error))
+
+
+@pytest.mark.parametrize(("most", "name"), [(300, "journal.json"), (1400, "ratings"), (3000, "ratings")])
+def test_a_file_that_cannot_be_written_is_named(files, undisturbed, tmp_path, most, name) -> None:
+    folder = tmp_path / "big"
+    ours, theirs = Pipe(duplex=False)
+    process = forking().Process(target=limited, args=(files, folder, most, theirs))
+    process.start()
+    theirs.close()
+    assert re.match(r".*File too large: '.*/" + name, ours.recv())
+    process.join()
+    shard_files(files, folder, 5, **OPTIONS)
+    assert content(folder) == undisturbed
 
 
 def test_a_full_disk_keeps_what_was_done(files, undisturbed, tmp_path, monkeypatch) -> None:

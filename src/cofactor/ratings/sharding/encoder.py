@@ -15,6 +15,7 @@ from pyarrow import compute
 
 from cofactor.datasets.table import is_text, numpy_of
 from cofactor.errors import InvalidInputError
+from cofactor.files import naming_file
 from cofactor.ratings.ids import IdMap
 
 __all__ = ["IdEncoder"]
@@ -133,7 +134,8 @@ class IdEncoder:
         """
         name = _file_of(self.role, pa.types.is_int64(self.known.type))
         fresh = self._fresh if name in lengths else [self.known]
-        with open(folder / name, "r+b" if name in lengths else "wb") as stream:
+        path = folder / name
+        with naming_file(path), open(path, "r+b" if name in lengths else "wb") as stream:
             stream.seek(lengths.get(name, 0))
             stream.truncate()
             for part in fresh:

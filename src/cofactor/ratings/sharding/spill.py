@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cofactor.files import naming_file
 
 __all__ = ["Spill", "record_type", "records_in"]
 
@@ -39,7 +40,7 @@ class Spill:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        with _naming(path):
+        with naming_file(path):
             self._stream = open(path, "r+b" if path.exists() else "w+b", buffering=0)  # noqa: SIM115
             self._stream.truncate(length)
             self._stream.seek(length)
@@ -48,7 +49,7 @@ class Spill:
     def append(self, records: NDArray[Any]) -> None:
         """Write records to the end."""
         data = np.ascontiguousarray(records).view(np.uint8).data
-        with _naming(self.path):
+        with naming_file(self.path):
             while len(data):
                 written = self._stream.write(data)
                 self.length += written or 0
@@ -56,7 +57,7 @@ class Spill:
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""
-        with _naming(self.path):
+        with naming_file(self.path):
             os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:
@@ -72,14 +73,3 @@ def records_in(path: Path, dtype: np.dtype[Any], n: int, first: int, most: int) 
         stream.seek(first * dtype.itemsize)
         for start in range(first, n, most):
             yield np.fromfile(stream, dtype, min(most, n - start))
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Within the block, errors such as a full disk name the file."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = os.fspath(path)
-        raise
