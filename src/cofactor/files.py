@@ -142,8 +142,8 @@ def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
             advice="unpack it, or export it as CSV",
             place=Place(name),
         )
-    is_utf8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    if is_utf8:
+    plain = is_utf8(encoding)
+    if plain:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InvalidInputError(
                 "starts with a UTF-16 mark, expected UTF-8",
@@ -151,34 +151,44 @@ def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
                 place=Place(name),
             )
         data = data.removeprefix(codecs.BOM_UTF8)
-    if not (is_utf8 and data.isascii()):
+    if not (plain and data.isascii()):
         data = _decode(data, name, encoding)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
 
 
+def is_utf8(encoding: str) -> bool:
+    """Return whether this is a name of UTF-8."""
+    return encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+
+
 def _decode(data: bytes, name: str, encoding: str) -> bytes:
     """Return text in an encoding as UTF-8."""
     try:
         return data.decode(encoding).encode()
-    except LookupError:
-        raise InvalidInputError(
-            "not known", argument="encoding", found=encoding, advice="try 'utf-8', 'latin-1' or 'cp1252'"
-        ) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
+        raise not_decoded(error, encoding, Place(name, line, f"byte {column}")) from None
+    except (LookupError, ValueError) as error:
+        raise not_decoded(error, encoding, Place(name)) from None
+
+
+def not_decoded(error: LookupError | ValueError, encoding: str, place: Place) -> InvalidInputError:
+    """Return the error for text which is not in an encoding, at a place, or for an encoding that is none."""
+    if isinstance(error, LookupError):
+        advice = "try 'utf-8', 'latin-1' or 'cp1252'"
+        return InvalidInputError("not known", argument="encoding", found=encoding, advice=advice)
+    if isinstance(error, UnicodeDecodeError):
         latin = Argument("encoding", "latin-1")
-        raise InvalidInputError(
-            f"0x{data[error.start]:02x} is not valid {encoding}",
+        return InvalidInputError(
+            f"0x{error.object[error.start]:02x} is not valid {encoding}",
             advice=("give the right one with ", Argument("encoding"), ", for example ", latin),
-            place=Place(name, line, f"byte {column}"),
-        ) from None
-    except ValueError as error:  # of a few odd encodings, one of which can write halves of characters
-        raise InvalidInputError(
-            f"does not fit ({error})", argument="encoding", found=encoding, place=Place(name)
-        ) from None
+            place=place,
+        )
+    # Of a few odd encodings, one of which can write halves of characters.
+    return InvalidInputError(f"does not fit ({error})", argument="encoding", found=encoding, place=place)
 
 
 @contextmanager
@@ -188,9 +198,15 @@ def replacing(path: PathLike) -> Iterator[IO[bytes]]:
     Pipes and devices are written to directly, since a new file in their place would destroy them. Errors while writing,
     such as a full disk, name the file.
     """
+    with naming_file(path), _replacing(path) as stream:
+        yield stream
+
+
+@contextmanager
+def naming_file(path: PathLike) -> Iterator[None]:
+    """Within the block, errors of the system which name no file, such as a full disk, name this one."""
     try:
-        with _replacing(path) as stream:
-            yield stream
+        yield
     except OSError as error:
         if error.filename is None and error.errno is not None:
             error.filename = os.fspath(path)

@@ -6,31 +6,20 @@ import json
 import pickle
 import re
 import shutil
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.ratings.same import ARRAYS, assert_same
 
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import Ratings, ShardedRatings, as_ratings
 from cofactor.ratings.sharded import shard_bounds
-
-ARRAYS = ("indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr", "times", "weights", "scale")
-
-
-def assert_same(found: Ratings, expected: Ratings) -> None:
-    assert found.users == expected.users
-    assert found.items == expected.items
-    assert found.coding == expected.coding
-    for name in ARRAYS:
-        ours, theirs = getattr(found, name), getattr(expected, name)
-        assert (ours is None) == (theirs is None), name
-        if ours is not None:
-            assert ours.dtype == theirs.dtype, name
-            np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
 def some_ratings(seed: int = 0, n: int = 60, m: int = 25, n_ratings: int = 400, *, text: bool = False) -> Ratings:
@@ -77,8 +66,6 @@ def _of(ratings: Ratings, *arrays: np.ndarray) -> tuple:
 @settings(max_examples=8, deadline=None)
 @given(plans())
 def test_a_folder_gives_back_the_same_shards(plan: tuple[Ratings, int]) -> None:
-    import tempfile
-
     ratings, n_shards = plan
     sharded = ShardedRatings.from_ratings(ratings, n_shards)
     with tempfile.TemporaryDirectory() as folder:
@@ -95,8 +82,6 @@ def test_a_folder_gives_back_the_same_shards(plan: tuple[Ratings, int]) -> None:
 
 
 def test_times_weights_coding_and_text_go_to_a_folder(tmp_path) -> None:
-    from dataclasses import replace
-
     ratings = some_ratings(text=True)
     coding = Coding((1.0, 2.0, 3.0, 4.0, 5.0), words=("a", "b", "c", "d", "e"))
     ratings = replace(ratings, coding=coding, weights=np.linspace(1, 2, ratings.n_ratings))

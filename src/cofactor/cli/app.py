@@ -19,6 +19,7 @@ from cofactor.cli import (
     predict,
     recommend,
     reproduce,
+    shard,
     similar,
     update,
 )
@@ -93,6 +94,12 @@ EXAMPLES = {
         "cofactor evaluate ml-100k --rank --likes 4 --model recommender --model ease",
         "cofactor evaluate emotions --model grople --model mlknn --threshold global",
     ),
+    "shard": (
+        "cofactor shard ratings/*.parquet --out big",
+        "cofactor shard 2025.csv 2026.csv.gz --out big --shards 64 --duplicates last",
+        "cofactor shard today.parquet --into big --duplicates last",
+        "cofactor shard --verify big",
+    ),
     "compare": (
         "cofactor compare ml-100k ml-latest-small -m hmf -m mmmf -m als --protocol weak --jobs 2 --out folder",
         "cofactor compare emotions scene yeast -m grople -m plst -m mlknn --seeds 0,1 --metric macro_f1",
@@ -126,5 +133,6 @@ _add("recommend", recommend.recommend, "Work")
 _add("similar", similar.similar, "Work")
 _add("update", update.update, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
+_add("shard", shard.shard, "Large data")
 _add("compare", compare.compare, "Research")
 _add("reproduce", reproduce.reproduce, "Research")

@@ -27,13 +27,25 @@ _OPTIONS: Mapping[str, str] = {
     "timestamp": "--time",
     "n_splits": "--splits",
     "n_jobs": "--jobs",
+    "n_shards": "--shards",
     "users": "--user",
     "n": "-n",
 }
 #: Names of settings and options that all tasks share.
 _SAME = (
     *("alpha", "factors", "model", "param", "seed", "seeds", "task", "protocol", "splits", "test_size", "json"),
-    *("candidates", "titles", "ratings", "at_least", "quantile", "rank_by", "include_seen", "rescue", "safe_csv"),
+    *(
+        "candidates",
+        "titles",
+        "ratings",
+        "at_least",
+        "quantile",
+        "rank_by",
+        "include_seen",
+        "rescue",
+        "safe_csv",
+        "restart",
+    ),
 )
 #: Options that stand for one value of a parameter.
 _FLAGS: Mapping[tuple[str, bool], str] = {

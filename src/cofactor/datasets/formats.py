@@ -5,16 +5,17 @@ A new format is a module in `cofactor.datasets.readers` and one line in `FORMATS
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cofactor.datasets.readers import arff, matlab, parquet, parquet_labels, svmlight, text, xml
+from cofactor.datasets.readers import arff, matlab, parquet, parquet_labels, svmlight, text, text_pieces, xml
 from cofactor.datasets.readers.chunked import ChunkOptions, ChunkSource
+from cofactor.datasets.readers.pieces import Choose, Mark, Piece
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
-from cofactor.files import START, PathLike, display_name, read_bytes
+from cofactor.files import START, PathLike, display_name, read_bytes, start_of, unpacked
 
-__all__ = ["FORMATS", "Format", "format_of", "read_table"]
+__all__ = ["FORMATS", "Format", "format_of", "read_pieces", "read_table"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Format:
     table : callable, optional
         Reads a table, whose columns may be ratings or labels: from the content of a file, its name for messages and
         `TableOptions` to a `Table`.
+    pieces : callable, optional
+        Reads such a table piece by piece: see `read_pieces`.
     labels : callable, optional
         Reads a file which says itself what its labels are, as a `LabelDataset`: its arguments are the path, `sparse`,
         `name` and `options`.
@@ -47,6 +50,7 @@ class Format:
     recognises: Callable[[bytes], bool]
     holds: Holds | Callable[[bytes, str | None], Holds | None] | None = None
     table: Callable[[bytes, str, TableOptions], Table] | None = None
+    pieces: Callable[[PathLike, TableOptions, Choose, Mark], Iterator[Piece]] | None = None
     labels: Callable[..., LabelDataset] | None = None
     chunks: Callable[[PathLike, ChunkOptions], ChunkSource] | None = None
     options: tuple[str, ...] = ()
@@ -78,6 +82,7 @@ FORMATS: list[Format] = [
         parquet.looks_like_parquet,
         holds=parquet_labels.holds,
         table=parquet.read_parquet,
+        pieces=parquet.pieces,
         chunks=parquet_labels.open_chunks,
         options=("labels", "drop", *_WORDS),
     ),
@@ -91,7 +96,7 @@ FORMATS: list[Format] = [
         chunks=svmlight.LibsvmSource,
         options=("zero_based", "n_features", "n_labels"),
     ),
-    Format("table", _is_any, table=text.read_text, options=_TABLE),
+    Format("table", _is_any, table=text.read_text, pieces=text_pieces.pieces, options=_TABLE),
 ]
 
 
@@ -133,3 +138,27 @@ def read_table(path: PathLike, options: TableOptions) -> Table:
     data = read_bytes(path)
     reader = next(known.table for known in FORMATS if known.table is not None and known.recognises(data[:START]))
     return reader(data, display_name(path), options)
+
+
+def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark | None = None) -> Iterator[Piece]:
+    """Read a table in any of the formats of tables piece by piece, in bounded memory.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    options : TableOptions
+        How to read it.
+    choose : callable
+        From a table of the first rows to the positions of the columns that are wanted, by role.
+    after : Mark, optional
+        Where to go on; by default from the beginning.
+
+    Yields
+    ------
+    Piece
+        Some rows, in their order.
+    """
+    start = unpacked(start_of(path))
+    reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
+    yield from reader(path, options, choose, after or Mark())

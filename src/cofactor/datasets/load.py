@@ -390,7 +390,11 @@ def _format(path: PathLike, asked: str | None) -> Format:
         raise InvalidInputError(
             "its format cannot be told before reading", advice=("give ", Argument("format")), place=Place(found.name)
         )
-    if found.format in ("model", "xml"):
-        what = "a model of cofactor" if found.format == "model" else "an XML file which names labels"
-        raise InvalidInputError(f"is {what}, expected features and labels", place=Place(found.name))
+    others = {
+        "model": "a model of cofactor",
+        "xml": "an XML file which names labels",
+        "shards": "a folder of sharded ratings",
+    }
+    if found.format in others:
+        raise InvalidInputError(f"is {others[found.format]}, expected features and labels", place=Place(found.name))
     return readable.get(found.format, readable["table"])

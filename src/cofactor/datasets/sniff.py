@@ -14,7 +14,10 @@ from cofactor.datasets.registry.entries import KnownDataset
 from cofactor.datasets.types import Holds
 from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, unpacked
 
-__all__ = ["Found", "sniff"]
+__all__ = ["SHARDS", "Found", "sniff"]
+
+#: The file which says that a folder holds sharded ratings, see `cofactor.ratings.ShardedRatings`.
+SHARDS = "manifest.json"
 
 #: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.
 _LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")
@@ -32,7 +35,8 @@ class Found:
         What `path` names: a file, standard input, a data set of the registry, a folder, or nothing.
     format : str
         Name of the format, one of `cofactor.datasets.formats.FORMATS`: "arff", "libsvm", "mat", "parquet", "table",
-        "xml" or "model". Empty if there is no file, or its beginning cannot be read.
+        "xml" or "model"; or "shards", for a folder of `cofactor.ratings.ShardedRatings`. Empty if there is no file, or
+        its beginning cannot be read.
     holds : {"ratings", "labels", "names of labels", "model"} or None
         What is in it, if its beginning shows it; None for a table, whose columns may be ratings or labels.
     compressed : bool
@@ -89,7 +93,8 @@ def sniff(path: PathLike) -> Found:
     """
     text = os.fspath(path)
     if text != "-" and os.path.isdir(text):
-        return Found(text, "folder")
+        sharded = os.path.isfile(os.path.join(text, SHARDS))
+        return Found(text, "folder", "shards", "ratings") if sharded else Found(text, "folder")
     if text != "-" and not os.path.exists(text):
         known = registry.KNOWN.get(text)
         return Found(text, "missing") if known is None else Found(text, "known", holds=known.task, known=known)

@@ -147,8 +147,13 @@ class Table(ABC):
         """Return the cells as text; with `gaps` a missing one is empty, otherwise an error where it is none of text."""
 
     @abstractmethod
+    def id_cells(self, position: int) -> Any:
+        """Return integers if all cells are written as integers (7, not 007 and not 7.0), otherwise text; of Arrow."""
+
     def ids(self, position: int) -> NDArray[np.int64] | Words:
-        """Return integers if all cells are written as integers (7, not 007 and not 7.0), otherwise text."""
+        """Return integers or text, as `id_cells` does, as NumPy has them."""
+        column = self.id_cells(position)
+        return Words.of(column) if is_text(column.type) else numpy_of(column)
 
     @abstractmethod
     def cells(self, position: int, *, gaps: bool = False) -> Cells:
@@ -207,21 +212,21 @@ class ArrowTable(Table):
         except pa.ArrowException:
             raise self._type_error(position, "integers or text") from None
 
-    def ids(self, position: int) -> NDArray[np.int64] | Words:
+    def id_cells(self, position: int) -> Any:
         """Return integers (whole floats too) or text; other types are refused."""
         column = self.column(position)
         if pa.types.is_floating(column.type):
             column = self._whole(column, position)
         if pa.types.is_integer(column.type):
             try:
-                return numpy_of(column.cast(pa.int64()))
+                return column.cast(pa.int64())
             except pa.ArrowInvalid:
                 raise InvalidInputError(
                     "holds ids beyond 64-bit integers", advice="store them as text", place=self.column_place(position)
                 ) from None
         if not is_text(column.type):
             raise self._type_error(position, "integers or text")
-        return Words.of(column)
+        return column
 
     def cells(self, position: int, *, gaps: bool = False) -> Cells:
         """Return numbers, booleans as 0 and 1, or text; other types are refused."""

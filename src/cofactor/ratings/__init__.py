@@ -40,6 +40,8 @@ from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
 from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.sharding.append import append_files
+from cofactor.ratings.sharding.build import shard_files
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
@@ -99,6 +101,8 @@ __all__ = [
     "Recommender",
     "Rules",
     "ShardedRatings",
+    "append_files",
     "as_ratings",
     "ranking",
+    "shard_files",
 ]

@@ -36,7 +36,8 @@ from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.saving import Saved
-from cofactor.ratings.sharded import ShardedRatings, check_shards
+from cofactor.ratings.shard_work import check_shards
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
 from cofactor.ratings.visits import asked_pairs
 from cofactor.ratings.weighting import no_weights, read_again, weighed

@@ -16,6 +16,7 @@ from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.times import seconds_of, the_times
 from cofactor.ratings.entries import (
     by_column,
+    check_duplicates,
     check_rows,
     check_y_is_needed,
     counting_sort,
@@ -245,8 +246,7 @@ class Ratings:
         times : ndarray of shape (n,), float64, optional
             When it was given, in seconds since 1970.
         """
-        if duplicates not in ("error", "last", "mean"):
-            raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
+        check_duplicates(duplicates)
         scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
         by_item, _ = counting_sort(item_index, len(items))

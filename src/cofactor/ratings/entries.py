@@ -296,6 +296,12 @@ def check_rows(
         raise InvalidInputError("the times of the ratings are not a finite number of seconds for each")
 
 
+def check_duplicates(duplicates: Any) -> None:
+    """Refuse what does not say what becomes of repeated pairs."""
+    if duplicates not in ("error", "last", "mean"):
+        raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
+
+
 def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any], one: str = "rating") -> None:
     """Refuse items which a model does not have."""
     unknown = np.flatnonzero(item_index < 0)

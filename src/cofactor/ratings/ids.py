@@ -63,11 +63,17 @@ class IdMap:
     @classmethod
     def of_range(cls, n: int) -> Self:
         """Return the map of the integers 0..n-1 to themselves."""
-        return cls._of_distinct(np.arange(n, dtype=np.int64))
+        return cls.of_sorted(np.arange(n, dtype=np.int64))
 
     @classmethod
-    def _of_distinct(cls, ids: NDArray[Any]) -> Self:
-        """Wrap ids that are already distinct and in their final order."""
+    def of_sorted(cls, ids: NDArray[Any]) -> Self:
+        """Return the map of ids that are distinct and sorted already, as `IdMap` sorts them.
+
+        Parameters
+        ----------
+        ids : ndarray of int64, float64 or objects
+            They are not copied, and cannot be written to afterwards.
+        """
         new = cls.__new__(cls)
         new._set_ids(ids)
         return new
@@ -80,7 +86,7 @@ class IdMap:
         >>> IdMap(["Alien", "Brazil", "Up"]).part(1, 3)
         IdMap('Brazil', 'Up')
         """
-        return self._of_distinct(self.ids[start:stop])
+        return self.of_sorted(self.ids[start:stop])
 
     @classmethod
     def of_parts(cls, parts: Sequence[IdMap]) -> Self:
@@ -92,7 +98,7 @@ class IdMap:
         >>> IdMap.of_parts([films.part(0, 1), films.part(1, 3)]) == films
         True
         """
-        return cls._of_distinct(np.concatenate([part.ids for part in parts]))
+        return cls.of_sorted(np.concatenate([part.ids for part in parts]))
 
     def _set_ids(self, ids: NDArray[Any]) -> None:
         ids.setflags(write=False)
@@ -267,15 +273,15 @@ class IdMap:
         """
         kind = header.get("kind")
         if kind == "number":
-            return cls._of_distinct(np.array(arrays["ids"]))
+            return cls.of_sorted(np.array(arrays["ids"]))
         if kind == "mixed":
-            return cls._of_distinct(_object_array(header["ids"]))
+            return cls.of_sorted(_object_array(header["ids"]))
         if kind != "text":
             raise InvalidInputError(f"the saved ids are of unknown kind {kind!r}: expected number, text or mixed")
         text, ends = arrays["text"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
         starts = [0, *ends[:-1]]
         parts = (text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True))
-        return cls._of_distinct(_object_array(list(parts)))
+        return cls.of_sorted(_object_array(list(parts)))
 
 
 def id_column(values: Any, name: str) -> NDArray[Any]:

@@ -1,20 +1,22 @@
 """The folder of `ShardedRatings`: a manifest, and the arrays of each shard in files that are mapped into memory.
 
-=============================  ==============================================================================
-``manifest.json``              format, scale, coding, counts, and size and CRC-32 of every other file
-``items.safetensors``          ids of the items
-``item_counts.npy``            ratings of each item
-``shards/0000/*.npy``          the arrays of `Ratings` of the first shard, by their names there
-``shards/0000/users.safetensors``  ids of its users
-=============================  ==============================================================================
+==================================  ==============================================================
+``manifest.json``                   format, scale, coding, counts; size and CRC-32 of every other file
+``items/0000/ids.safetensors``      ids of the items
+``items/0000/counts.npy``           ratings of each item
+``shards/0000/*.npy``               the arrays of `Ratings` of a shard, by their names there
+``shards/0000/ids.safetensors``     ids of its users
+==================================  ==============================================================
 
-The manifest is written last, and says which files belong to the folder; whatever else lies there does not. It has a
-checksum of its own, so that one which was edited is refused: kernels do not check indices.
+The manifest is written last, and says which files belong to the folder; whatever else lies there does not. When ratings
+are appended, other files take the place of those that change. The manifest has a checksum of its own, so that one which
+was edited is refused: kernels do not check indices.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 
 from cofactor import persistence
 from cofactor.coding import Coding
+from cofactor.datasets.sniff import SHARDS
 from cofactor.errors import InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 from cofactor.metrics.scale import as_scale
@@ -41,11 +44,14 @@ __all__ = [
     "MANIFEST",
     "Manifest",
     "StoredFile",
+    "StoredItems",
     "StoredShard",
     "load_array",
     "load_ids",
     "load_shard",
     "new_folder",
+    "number_of",
+    "remove_others",
     "shard_name",
     "verify_file",
     "verify_shard",
@@ -56,8 +62,8 @@ __all__ = [
 ]
 
 FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
-MANIFEST = "manifest.json"
-ITEMS, ITEM_COUNTS, USERS = "items.safetensors", "item_counts.npy", "users.safetensors"
+MANIFEST = SHARDS
+IDS, COUNTS = "ids.safetensors", "counts.npy"
 
 #: The arrays of a shard, with their types; the last two are there only if the ratings have them.
 _ARRAYS: Mapping[str, type[np.generic]] = {
@@ -70,6 +76,7 @@ _ARRAYS: Mapping[str, type[np.generic]] = {
     "times": np.float64,
     "weights": np.float64,
 }
+_SHARDS, _ITEMS = "shards", "items"
 _PIECE = 1 << 22  # bytes read at a time for a checksum
 
 _AGAIN = "shard the ratings again"
@@ -85,11 +92,29 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class StoredShard:
-    """What the manifest says of a shard: its folder, its numbers of users and ratings, and its files."""
+    """What the manifest says of a shard: its folder, its numbers of users, items and ratings, and its files.
+
+    Items which were appended since the shard was written have no ratings in it.
+    """
 
     folder: str
     n_users: int
+    n_items: int
     n_ratings: int
+    files: dict[str, StoredFile]
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> StoredShard:
+        """Return what `dataclasses.asdict` made a dictionary of."""
+        return cls(**_with_files(state))
+
+
+@dataclass(frozen=True)
+class StoredItems:
+    """What the manifest says of the items: their folder, their number, and their files."""
+
+    folder: str
+    n_items: int
     files: dict[str, StoredFile]
 
 
@@ -102,20 +127,17 @@ class Manifest:
     scale : tuple of float
     coding : dict or None
         State of a `Coding`.
-    n_items : int
     level_counts : tuple of int
         Ratings of each level.
-    files : dict of str to StoredFile
-        Files beside those of the shards.
+    items : StoredItems
     shards : tuple of StoredShard
         In the order of their users.
     """
 
     scale: tuple[float, ...]
     coding: dict[str, Any] | None
-    n_items: int
     level_counts: tuple[int, ...]
-    files: dict[str, StoredFile]
+    items: StoredItems
     shards: tuple[StoredShard, ...]
 
     @property
@@ -123,12 +145,15 @@ class Manifest:
         """Whether ratings have times."""
         return "times.npy" in self.shards[0].files
 
+    def parts(self) -> list[StoredItems | StoredShard]:
+        """Return the items and the shards, which have a folder each."""
+        return [self.items, *self.shards]
+
     def all_files(self) -> Iterator[tuple[str, StoredFile]]:
         """Yield each file by its path in the folder, shards last."""
-        yield from self.files.items()
-        for shard in self.shards:
-            for name, stored in shard.files.items():
-                yield f"{shard.folder}/{name}", stored
+        for part in self.parts():
+            for name, stored in part.files.items():
+                yield f"{part.folder}/{name}", stored
 
     def write(self, folder: Path) -> None:
         """Put it into its folder, which from then on holds what it says."""
@@ -153,11 +178,10 @@ class Manifest:
     @classmethod
     def _of_state(cls, state: dict[str, Any], path: Path) -> Manifest:
         try:
-            shards = tuple(
-                StoredShard(**{**shard, "files": _files_of(shard["files"])}) for shard in state.pop("shards")
-            )
+            shards = tuple(StoredShard.of_state(shard) for shard in state.pop("shards"))
+            items = StoredItems(**_with_files(state.pop("items")))
             tuples: dict[str, Any] = {name: tuple(state.pop(name)) for name in ("scale", "level_counts")}
-            manifest = cls(files=_files_of(state.pop("files")), shards=shards, **tuples, **state)
+            manifest = cls(items=items, shards=shards, **tuples, **state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             _refuse(path, f"is damaged ({error})")
         if not manifest.shards or len(manifest.level_counts) != len(as_scale(manifest.scale)):
@@ -177,7 +201,7 @@ def new_folder(folder: PathLike) -> Path:
 
 def shard_name(k: int) -> str:
     """Return the folder of a shard."""
-    return f"shards/{k:04}"
+    return f"{_SHARDS}/{k:04}"
 
 
 def write_array(path: Path, array: NDArray[Any]) -> StoredFile:
@@ -199,31 +223,63 @@ def write_shard(folder: Path, name: str, ratings: Ratings) -> StoredShard:
     """Write the ratings of a shard into a new folder of its own, ``folder/name``."""
     place = folder / name
     place.mkdir(parents=True)
-    files = {USERS: write_ids(place / USERS, ratings.users, "users")}
+    files = {IDS: write_ids(place / IDS, ratings.users, "users")}
     for array in _ARRAYS:
         values = getattr(ratings, array)
         if values is not None:
             files[f"{array}.npy"] = write_array(place / f"{array}.npy", values)
-    return StoredShard(name, len(ratings.users), ratings.n_ratings, files)
+    return StoredShard(name, *ratings.shape, ratings.n_ratings, files)
 
 
 def write_common(
     folder: Path,
     items: IdMap,
-    item_counts: NDArray[np.int64],
     scale: NDArray[np.float64],
     coding: Coding | None,
-    level_counts: NDArray[np.int64],
     shards: Sequence[StoredShard],
+    generation: int = 0,
 ) -> None:
-    """Write what shards have in common, and then the manifest."""
+    """Write what the shards, which are there, have in common, and then the manifest.
+
+    Parameters
+    ----------
+    folder : Path
+    items : IdMap
+    scale : ndarray of shape (R,)
+    coding : Coding or None
+    shards : sequence of StoredShard
+    generation : int, default=0
+        Number of the folder of items, which must be a new one.
+    """
+    item_counts, level_counts = np.zeros(len(items), dtype=np.int64), np.zeros(len(scale), dtype=np.int64)
+    for shard in shards:
+        place = folder / shard.folder
+        item_counts[: shard.n_items] += np.diff(load_array(place / "col_indptr.npy", np.int64, (shard.n_items + 1,)))
+        levels = load_array(place / "levels.npy", np.uint8, (shard.n_ratings,))
+        level_counts += np.bincount(levels, minlength=len(scale) + 1)[1:]
+    name = f"{_ITEMS}/{generation:04}"
+    (folder / name).mkdir(parents=True, exist_ok=True)
     files = {
-        ITEMS: write_ids(folder / ITEMS, items, "items"),
-        ITEM_COUNTS: write_array(folder / ITEM_COUNTS, item_counts),
+        IDS: write_ids(folder / name / IDS, items, "items"),
+        COUNTS: write_array(folder / name / COUNTS, item_counts),
     }
     state = None if coding is None else coding.to_state()
-    counts, levels = tuple(level_counts.tolist()), tuple(scale.tolist())
-    Manifest(levels, state, len(items), counts, files, tuple(shards)).write(folder)
+    counts, values = tuple(level_counts.tolist()), tuple(scale.tolist())
+    Manifest(values, state, counts, StoredItems(name, len(items), files), tuple(shards)).write(folder)
+
+
+def remove_others(folder: Path, manifest: Manifest) -> None:
+    """Remove shards and items which the manifest does not name."""
+    named = {part.folder for part in manifest.parts()}
+    for kind in (_SHARDS, _ITEMS):
+        for path in (folder / kind).iterdir():
+            if f"{kind}/{path.name}" not in named:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def number_of(name: str) -> int:
+    """Return the number of a folder of a shard, or of items."""
+    return int(name.rpartition("/")[2])
 
 
 def load_ids(path: Path, name: str, n: int) -> IdMap:
@@ -255,12 +311,15 @@ def load_shard(
     """Return the ratings of a shard; nothing but its arrays' types and sizes is read."""
     place = folder / stored.folder
     arrays = {}
-    sizes = {"indptr": len(users) + 1, "col_indptr": len(items) + 1}
+    sizes = {"indptr": len(users) + 1, "col_indptr": stored.n_items + 1}
     for name, dtype in _ARRAYS.items():
         path = place / f"{name}.npy"
         if path.name in stored.files:
             _check_size(path, stored.files[path.name])
             arrays[name] = load_array(path, dtype, (sizes.get(name, stored.n_ratings),))
+    if stored.n_items < len(items):
+        last = np.full(len(items) - stored.n_items, stored.n_ratings, dtype=np.int64)
+        arrays["col_indptr"] = np.append(arrays["col_indptr"], last)
     try:
         return Ratings(users, items, scale, coding=coding, **arrays)
     except TypeError:  # an array is missing
@@ -323,8 +382,8 @@ def _checksum(state: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(state, sort_keys=True).encode())
 
 
-def _files_of(state: Mapping[str, Mapping[str, int]]) -> dict[str, StoredFile]:
-    return {name: StoredFile(**stored) for name, stored in state.items()}
+def _with_files(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {**state, "files": {name: StoredFile(**stored) for name, stored in state["files"].items()}}
 
 
 def _check_size(path: Path, stored: StoredFile) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,15 +16,13 @@ from numpy.typing import NDArray
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
-from cofactor.metrics.scale import as_scale
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import by_column, check_variety
+from cofactor.ratings.entries import by_column
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest
-from cofactor.solvers.journal import Journal
-from cofactor.solvers.parts import OneByOne, Part, Rounds
-from cofactor.solvers.workers import OnWorkers
+from cofactor.ratings.shard_work import Work
+from cofactor.solvers.parts import Part, Rounds
 from cofactor.text import counted, some_of
 
 __all__ = ["ShardedRatings", "shard_bounds"]
@@ -44,17 +41,11 @@ class Shards(Protocol):
     def users(self, k: int) -> IdMap:
         """Return the users of a shard."""
 
+    def n_bytes(self) -> int:
+        """Return the size of all files; 0 in memory."""
+
     def verify(self) -> None:
         """Read everything that is in files, and refuse what is not as it was written."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """How fits of ratings in shards are carried out, see `ShardedRatings.on`."""
-
-    client: Any = None
-    resume: bool = False
-    every: float = 60.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,13 +163,14 @@ class ShardedRatings:
         place = Path(folder).resolve()
         manifest = Manifest.read(place)
         source = _InFolder(place, manifest)
+        counts = place / manifest.items.folder / shard_folder.COUNTS
         return cls(
             source.items,
             source.scale,
             source.coding,
             np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
             np.array(manifest.level_counts, dtype=np.int64),
-            shard_folder.load_array(place / shard_folder.ITEM_COUNTS, np.int64, (len(source.items),)),
+            shard_folder.load_array(counts, np.int64, (len(source.items),)),
             manifest.has_times,
             source,
             place,
@@ -206,9 +198,7 @@ class ShardedRatings:
             shards = [
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
-            shard_folder.write_common(
-                partial, self.items, self.item_counts, self.scale, self.coding, self.level_counts, shards
-            )
+            shard_folder.write_common(partial, self.items, self.scale, self.coding, shards)
             os.replace(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -242,6 +232,11 @@ class ShardedRatings:
     def n_levels(self) -> int:
         """Number R of levels of the scale."""
         return self.scale.size
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all files of the folder, 0 in memory."""
+        return self.source.n_bytes()
 
     @cached_property
     def users(self) -> IdMap:
@@ -320,13 +315,7 @@ class ShardedRatings:
         key : str
             Of all that the work depends on besides the ratings.
         """
-        journal = None
-        if self.folder is not None:
-            known = hashlib.sha256(f"{self.source.key} {key}".encode()).hexdigest()[:16]
-            journal = Journal(self.folder / f".fit-{known}", self.work.resume, self.work.every)
-        if self.work.client is None:
-            return OneByOne(make, len(self), journal)
-        return OnWorkers(self.work.client, make, len(self), journal, key.partition("(")[0])
+        return self.work.parts(make, len(self), self.folder, self.source.key, key)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
@@ -400,6 +389,10 @@ class _InMemory:
         """Return the users of a shard."""
         return self.shards[k].users
 
+    def n_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
     def verify(self) -> None:
         """Do nothing."""
 
@@ -434,7 +427,8 @@ class _InFolder:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
-        self.items = shard_folder.load_ids(folder / shard_folder.ITEMS, "items", manifest.n_items)
+        place = folder / manifest.items.folder
+        self.items = shard_folder.load_ids(place / shard_folder.IDS, "items", manifest.items.n_items)
         self.scale = np.array(manifest.scale, dtype=np.float64)
         self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
@@ -449,9 +443,13 @@ class _InFolder:
         """Return the users of a shard."""
         if k not in self._users:
             stored = self.manifest.shards[k]
-            path = self.folder / stored.folder / shard_folder.USERS
+            path = self.folder / stored.folder / shard_folder.IDS
             self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
         return self._users[k]
+
+    def n_bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(stored.bytes for _, stored in self.manifest.all_files())
 
     def verify(self) -> None:
         """Compare all files with their checksums, and look whether arrays are those of ratings."""
@@ -510,24 +508,3 @@ def _reopened(folder: str, level: int | None) -> ShardedRatings:
     """Return the ratings in a folder, or on which side of a boundary they are."""
     ratings = ShardedRatings.open(folder)
     return ratings if level is None else ratings.at_boundary(level)
-
-
-def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
-    """Return ratings in shards to learn from, or say why a model cannot."""
-    name = type(model).__name__
-    if model._fit_shards is None:
-        raise InvalidInputError(
-            f"{name} learns from ratings in memory alone",
-            argument="X",
-            advice="take one of those that learn in shards (BinaryMMMF, MMMF, PMMMF, HMF), or X.to_ratings()",
-        )
-    for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
-        if given is not None:
-            raise InvalidInputError(
-                "ratings in shards hold all that there is", argument=argument, advice="leave it out"
-            )
-    if model.levels is not None and not np.array_equal(as_scale(model.levels), ratings.scale):
-        raise InvalidInputError(
-            f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
-        )
-    return check_variety(ratings)

@@ -71,6 +71,12 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         Why these are takes, where nobody said so; else empty.
     """
     found, implicit = sniff(file), options["implicit"] or options["count"] is not None
+    if found.format == "shards":
+        raise InvalidInputError(
+            "is a folder of sharded ratings, which this command does not take yet",
+            advice="give it the files that the shards were made of, or open it in Python with ShardedRatings.open",
+            place=Place(file),
+        )
     if implicit:
         _refuse_beside_takes(options)
     if found.kind == "known" and found.holds == "ratings":

@@ -1,23 +1,39 @@
 """Tables in Parquet files."""
 
 import io
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cofactor.datasets.readers.pieces import Choose, Mark, Piece
 from cofactor.datasets.table import ArrowTable, TableOptions, is_text
 from cofactor.errors import InvalidInputError, Place
+from cofactor.files import PathLike, display_name
 from cofactor.limits import CELLS
 from cofactor.text import counted
 
-__all__ = ["MAGIC", "encode", "looks_like_parquet", "parquet", "read_parquet", "reading"]
+__all__ = [
+    "MAGIC",
+    "batches",
+    "encode",
+    "looks_like_parquet",
+    "opened_parquet",
+    "parquet",
+    "pieces",
+    "read_parquet",
+    "reading",
+]
 
 MAGIC = b"PAR1"
+
+PIECE_ROWS = 1 << 20  #: rows of a piece
 
 #: What pandas calls the labels of rows, which it writes where they are not 0, 1, 2, ...
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
@@ -77,6 +93,71 @@ def read_parquet(data: bytes, file: str, options: TableOptions) -> ArrowTable:
     if table.num_rows == 0:
         raise InvalidInputError(f"the file is empty, expected rows with {options.content}", place=Place(file))
     return ArrowTable(file, table)
+
+
+@contextmanager
+def opened_parquet(path: PathLike, texts: Sequence[str] = ()) -> Iterator[Any]:
+    """Open a Parquet file for reading in parts; what is wrong with it names it.
+
+    Parameters
+    ----------
+    path : path-like
+    texts : sequence of str, default=()
+        Columns of text which become dictionaries.
+    """
+    # A small buffer: a column of a row group is large, and only a part of it is needed at a time.
+    small: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16, "read_dictionary": list(texts)}
+    with reading(display_name(path)), parquet().ParquetFile(path, **small) as file:
+        yield file
+
+
+def batches(
+    path: PathLike, columns: Sequence[str] | None, rows: int, first: int = 0, texts: Sequence[str] = ()
+) -> Iterator[tuple[Any, int]]:
+    """Yield record batches, each with the number of its first row.
+
+    Parameters
+    ----------
+    path : path-like
+    columns : sequence of str or None
+        Which columns; None for all.
+    rows : int
+        Most rows of a batch.
+    first : int, default=0
+        The first row that is wanted; groups of rows before it are not read.
+    texts : sequence of str, default=()
+        Columns of text which become dictionaries.
+    """
+    with opened_parquet(path, texts) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = list(accumulate(sizes))
+        groups = [group for group, end in enumerate(ends) if end > first]
+        row = ends[groups[0]] - sizes[groups[0]] if groups else first
+        for batch in file.iter_batches(rows, groups, columns=columns, use_threads=False):
+            batch.validate(full=True)
+            end = row + batch.num_rows
+            if end > first:
+                yield batch.slice(max(first - row, 0)), max(first, row)
+            row = end
+
+
+def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -> Iterator[Piece]:
+    """Yield the rows of a file some at a time; see `cofactor.datasets.formats.read_pieces`."""
+    file = display_name(path)
+    with opened_parquet(path) as opened:
+        schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
+    names = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+    head = next(batches(path, names, 1), None)
+    if not n_rows or head is None:
+        raise InvalidInputError(f"the file is empty, expected rows with {options.content}", place=Place(file))
+    positions = choose(ArrowTable(file, head[0]))
+    columns = [names[position] for position in positions.values()]  # no others are read
+    texts = [name for name in columns if is_text(schema.field(name).type)]
+    size = os.path.getsize(path)
+    for batch, first in batches(path, columns, PIECE_ROWS, after.rows, texts):
+        rows = first + batch.num_rows
+        table = ArrowTable(file, batch.select(columns), first)
+        yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Mark(rows, size * rows // n_rows))
 
 
 def encode(columns: Mapping[str, NDArray[Any]]) -> bytes:

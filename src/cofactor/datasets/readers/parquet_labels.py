@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from cofactor.datasets.cells import finite_cells, label_of
 from cofactor.datasets.readers.chunked import Chunk, ChunkOptions, joined
 from cofactor.datasets.readers.label_columns import LabelColumns, label_roles
 from cofactor.datasets.readers.matrices import Form, generic_names, in_form, indicator
-from cofactor.datasets.readers.parquet import parquet, reading
+from cofactor.datasets.readers.parquet import batches, opened_parquet, parquet
 from cofactor.datasets.readers.svm_layout import Extent, settle
 from cofactor.datasets.readers.svm_text import Block
 from cofactor.datasets.table import ArrowTable
@@ -34,25 +33,8 @@ _LISTS = ("indices", "values", "labels")
 
 def schema_of(path: PathLike) -> Any:
     """Read the schema of a Parquet file."""
-    with _parquet_file(path) as file:
+    with opened_parquet(path) as file:
         return file.schema_arrow
-
-
-@contextmanager
-def _parquet_file(path: PathLike) -> Iterator[Any]:
-    # A small buffer: a column of a row group is large, and only a part of it is needed at a time.
-    with reading(display_name(path)), parquet().ParquetFile(path, pre_buffer=False, buffer_size=1 << 16) as file:
-        yield file
-
-
-def _batches(path: PathLike, columns: Sequence[str] | None, rows: int) -> Iterator[tuple[Any, int]]:
-    """Yield record batches, each with the number of its first row."""
-    first = 0
-    with _parquet_file(path) as file:
-        for batch in file.iter_batches(batch_size=min(rows, ROW_GROUP), columns=columns, use_threads=False):
-            batch.validate(full=True)
-            yield batch, first
-            first += batch.num_rows
 
 
 def is_list_layout(schema: Any) -> bool:
@@ -124,12 +106,12 @@ class ListSource:
     def __init__(self, path: PathLike, n_features: int | None, n_labels: int | None):
         self.path = path
         self.name = display_name(path)
-        with _parquet_file(path) as file:
+        with opened_parquet(path) as file:
             self.n_rows: int | None = file.metadata.num_rows
             names = _stored(file.schema_arrow)
         if names:
             n_features, n_labels = len(names["features"]), len(names["labels"])
-        blocks = (_list_block(batch, first, self.name) for batch, first in _batches(path, _LISTS, ROW_GROUP))
+        blocks = (_list_block(batch, first, self.name) for batch, first in batches(path, _LISTS, ROW_GROUP))
         extent = Extent.of(blocks) if n_features is None or n_labels is None else None
         self.layout = settle(self.name, None, extent, n_features, n_labels, True)
         self.feature_names = tuple(names["features"]) if names else generic_names("x", self.layout.n_features)
@@ -137,7 +119,7 @@ class ListSource:
 
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield X and Y of at most `chunk_rows` rows at a time."""
-        for batch, first in _batches(self.path, _LISTS, chunk_rows):
+        for batch, first in batches(self.path, _LISTS, min(chunk_rows, ROW_GROUP)):
             yield self.layout.matrices(_list_block(batch, first, self.name), "row")
 
 
@@ -147,7 +129,7 @@ class ColumnSource:
     def __init__(self, path: PathLike, labels: LabelColumns, drop: Sequence[str]) -> None:
         self.path = path
         self.name = display_name(path)
-        with _parquet_file(path) as file:
+        with opened_parquet(path) as file:
             self.n_rows: int | None = file.metadata.num_rows
             schema = file.schema_arrow
         labels = stored_labels(schema, drop) if labels is None else labels
@@ -167,8 +149,9 @@ class ColumnSource:
     def pieces(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield X and Y of at most `chunk_rows` rows at a time."""
         n_features, n_labels = len(self.feature_names), len(self.label_names)
-        for batch, first in _batches(self.path, [*self.feature_names, *self.label_names], chunk_rows):
-            table = ArrowTable(self.name, batch.select([*self.feature_names, *self.label_names]), first)
+        columns = [*self.feature_names, *self.label_names]
+        for batch, first in batches(self.path, columns, min(chunk_rows, ROW_GROUP)):
+            table = ArrowTable(self.name, batch.select(columns), first)
             X = np.empty((batch.num_rows, n_features), dtype=self.dtype)
             for j in range(n_features):
                 X[:, j] = finite_cells(table, j)

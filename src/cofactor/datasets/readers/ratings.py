@@ -177,7 +177,7 @@ def ratings_in(
         raise InvalidInputError(
             "says how to cut, but not into how many levels", argument="bin_by", found=bin_by, advice=number
         )
-    y, coding = _ratings_of(table, positions["rating"], scale)
+    y, coding = rating_numbers(table, positions["rating"], scale)
     X, times = pairs_in(table, positions, ids), times_in(table, positions, asked=timed)
     if coding is not None and drop_rating is not None:
         raise InvalidInputError((Argument("drop_rating"), f" is for numbers; these are {', '.join(coding.words)}"))
@@ -186,7 +186,7 @@ def ratings_in(
     if coding is not None:
         levels = np.array(coding.scale, dtype=np.float64)
     elif scale is not None and not isinstance(scale, Coding):
-        levels = _check_scale(scale, y, dropped, table, positions["rating"])
+        levels = check_on_scale(scale, y, dropped, table, positions["rating"])
     data = RatingDataset(
         name=name,
         X=X,
@@ -324,20 +324,33 @@ def opened(
     path, sep, header, encoding, ids
         As in `read_ratings`; `ids` is checked here.
     rated : bool or None, default=False
-        Whether rows hold ratings, so that some cell of a row is a number. None if that is to be found out: rows of more
-        than two cells may.
+        As in `table_options`.
     """
     if ids not in ("auto", "int", "str", "each"):
         raise InvalidInputError(
             "not known", argument="ids", found=ids, advice="expected 'auto', 'int', 'str' or 'each'"
         )
+    return read_table(path, table_options(sep, header, encoding, rated=rated))
+
+
+def table_options(sep: str | None, header: bool | None, encoding: str, *, rated: bool | None) -> TableOptions:
+    """Return how to read a table of ratings, or of pairs.
+
+    Parameters
+    ----------
+    sep, header, encoding
+        As in `read_ratings`.
+    rated : bool or None
+        Whether rows hold ratings, so that some cell of a row is a number. None if that is to be found out: rows of more
+        than two cells may.
+    """
 
     def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
         numbers = rated if rated is not None else len(first) > 2 and not any(map(is_time, first))
         return guess_header(first, second, numbers) if header is None else header
 
     content = "a user, an item and a rating" if rated else "a user and an item"
-    return read_table(path, TableOptions(is_header, content, sep, encoding))
+    return TableOptions(is_header, content, sep, encoding)
 
 
 def positions_of(
@@ -387,7 +400,7 @@ def origin(header: Sequence[str] | None, positions: Mapping[str, int]) -> str:
     return ", ".join(f"{role} from column {repr(header[k]) if header else k}" for role, k in positions.items())
 
 
-def _ratings_of(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
+def rating_numbers(table: Table, position: int, scale: Scale | None) -> tuple[NDArray[np.float64], Coding | None]:
     """Return ratings as finite numbers, and what these stand for where the file has words."""
     coding: Coding | None = None
     if isinstance(scale, Coding):
@@ -442,7 +455,7 @@ def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return levels if len(levels) <= MAX_LEVELS else None
 
 
-def _check_scale(
+def check_on_scale(
     scale: ArrayLike, y: NDArray[np.float64], dropped: NDArray[np.bool_], table: Table, position: int
 ) -> NDArray[np.float64]:
     levels = np.array(scale, dtype=np.float64)

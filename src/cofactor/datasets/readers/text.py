@@ -34,7 +34,7 @@ from cofactor.files import to_utf8
 from cofactor.limits import COLUMNS
 from cofactor.text import counted, is_number
 
-__all__ = ["QUOTES", "TextTable", "read_text", "separator_of"]
+__all__ = ["QUOTES", "Body", "TextTable", "read_text", "separator_of", "skip_blank"]
 
 _QUOTED = re.compile(r'"[^"]*"')
 #: Advice for cells that cannot be told apart.
@@ -69,7 +69,7 @@ def read_text(data: bytes, file: str, options: TableOptions) -> TextTable:
         How to read it.
     """
     text = to_utf8(data, file, options.encoding)
-    start, number = _skip_blank(text, 0, 1)
+    start, number = skip_blank(text, 0, 1)
     if start == len(text):
         raise InvalidInputError(f"the file is empty, expected lines with {options.content}", place=Place(file))
     first, after = _line_at(text, start)
@@ -79,24 +79,25 @@ def read_text(data: bytes, file: str, options: TableOptions) -> TextTable:
             "cannot separate columns", argument="sep", found=sep, advice="give for example ',', ';', '\\t' or '::'"
         )
     cells = _split_line(first, sep, Place(file, number))
-    next_start, next_number = _skip_blank(text, after, number + 1)
+    next_start, next_number = skip_blank(text, after, number + 1)
     COLUMNS.check(len(cells), f"has {len(cells)} columns", Place(file, number))
     second = _line_at(text, next_start)[0]
     with _limit_of_cells(len(second) if options.long_cells else 0):
         following = _split_line(second, sep, Place(file, next_number), strict=False) if second else []
     if not options.is_header(cells, following):
-        return TextTable(file, None, cells, _Body(text, start, number, sep, len(cells), number, options.long_cells))
+        return TextTable(file, None, cells, Body(text, start, number, sep, len(cells), number, options.long_cells))
     if next_start == len(text):
         raise InvalidInputError(
             f"only a header ({first!r}), expected lines with data after it, {options.content} in each",
             place=Place(file),
         )
     return TextTable(
-        file, tuple(cells), following, _Body(text, next_start, next_number, sep, len(cells), number, options.long_cells)
+        file, tuple(cells), following, Body(text, next_start, next_number, sep, len(cells), number, options.long_cells)
     )
 
 
-def _skip_blank(data: bytes, start: int, line_number: int) -> tuple[int, int]:
+def skip_blank(data: bytes, start: int, line_number: int) -> tuple[int, int]:
+    """Return where the next line begins that is not blank, and its number."""
     while start < len(data):
         line, after = _line_at(data, start)
         if line.strip():
@@ -148,7 +149,7 @@ def _limit_of_cells(length: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Body:
+class Body:
     """The lines of a text which hold data."""
 
     data: bytes
@@ -167,38 +168,43 @@ class TextTable(Table):
     ----------
     file, names, first_row
         As in `Table`.
-    body : _Body
+    body : Body
         The lines after the header.
     """
 
-    def __init__(self, file: str, names: tuple[str, ...] | None, first_row: Sequence[str], body: _Body) -> None:
+    def __init__(self, file: str, names: tuple[str, ...] | None, first_row: Sequence[str], body: Body) -> None:
         super().__init__(file, names, body.n_columns, first_row)
-        self._body = body
+        self.body = body
         self._columns: dict[int, Any] = {}
         self._lines: NDArray[np.int64] | None = None
 
     def load(self, positions: Sequence[int]) -> None:
         """Read these columns, by Arrow if it can."""
-        found = _by_arrow(self._body, positions, as_text=())
+        found = _by_arrow(self.body, positions, as_text=())
         if found is None:
-            found, self._lines = _by_cells(self._body, positions, self.file)
+            found, self._lines = _by_cells(self.body, positions, self.file)
         self._columns = found
 
     def words(self, position: int, *, gaps: bool = False) -> Words:
         """Return the cells as text; a cell may be empty, whether gaps are wanted or not."""
-        column = self._columns[position]
-        if not _is_words(column):
-            again = _by_arrow(self._body, [position], as_text=[position])
-            assert again is not None
-            column = again[position]
-        return Words.of(column)
+        return Words.of(self._text(position))
 
-    def ids(self, position: int) -> NDArray[np.int64] | Words:
+    def id_cells(self, position: int) -> Any:
         """Return integers if all cells are written as integers, otherwise text."""
         column = self._columns[position]
         if not _is_words(column) and pa.types.is_int64(column.type) and not self._has_odd_integers:
-            return numpy_of(column)
-        return self.words(position)
+            return column
+        text = self._text(position)
+        return pa.array(text, pa.string()) if isinstance(text, list) else text
+
+    def _text(self, position: int) -> Any:
+        """Return a column as text, of Arrow or a list."""
+        column = self._columns[position]
+        if _is_words(column):
+            return column
+        again = _by_arrow(self.body, [position], as_text=[position])
+        assert again is not None
+        return again[position]
 
     def cells(self, position: int, *, gaps: bool = False) -> Cells:
         """Return numbers if all cells are numbers, otherwise text."""
@@ -213,12 +219,12 @@ class TextTable(Table):
 
     @cached_property
     def _has_odd_integers(self) -> bool:
-        return _has_odd_integers(self._body)
+        return _has_odd_integers(self.body)
 
     @cached_property
     def _has_hexadecimals(self) -> bool:
         """Whether 0x occurs in the text: Arrow takes 0x1F for an integer."""
-        body = self._body
+        body = self.body
         return body.data.find(b"0x", body.start) >= 0 or body.data.find(b"0X", body.start) >= 0
 
     def seconds(self, position: int) -> NDArray[np.int64] | Words:
@@ -227,14 +233,14 @@ class TextTable(Table):
 
     def place(self, row: int, position: int | None = None) -> Place:
         """Return the line of a row, and a column in it, for errors."""
-        line = _line_of(self._body, row) if self._lines is None else int(self._lines[row])
+        line = _line_of(self.body, row) if self._lines is None else int(self._lines[row])
         return Place(self.file, line, self._column(position))
 
 
 # ------------------------------------------------------------------------------------------------- by Arrow
 
 
-def _by_arrow(body: _Body, positions: Sequence[int], as_text: Sequence[int]) -> dict[int, Any] | None:
+def _by_arrow(body: Body, positions: Sequence[int], as_text: Sequence[int]) -> dict[int, Any] | None:
     """Columns as Arrow reads them, as int64, float64 or text; None if it cannot read them.
 
     Each row is one line then, see `_line_of`.
@@ -278,7 +284,7 @@ def _is_words(column: Any) -> bool:
     return isinstance(column, list) or column.type == _WORDS
 
 
-def _prepared(body: _Body) -> tuple[memoryview, int, str, str | bool] | None:
+def _prepared(body: Body) -> tuple[memoryview, int, str, str | bool] | None:
     """The text as Arrow can read it, its number of rows, its separator and its quotation mark; None if it cannot."""
     data, start, sep = body.data, body.start, body.sep
     end = len(data)
@@ -314,14 +320,14 @@ def _quotes_are_plain(data: bytes, start: int, end: int, sep: str) -> bool:
     return re.compile(other + b'"' + other).search(data, start, end) is None
 
 
-def _line_of(body: _Body, row: int) -> int:
+def _line_of(body: Body, row: int) -> int:
     """Number of the line of a row that Arrow read: the lines which are not blank are the rows."""
     lines = enumerate(io.BytesIO(body.data[body.start :]), start=body.first_line)
     rows = (number for number, line in lines if line.strip(b" \n"))
     return next(islice(rows, row, None))
 
 
-def _has_odd_integers(body: _Body) -> bool:
+def _has_odd_integers(body: Body) -> bool:
     """Whether some number begins with a superfluous 0, or is -0 or 0x1: such ids are text, since 007 is not 7."""
     for start in range(body.start, len(body.data), _CHUNK):
         before = b"\n" if start == body.start else b""
@@ -339,7 +345,7 @@ def _has_odd_integers(body: _Body) -> bool:
 # ------------------------------------------------------------------------------------------------ by cells
 
 
-def _by_cells(body: _Body, positions: Sequence[int], file: str) -> tuple[dict[int, Any], NDArray[np.int64]]:
+def _by_cells(body: Body, positions: Sequence[int], file: str) -> tuple[dict[int, Any], NDArray[np.int64]]:
     """Columns as text, and the number of the line of each row."""
     lines: list[int] = []
     cells: dict[int, list[str]] = {k: [] for k in positions}
@@ -356,7 +362,7 @@ def _by_cells(body: _Body, positions: Sequence[int], file: str) -> tuple[dict[in
     return cells, np.array(lines, dtype=np.int64)
 
 
-def _rows(body: _Body, file: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(body: Body, file: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each row which is not blank."""
     text = body.data[body.start :].decode()
     sep, line = body.sep, body.first_line

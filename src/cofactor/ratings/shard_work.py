@@ -1,0 +1,75 @@
+"""Who works on ratings in shards, and which models can learn from them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cofactor.errors import InvalidInputError
+from cofactor.metrics.scale import as_scale
+from cofactor.ratings.entries import check_variety
+from cofactor.solvers.journal import Journal
+from cofactor.solvers.parts import OneByOne, Part, Rounds
+from cofactor.solvers.workers import OnWorkers
+from cofactor.text import some_of
+
+if TYPE_CHECKING:
+    from cofactor.ratings.sharded import ShardedRatings
+
+__all__ = ["Work", "check_shards"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """How fits of ratings in shards are carried out, see `ShardedRatings.on`."""
+
+    client: Any = None
+    resume: bool = False
+    every: float = 60.0
+
+    def parts(self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, key: str) -> Rounds:
+        """Return n objects that work on a shard each.
+
+        Parameters
+        ----------
+        make : callable
+            ``make(k)`` returns the one of shard k.
+        n : int
+        folder : Path or None
+            Where the shards are. What is done is kept there too, so that it can go on after a kill.
+        data, key : str
+            What tells the ratings, and the work on them, from any others.
+        """
+        journal = None
+        if folder is not None:
+            known = hashlib.sha256(f"{data} {key}".encode()).hexdigest()[:16]
+            journal = Journal(folder / f".fit-{known}", self.resume, self.every)
+        if self.client is None:
+            return OneByOne(make, n, journal)
+        return OnWorkers(self.client, make, n, journal, key.partition("(")[0])
+
+
+def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
+    """Return ratings in shards to learn from, or say why a model cannot."""
+    name = type(model).__name__
+    if model._fit_shards is None:
+        raise InvalidInputError(
+            f"{name} learns from ratings in memory alone",
+            argument="X",
+            advice="take one of those that learn in shards (ALS, BinaryMMMF, MMMF, PMMMF, HMF), or X.to_ratings()",
+        )
+    for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise InvalidInputError(
+                "ratings in shards hold all that there is", argument=argument, advice="leave it out"
+            )
+    if model.levels is not None and not np.array_equal(as_scale(model.levels), ratings.scale):
+        raise InvalidInputError(
+            f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
+        )
+    return check_variety(ratings)

@@ -1,0 +1,303 @@
+"""More ratings into a folder of shards, as of another day."""
+
+from __future__ import annotations
+
+import shutil
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.columns import Column
+from cofactor.datasets.readers.rating_batches import BatchOptions
+from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.files import PathLike
+from cofactor.ratings import shard_folder
+from cofactor.ratings.data import Duplicates, Ratings
+from cofactor.ratings.entries import check_duplicates
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.merging import union
+from cofactor.ratings.shard_folder import Manifest, StoredShard
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.sharding.encoder import IdEncoder
+from cofactor.ratings.sharding.journal import Journal, sources_of
+from cofactor.ratings.sharding.reading import RATINGS, Listener, place_of, read_all
+from cofactor.ratings.sharding.spill import record_type
+
+__all__ = ["append_files"]
+
+_WORK = ".appending"
+_FULL = 2  # times the mean size of a shard, from which new users behind the last one get a shard of their own
+
+
+def append_files(
+    files: PathLike | Sequence[PathLike],
+    folder: PathLike,
+    *,
+    duplicates: Duplicates = "error",
+    user: Column | None = None,
+    item: Column | None = None,
+    rating: Column | None = None,
+    timestamp: Column | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    drop_rating: float | Sequence[float] | None = None,
+    callback: Listener | None = None,
+) -> ShardedRatings:
+    r"""Append the ratings of files to a folder of sharded ratings.
+
+    Ids stay sorted: a new user goes to the shard of the users whose ids stand around it, so that the folder holds what
+    all ratings together make. Shards with new ratings are written anew, all shards where a new item comes before one
+    that was there; items with ids above all others, as most numbers of new items are, leave the other shards as they
+    are. New users behind the last one get a shard of their own where that is more than twice as large as the others
+    otherwise.
+
+    New shards are written beside the old ones, which are removed when the manifest names the new ones. So a call which
+    is ended before that changes nothing; whoever reads the folder meanwhile keeps what was opened. The new ratings, and
+    a shard at a time, must fit into memory.
+
+    Parameters
+    ----------
+    files : path-like or sequence of path-like
+        As in `shard_files`.
+    folder : path-like
+        Of sharded ratings. Its scale holds; its ids are numbers or text, and new ones must be so too.
+    duplicates : {"error", "last", "mean"}, default="error"
+        What to do with several ratings of one user for one item, those which were there come first.
+    user, item, rating, timestamp, sep, header, encoding, drop_rating, callback
+        As in `shard_files`.
+
+    Returns
+    -------
+    ShardedRatings
+        All ratings.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is malformed, or holds what `Ratings` refuses; the message names file and line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cofactor.ratings import append_files, shard_files
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path, folder = pathlib.Path(place.name, "stars.csv"), pathlib.Path(place.name, "big")
+    >>> _ = path.write_text("user,movie,stars\nann,12,4\nbob,12,3\nann,7,5\n")
+    >>> _ = shard_files(path, folder, 2)
+    >>> _ = path.write_text("user,movie,stars\nbo,13,4\n")
+    >>> append_files(path, folder).users
+    IdMap('ann', 'bo', 'bob')
+    >>> place.cleanup()
+    """
+    check_duplicates(duplicates)
+    old = ShardedRatings.open(folder)
+    target = Path(folder).resolve()
+    manifest, work = Manifest.read(target), target / _WORK
+    scale = old.scale.tolist() if old.coding is None else old.coding
+    options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
+    shard_folder.remove_others(target, manifest)  # of a call that was ended
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.mkdir()
+        journal = Journal(tuple(sources_of(files)), {})
+        encoders = read_all(work, journal, options, callback or (lambda *_: None))
+        new = _News.of(work, journal, encoders, old, options)
+        shards = _merged(target, manifest, old, new, duplicates)
+        generation = shard_folder.number_of(manifest.items.folder) + 1
+        shard_folder.write_common(target, new.items, old.scale, old.coding, shards, generation)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        shard_folder.remove_others(target, Manifest.read(target))
+    return ShardedRatings.open(target)
+
+
+@dataclass(frozen=True)
+class _News:
+    """Ratings to append.
+
+    Attributes
+    ----------
+    users : IdMap
+        Those who rated.
+    items : IdMap
+        All items, those that were there too.
+    user_index, item_index, levels : ndarray
+        Of each rating, in the order of the files.
+    times : ndarray or None
+    journal, options
+        With which the place of a rating is found.
+    """
+
+    users: IdMap
+    items: IdMap
+    user_index: NDArray[np.int32]
+    item_index: NDArray[np.int32]
+    levels: NDArray[np.uint8]
+    times: NDArray[np.float64] | None
+    journal: Journal
+    options: BatchOptions
+
+    @classmethod
+    def of(
+        cls,
+        work: Path,
+        journal: Journal,
+        encoders: tuple[IdEncoder, IdEncoder],
+        old: ShardedRatings,
+        options: BatchOptions,
+    ) -> _News:
+        """Return the ratings that were read, if they fit to those that are there."""
+        file = Place(journal.sources[0].path)
+        if old.shard(0).weights is not None:
+            raise InvalidInputError("the ratings that are there have weights, so that none can be appended from files")
+        if not journal.n_ratings:
+            raise InvalidInputError("no ratings, expected lines of user, item and rating", place=file)
+        if journal.timed != old.has_times:
+            what = ("no times", "have times") if old.has_times else ("times", "have none")
+            raise InvalidInputError(f"has {what[0]}, and the ratings in {old.folder} {what[1]}", place=file)
+        records = np.fromfile(work / RATINGS, record_type(old.has_times))
+
+        def place(role: str, number: int) -> Place:
+            return place_of(int(np.flatnonzero(records[role] == number)[0]), journal, options)
+
+        users, user_index = _like(encoders[0], old.source.users(0), place)
+        items, item_index = _like(encoders[1], old.items, place)
+        everything = union(old.items, items)
+        level_of = (np.searchsorted(old.scale, journal.values) + 1).astype(np.uint8)
+        return cls(
+            users,
+            everything,
+            user_index[records["user"]],
+            everything.index(items.ids)[item_index][records["item"]],
+            level_of[records["level"]],
+            records["time"] if old.has_times else None,
+            journal,
+            options,
+        )
+
+
+def _like(encoder: IdEncoder, known: IdMap, place: Callable[[str, int], Place]) -> tuple[IdMap, NDArray[np.int32]]:
+    """Return new ids, in the type of the known ones, and the index of each by its number.
+
+    Parameters
+    ----------
+    encoder : IdEncoder
+        New ids.
+    known : IdMap
+        Some that are there.
+    place : callable
+        From "user" or "item" and the number of a new id to where it stands first.
+    """
+    role = encoder.role
+    if known.ids.dtype == object and not all(isinstance(one, str) for one in known.ids.tolist()):
+        raise InvalidInputError(f"the ids of {role}s are of several types, so that nothing can be appended from files")
+    if known.ids.dtype == object:
+        return encoder.as_text().sorted()
+    odd = encoder.first_text()
+    if odd is not None:
+        message = f"{role} {encoder.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
+        raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))
+    return encoder.sorted()
+
+
+def _merged(
+    target: Path, manifest: Manifest, old: ShardedRatings, new: _News, duplicates: Duplicates
+) -> list[StoredShard]:
+    """Write the shards that change; return all."""
+    where = new.items.index(old.items.ids)
+    moved = bool((where != np.arange(len(where))).any())
+    shard_of, behind = _shards_of(old, new.users)
+    mean = old.n_ratings / len(old)
+    sizes = np.bincount(shard_of[new.user_index], minlength=len(old))
+    if manifest.shards[-1].n_ratings + sizes[-1] > _FULL * mean and behind.any():
+        shard_of = np.where(behind, len(old), shard_of)
+    number = 1 + max(shard_folder.number_of(shard.folder) for shard in manifest.shards)
+    found: list[StoredShard] = []
+    for k in range(len(old) + int((shard_of == len(old)).any())):
+        chosen = np.flatnonzero(shard_of[new.user_index] == k)
+        if k < len(old) and not moved and not len(chosen):
+            found.append(manifest.shards[k])
+            continue
+        before = old.shard(k) if k < len(old) else None
+        ratings = _joined(before, where, new, chosen, shard_of == k, old, duplicates)
+        found.append(shard_folder.write_shard(target, shard_folder.shard_name(number), ratings))
+        number += 1
+    return found
+
+
+def _shards_of(old: ShardedRatings, users: IdMap) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the shard to which each user belongs by its id, and whether it stands behind all that are there."""
+    firsts = [old.source.users(k).ids[0] for k in range(len(old))]
+    last = old.source.users(len(old) - 1).ids[-1]
+    shards = [max(bisect_right(firsts, one) - 1, 0) for one in users.ids.tolist()]
+    return np.array(shards), np.array([one > last for one in users.ids.tolist()])
+
+
+def _joined(
+    before: Ratings | None,
+    where: NDArray[np.int32],
+    new: _News,
+    chosen: NDArray[np.intp],
+    here: NDArray[np.bool_],
+    old: ShardedRatings,
+    duplicates: Duplicates,
+) -> Ratings:
+    """Return the ratings of a shard with new ones.
+
+    Parameters
+    ----------
+    before : Ratings or None
+        Those that are there; None for a new shard.
+    where : ndarray
+        Index among all items of those that were there.
+    new : _News
+    chosen : ndarray of int
+        Which of its ratings belong here.
+    here : ndarray of bool
+        Which of its users do.
+    old : ShardedRatings
+    duplicates : {"error", "last", "mean"}
+    """
+    arriving = IdMap.of_sorted(new.users.ids[here].copy())
+    users = arriving if before is None else union(before.users, arriving)
+    index = np.full(len(new.users), -1, dtype=np.int32)
+    index[here] = users.index(arriving.ids)
+    rows, columns, levels = index[new.user_index[chosen]], new.item_index[chosen], new.levels[chosen]
+    times = None if new.times is None else new.times[chosen]
+    if before is not None:
+        rows = np.concatenate([users.index(before.users.ids)[before.row_of_entry], rows])
+        columns = np.concatenate([where[before.indices], columns])
+        levels = np.concatenate([before.levels, levels])
+        if times is not None and before.times is not None:
+            times = np.concatenate([before.times, times])
+    try:
+        found = Ratings.from_entries(
+            users, new.items, rows, columns, old.scale[levels - 1], old.scale, duplicates, times
+        )
+    except InvalidInputError as error:
+        if error.argument != "duplicates":
+            raise
+        _refuse_duplicates(users, rows, columns, new, chosen)
+    return replace(found, coding=old.coding)
+
+
+def _refuse_duplicates(
+    users: IdMap, rows: NDArray[Any], columns: NDArray[Any], new: _News, chosen: NDArray[np.intp]
+) -> NoReturn:
+    """Refuse the first new rating of a pair that was rated before, saying where it stands."""
+    pairs = rows * np.int64(len(new.items)) + columns
+    _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
+    again = int(np.flatnonzero(first[number] != np.arange(len(pairs)))[0])
+    n_before = len(pairs) - len(chosen)
+    place = place_of(int(chosen[again - n_before]), new.journal, new.options)
+    raise InvalidInputError(
+        f"user {users.ids[rows[again]]} has rated item {new.items.ids[columns[again]]} before",
+        advice=("leave it out, or choose with ", Argument("duplicates"), " last or mean"),
+        place=place,
+    )

@@ -1,0 +1,128 @@
+"""Ratings in shards: made of files, checked, and described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.ratings import ShardedRatings, append_files, shard_files
+from cofactor.tasks.plain import Facts
+from cofactor.text import counted
+
+__all__ = ["appended_shards", "checked_shards", "made_shards"]
+
+#: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
+_Told: TypeAlias = Callable[[str, str, float, float], object]
+#: The unit in which each phase is counted, and how many of it are one.
+_UNITS: Mapping[str, tuple[float, str]] = {
+    "reading": (1e6, "MB"),
+    "routing": (1e6, "million ratings"),
+    "building": (1.0, "shards"),
+}
+
+
+def made_shards(
+    files: Sequence[str],
+    folder: str,
+    n_shards: int | None,
+    options: Mapping[str, Any],
+    listener: _Told,
+    *,
+    restart: bool = False,
+) -> Facts:
+    """Make a folder of sharded ratings, and describe it.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Paths.
+    folder : str
+        Where shards go.
+    n_shards : int or None
+    options : mapping from str to object
+        user, item, rating, time, sep, header, encoding, levels, drop_rating and duplicates.
+    listener : callable
+        Called with the name of a phase, the unit it is counted in, how far it is and how far it goes.
+    restart : bool, default=False
+        Throw away what an earlier call left.
+    """
+    reading = {**_reading(files, options), "scale": options["levels"]}
+    made = shard_files(files, folder, n_shards, restart=restart, callback=_teller(listener), **reading)
+    return _described(made, folder)
+
+
+def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any], listener: _Told) -> Facts:
+    """Append ratings to a folder of sharded ratings, and describe it.
+
+    Parameters
+    ----------
+    files, folder, options, listener
+        As in `made_shards`.
+    """
+    if options["levels"] is not None:
+        raise InvalidInputError(("the ratings that are there have levels: leave out ", Argument("levels")))
+    before = ShardedRatings.open(folder)
+    after = append_files(files, folder, callback=_teller(listener), **_reading(files, options))
+    facts = _described(after, folder)
+    new = {
+        "new_ratings": after.n_ratings - before.n_ratings,
+        "new_users": after.shape[0] - before.shape[0],
+        "new_items": after.shape[1] - before.shape[1],
+    }
+    shown = {"new": ", ".join(f"{number:,} {name.removeprefix('new_')}" for name, number in new.items())}
+    return replace(facts, values={**facts.values, **new}, shown={**facts.shown, **shown})
+
+
+def checked_shards(folder: str) -> Facts:
+    """Read all files of a folder of sharded ratings, refuse it if one is damaged, and describe it."""
+    sharded = ShardedRatings.open(folder)
+    sharded.verify()
+    return _described(sharded, folder)
+
+
+def _reading(files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how files are read, by the names of the library."""
+    if "-" in files:
+        raise InvalidInputError("shards are made of files, which may be read twice, and not of standard input")
+    same = ("user", "item", "rating", "sep", "header", "encoding", "drop_rating", "duplicates")
+    return {"timestamp": options["time"], **{name: options[name] for name in same}}
+
+
+def _teller(listener: _Told) -> Callable[[str, int, int], None]:
+    """Return what the library tells how far it is, and which tells it in units for people."""
+
+    def tell(phase: str, done: int, total: int) -> None:
+        size, unit = _UNITS[phase]
+        listener(phase, unit, done / size, total / size)
+
+    return tell
+
+
+def _described(sharded: ShardedRatings, folder: str) -> Facts:
+    n, m = sharded.shape
+    sizes = [ratings.n_ratings for ratings in sharded]
+    names = sharded.coding.names() if sharded.coding is not None else [f"{value:g}" for value in sharded.scale]
+    levels = zip(names, sharded.level_counts / max(sharded.n_ratings, 1), strict=True)
+    values = {
+        "folder": folder,
+        "users": n,
+        "items": m,
+        "ratings": sharded.n_ratings,
+        "shards": len(sharded),
+        "shard_ratings": sizes,
+        "times": sharded.has_times,
+        "scale": sharded.scale,
+        "level_counts": sharded.level_counts,
+        "bytes": sharded.n_bytes,
+    }
+    shown = {
+        "users × items": f"{n:,} × {m:,}",
+        "ratings": f"{sharded.n_ratings:,}{', with times' if sharded.has_times else ''}",
+        "levels": ", ".join(f"{name} ({share * 100:.1f} %)" for name, share in levels),
+        "shards": f"{counted(len(sizes), 'shard')} of {min(sizes):,} to {max(sizes):,} ratings",
+        "size": f"{sharded.n_bytes / 1e6:,.1f} MB, {sharded.n_bytes / sharded.n_ratings:.1f} bytes a rating",
+        "folder": folder,
+    }
+    return Facts("sharded ratings", values, shown)
