@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,31 +21,12 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import by_column
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest
+from cofactor.ratings.shard_sources import AtBoundary, InFolder, InMemory, Shards
 from cofactor.ratings.shard_work import Work
 from cofactor.solvers.parts import Part, Rounds
 from cofactor.text import counted, some_of
 
 __all__ = ["ShardedRatings", "shard_bounds"]
-
-
-class Shards(Protocol):
-    """Where the shards of ratings come from."""
-
-    @property
-    def key(self) -> str:
-        """What tells these ratings from any others."""
-
-    def ratings(self, k: int) -> Ratings:
-        """Return the ratings of a shard."""
-
-    def users(self, k: int) -> IdMap:
-        """Return the users of a shard."""
-
-    def n_bytes(self) -> int:
-        """Return the size of all files; 0 in memory."""
-
-    def verify(self) -> None:
-        """Read everything that is in files, and refuse what is not as it was written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +84,7 @@ class ShardedRatings:
     has_times: bool
     source: Shards = field(repr=False)
     folder: Path | None = None
-    work: Work = Work()
+    work: Work = field(default_factory=Work, repr=False)
 
     @classmethod
     def from_ratings(cls, ratings: Ratings, n_shards: int) -> Self:
@@ -138,7 +119,7 @@ class ShardedRatings:
             ratings.level_counts,
             ratings.item_counts,
             ratings.times is not None,
-            _InMemory(shards),
+            InMemory(shards),
         )
 
     @classmethod
@@ -162,7 +143,7 @@ class ShardedRatings:
         """
         place = Path(folder).resolve()
         manifest = Manifest.read(place)
-        source = _InFolder(place, manifest)
+        source = InFolder(place, manifest)
         counts = place / manifest.items.folder / shard_folder.COUNTS
         return cls(
             source.items,
@@ -207,7 +188,7 @@ class ShardedRatings:
         """Pickle the name of a folder instead of what was read from it."""
         if self.folder is None:
             raise InvalidInputError("only ratings in a folder can be sent to other processes", argument="X")
-        level = self.source.level if isinstance(self.source, _AtBoundary) else None
+        level = self.source.level if isinstance(self.source, AtBoundary) else None
         return _reopened, (str(self.folder), level)
 
     def __len__(self) -> int:
@@ -270,7 +251,7 @@ class ShardedRatings:
         """Return the bi-level ratings at a boundary, see `Ratings.at_boundary`."""
         low = int(self.level_counts[:level].sum())
         counts = np.array([low, self.n_ratings - low])
-        source = _AtBoundary(self.source, level)
+        source = AtBoundary(self.source, level)
         return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, source=source)
 
     def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0) -> Self:
@@ -372,91 +353,6 @@ def shard_bounds(indptr: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
     forth = np.maximum.accumulate(np.maximum(nearest - steps, 0)) + steps
     inner = np.minimum(forth, n_users - n_shards + steps)
     return np.concatenate([[0], inner, [n_users]]).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class _InMemory:
-    """Shards which are there."""
-
-    shards: Sequence[Ratings]
-    key = ""
-
-    def ratings(self, k: int) -> Ratings:
-        """Return the ratings of a shard."""
-        return self.shards[k]
-
-    def users(self, k: int) -> IdMap:
-        """Return the users of a shard."""
-        return self.shards[k].users
-
-    def n_bytes(self) -> int:
-        """Return 0."""
-        return 0
-
-    def verify(self) -> None:
-        """Do nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class _AtBoundary:
-    """Shards whose ratings say on which side of a boundary they are."""
-
-    shards: Shards
-    level: int
-
-    @property
-    def key(self) -> str:
-        """What tells these ratings from any others."""
-        return f"{self.shards.key} at {self.level}"
-
-    def ratings(self, k: int) -> Ratings:
-        """Return the ratings of a shard."""
-        return self.shards.ratings(k).at_boundary(self.level)
-
-    def users(self, k: int) -> IdMap:
-        """Return the users of a shard."""
-        return self.shards.users(k)
-
-    def verify(self) -> None:
-        """Verify the shards."""
-        self.shards.verify()
-
-
-class _InFolder:
-    """Shards in files. Ids of users are kept once they are read, arrays are not: each would hold a file open."""
-
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder, self.manifest = folder, manifest
-        place = folder / manifest.items.folder
-        self.items = shard_folder.load_ids(place / shard_folder.IDS, "items", manifest.items.n_items)
-        self.scale = np.array(manifest.scale, dtype=np.float64)
-        self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
-        self._users: dict[int, IdMap] = {}
-        self.key = str([shard.files for shard in manifest.shards])
-
-    def ratings(self, k: int) -> Ratings:
-        """Return the ratings of a shard."""
-        stored = self.manifest.shards[k]
-        return shard_folder.load_shard(self.folder, stored, self.users(k), self.items, self.scale, self.coding)
-
-    def users(self, k: int) -> IdMap:
-        """Return the users of a shard."""
-        if k not in self._users:
-            stored = self.manifest.shards[k]
-            path = self.folder / stored.folder / shard_folder.IDS
-            self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
-        return self._users[k]
-
-    def n_bytes(self) -> int:
-        """Return the size of all files."""
-        return sum(stored.bytes for _, stored in self.manifest.all_files())
-
-    def verify(self) -> None:
-        """Compare all files with their checksums, and look whether arrays are those of ratings."""
-        for name, stored in self.manifest.all_files():
-            shard_folder.verify_file(self.folder / name, stored)
-        for k, shard in enumerate(self.manifest.shards):
-            shard_folder.verify_shard(self.folder / shard.folder, self.ratings(k))
 
 
 def _rows_of(ratings: Ratings, start: int, stop: int) -> Ratings:
