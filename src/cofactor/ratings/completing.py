@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.ratings.blocks import each_block, pairs_per_block
+from cofactor.ratings.shard_work import in_memory
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -25,7 +26,7 @@ def complete(model: RatingModel) -> NDArray[np.float32]:
         It takes 4 bytes for each user and item.
     """
     check_is_fitted(model)
-    ratings = model._require_ratings(("save it with ratings=True",))
+    ratings = in_memory(model._require_ratings(("save it with ratings=True",)), "complete")
     n, m = len(model.users_), len(model.items_)
     full = np.empty((n, m), dtype=np.float32)
     cells = full.reshape(-1)

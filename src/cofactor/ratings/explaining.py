@@ -14,6 +14,7 @@ from cofactor.model.kinds import kinds_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.reasons import Reasons
+from cofactor.ratings.shard_work import in_memory
 from cofactor.typing import Ids
 
 __all__ = ["asked", "explain", "no_contributions", "of_own", "products", "with_constant", "without_each"]
@@ -94,7 +95,8 @@ def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.i
     columns = known.known(items, "item")
     if not len(columns):
         raise InvalidInputError("expected at least one item to explain", argument="items")
-    ratings: Ratings = model._require_ratings(("what is to be explained is what they say: save it with ratings=True",))
+    advice = ("what is to be explained is what they say: save it with ratings=True",)
+    ratings = in_memory(model._require_ratings(advice), "explain")
     if ratings.indptr[row] == ratings.indptr[row + 1]:
         raise InvalidInputError(
             f"user {user!r} has no ratings, of which one could raise or lower a score",

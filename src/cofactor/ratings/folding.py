@@ -22,6 +22,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import among, merged, without_ratings
+from cofactor.ratings.shard_work import in_memory
 from cofactor.text import counted, some_of
 from cofactor.typing import SideFeatures
 
@@ -211,7 +212,9 @@ def settled(
             f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
-    earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace))
+    earlier = in_memory(
+        model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace)), "this"
+    )
     earlier = among(earlier, **{side: given})
     return _both(earlier, new, merge) if join is None else join(earlier, new)
 
@@ -237,7 +240,7 @@ def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[R
     time : array-like, optional
         Their times.
     """
-    earlier = model._require_ratings(("there is nothing to merge with; save it with ratings=True",))
+    earlier = in_memory(model._require_ratings(("there is nothing to merge with; save it with ratings=True",)), "this")
     ranges = all(ids == IdMap.of_range(len(ids)) for ids in (model.users_, model.items_))
     if sparse.issparse(X) and not ranges:
         raise InvalidInputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.coding import Coding
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Updates
 from cofactor.ratings.weighting import check_saved
 
@@ -98,11 +101,16 @@ def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     for name, ids in (("users", model.users_), ("items", model.items_)):
         columns, header["ids"][name] = ids.to_state()
         arrays |= {f"{name}.{key}": column for key, column in columns.items()}
-    if model.ratings_ is not None:
-        arrays |= {f"ratings.{name}": getattr(model.ratings_, name) for name in ("indptr", "indices", "levels")}
+    ratings = model.ratings_
+    if isinstance(ratings, ShardedRatings):
+        if ratings.folder is not None:
+            return header | {"shards": str(ratings.folder)}, arrays
+        ratings = ratings.to_ratings()
+    if ratings is not None:
+        arrays |= {f"ratings.{name}": getattr(ratings, name) for name in ("indptr", "indices", "levels")}
         for name in ("times", "weights"):
-            if getattr(model.ratings_, name) is not None:
-                arrays[f"ratings.{name}"] = getattr(model.ratings_, name)
+            if getattr(ratings, name) is not None:
+                arrays[f"ratings.{name}"] = getattr(ratings, name)
     return header, arrays
 
 
@@ -127,7 +135,22 @@ def _model_of(
         checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times"))
         weights = check_saved(arrays.get("ratings.weights"), checked)
         model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
+    if "shards" in header:
+        model.ratings_ = _shards_of(model, member(header, "shards", str))
     return model
+
+
+def _shards_of(model: Any, folder: str) -> ShardedRatings | None:
+    """Return the ratings in shards which a model was fitted on; None, with a warning, if they are there no more."""
+    try:
+        found = ShardedRatings.open(folder)
+    except (OSError, InvalidInputError) as error:
+        text = f"the ratings of this model are not where they were ({error}): it cannot leave out what users rated"
+        warnings.warn(InputWarning((text,)), stacklevel=callers_level())
+        return None
+    if found.items != model.items_ or found.shape[0] != len(model.users_):
+        raise InvalidInputError(f"the ratings in {folder} have other users or items than the model")
+    return found
 
 
 def checked_parts(whole: RatingModel, parts: Any, kind: type[Any]) -> list[Any]:

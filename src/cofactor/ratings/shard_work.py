@@ -12,6 +12,7 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale
+from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_variety
 from cofactor.solvers.journal import Journal
 from cofactor.solvers.parts import OneByOne, Part, Rounds
@@ -21,7 +22,7 @@ from cofactor.text import some_of
 if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["Work", "check_shards"]
+__all__ = ["Work", "check_shards", "in_memory"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,13 @@ def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_
             f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
         )
     return check_variety(ratings)
+
+
+def in_memory(ratings: Ratings | ShardedRatings, what: str) -> Ratings:
+    """Return ratings for what needs them in memory, or refuse those in shards."""
+    if isinstance(ratings, Ratings):
+        return ratings
+    raise InvalidInputError(
+        f"{what} needs the ratings of the model in memory, and they are in shards",
+        advice="set model.ratings_ = model.ratings_.to_ratings() where they fit",
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
@@ -241,6 +241,22 @@ class ShardedRatings:
         if not 0 <= k < len(self):
             raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
         return self.source.ratings(k)
+
+    def rows(self, users: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the entries of some users, see `Ratings.rows`; only their shards are looked at."""
+        wanted = np.asarray(users, dtype=np.int64)
+        owners = np.searchsorted(self.bounds, wanted, side="right") - 1
+        order = np.argsort(owners, kind="stable")
+        found = [self.shard(int(k)).rows(wanted[order[owners[order] == k]] - self.bounds[k]) for k in np.unique(owners)]
+        counts = np.empty(len(wanted), dtype=np.int64)
+        counts[order] = np.concatenate([np.diff(indptr) for indptr, _, _ in found] or [counts])
+        starts = np.empty(len(wanted), dtype=np.int64)
+        starts[order] = np.cumsum(counts[order]) - counts[order]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+        indices = np.concatenate([np.zeros(0, np.int32), *(part for _, part, _ in found)])
+        levels = np.concatenate([np.zeros(0, np.uint8), *(part for _, _, part in found)])
+        return indptr, indices[entries], levels[entries]
 
     @cached_property
     def user_counts(self) -> NDArray[np.int64]:

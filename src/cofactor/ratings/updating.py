@@ -22,6 +22,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
+from cofactor.ratings.shard_work import in_memory
 from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ def refit_due(model: RatingModel) -> bool:
 def updates_of(model: Any) -> tuple[Updates, Ratings]:
     """Return what a model took in so far, and its ratings; refuse one that lacks those it was learned from."""
     advice = ("new ratings have nothing to be merged with; save it with ratings=True",)
-    ratings: Ratings = model._require_ratings(advice)
+    ratings = in_memory(model._require_ratings(advice), "update")
     if model.updates_ is None:
         raise InvalidInputError(
             "this model comes from a fold-in, and has other ratings than those it was learned from",

@@ -1,0 +1,189 @@
+"""Fits of ratings in shards: the same optimum as in memory, the same bits wherever they are carried out and killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import cofactor
+from cofactor.datasets import make_ratings
+from cofactor.errors import InvalidInputError
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
+
+SHARDS = 5
+MODELS: dict[str, Callable[..., Any]] = {
+    "MMMF": lambda **more: MMMF(3, alpha=1.0, random_state=0, **more),
+    "MMMF, Kumar's": lambda **more: MMMF(3, alpha=1.0, alpha_bias=None, alpha_thresholds=0, random_state=0, **more),
+    "PMMMF": lambda **more: PMMMF(3, alpha=1.0, random_state=0, **more),
+    "HMF": lambda **more: HMF(2, alpha=1.0, random_state=0, **more),
+    "ALS": lambda **more: ALS(3, alpha=1.0, random_state=0, **more),
+    "ALS without biases": lambda **more: ALS(3, alpha=1.0, alpha_bias=None, random_state=0, **more),
+}
+models = pytest.mark.parametrize("name", MODELS)
+
+#: A fit in a process of its own, which is killed at an iteration.
+KILLED = """
+import os, signal, sys
+from tests.ratings.factors.test_in_shards import MODELS
+from cofactor.ratings import ShardedRatings
+
+def die(progress):
+    if progress.iteration == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+MODELS[sys.argv[1]](callback=die).fit(ShardedRatings.open(sys.argv[2]).on(every=float(sys.argv[3])))
+"""
+
+
+def ratings() -> Ratings:
+    data = make_ratings(90, 40, 3, n_levels=5, density=0.3, random_state=0)
+    return as_ratings(data.X, data.y, scale=[1, 2, 3, 4, 5])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("shards") / "big"
+    ShardedRatings.from_ratings(ratings(), SHARDS).save(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as one:
+        yield one
+
+
+def learned(model: Any) -> list[np.ndarray]:
+    parts = model.stages_ if isinstance(model, HMF) else [model]
+    names = ("U_", "V_", "user_bias_", "item_bias_", "thresholds_", "common_thresholds_", "planes_")
+    arrays = [np.asarray(getattr(part, name)) for part in parts for name in names if hasattr(part, name)]
+    return [*arrays, *(np.array([part.objective_, part.certificate_, *part.history_]) for part in parts)]
+
+
+def assert_same_bits(one: Any, other: Any) -> None:
+    for a, b in zip(learned(one), learned(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@models
+def test_the_optimum_is_that_of_a_fit_in_memory(name: str) -> None:
+    data, model = ratings(), MODELS[name](tol=1e-7, max_iter=3000)
+    whole = model.fit(data).decision_function(list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True)))
+    for n in (1, SHARDS):
+        part = MODELS[name](tol=1e-7, max_iter=3000).fit(ShardedRatings.from_ratings(data, n))
+        found = part.decision_function(list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True)))
+        np.testing.assert_allclose(found, whole, atol=0.05)
+        assert part.ratings_.n_ratings == data.n_ratings
+
+
+@pytest.mark.parametrize("name", ["ALS", "ALS without biases"])
+def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
+    one = MODELS[name]().fit(ShardedRatings.from_ratings(ratings(), 1))
+    whole = MODELS[name]().fit(ratings())
+    for attribute in ("U_", "V_", "user_bias_", "item_bias_", "history_"):
+        np.testing.assert_array_equal(getattr(one, attribute), getattr(whole, attribute))
+
+
+@models
+def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
+    memory = MODELS[name]().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
+    files = ShardedRatings.open(folder)
+    assert_same_bits(MODELS[name]().fit(files), memory)
+    assert_same_bits(MODELS[name]().fit(files.on(client)), memory)
+    assert not list(folder.glob(".fit-*")), "a fit that ended leaves nothing behind"
+
+
+@pytest.mark.parametrize("every", [0.0, 1000.0])
+def test_lost_workers_change_nothing(every: float, folder: Path, client: Client) -> None:
+    whole = MODELS["MMMF"]().fit(ShardedRatings.open(folder))
+    killed: list[int] = []
+
+    def kill(progress: Any) -> None:
+        if progress.iteration in (4, 9):
+            killed.append(sorted(client.run(os.getpid).values())[0])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    client.wait_for_workers(2)
+    found = MODELS["MMMF"](callback=kill).fit(ShardedRatings.open(folder).on(client, every=every))
+    assert len(killed) == 2
+    assert_same_bits(found, whole)
+
+
+@pytest.mark.parametrize("every", [0.0, 1000.0])
+@pytest.mark.parametrize("name", ["MMMF", "ALS"])
+def test_a_killed_fit_goes_on(name: str, every: float, folder: Path) -> None:
+    whole = MODELS[name]().fit(ShardedRatings.open(folder))
+    command = [sys.executable, "-c", KILLED, name, str(folder), str(every)]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    [kept] = folder.glob(".fit-*")
+    assert bool(list(kept.glob("state-*"))) == (every == 0)
+    assert_same_bits(MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True)), whole)
+    assert not kept.exists()
+
+
+def test_a_fit_that_does_not_resume_begins_anew(folder: Path) -> None:
+    def stop(progress: Any) -> None:
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError):
+        MODELS["ALS"](callback=stop).fit(ShardedRatings.open(folder))
+    [kept] = folder.glob(".fit-*")
+    seen: list[int] = []
+    MODELS["ALS"](callback=lambda progress: seen.append(progress.iteration)).fit(ShardedRatings.open(folder))
+    assert seen[0] == 1
+    assert not kept.exists()
+
+
+def test_models_of_shards_recommend_predict_and_are_saved(folder: Path, tmp_path: Path) -> None:
+    data = ratings()
+    model = MODELS["ALS"]().fit(ShardedRatings.open(folder))
+    whole = MODELS["ALS"]().fit(data)
+    lists = model.recommend(data.users.ids[[40, 3, 77]], 5)
+    assert lists.items.tolist() == whole.recommend(data.users.ids[[40, 3, 77]], 5).items.tolist()
+    model.save(tmp_path / "model.cofactor")
+    again = cofactor.load(tmp_path / "model.cofactor")
+    assert again.recommend(data.users.ids[[40, 3, 77]], 5).items.tolist() == lists.items.tolist()
+    new = again.fold_in([("new", data.items.ids[0]), ("new", data.items.ids[1])], [5, 4])
+    assert new.predict([("new", data.items.ids[2])]).shape == (1,)
+
+
+def test_rows_of_some_users_are_those_of_the_whole(folder: Path) -> None:
+    data, sharded = ratings(), ShardedRatings.open(folder)
+    for users in ([40, 3, 77, 3], []):
+        for found, expected in zip(sharded.rows(users), data.rows(users), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
+    sharded = ShardedRatings.open(folder)
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: OrdinalProbit().fit(sharded), "OrdinalProbit learns from ratings in memory alone"),
+        (lambda: MMMF().fit(sharded), "'auto' is chosen by fits of data in memory"),
+        (lambda: MMMF(alpha=1.0, solver="cg").fit(sharded), "take 'lbfgs'"),
+        (lambda: ALS(alpha=1.0, solver="cg").fit(sharded), "take 'exact'"),
+        (lambda: ALS(alpha=1.0).fit(sharded, np.ones(3)), "hold all that a fit may have"),
+        (lambda: BinaryMMMF(3, alpha=1.0).fit(sharded), "5 distinct ratings but BinaryMMMF takes two"),
+        (lambda: ALS(3, alpha=1.0).fit(sharded).complete(), "complete needs the ratings of the model in memory"),
+        (lambda: ShardedRatings.from_ratings(ratings(), 2).on(resume=True), "only ratings in a folder"),
+    ]
+    for call, message in cases:
+        with pytest.raises(InvalidInputError, match=message):
+            call()
+
+
+def test_a_closed_client_is_told_apart(folder: Path) -> None:
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster) as one:
+        there = ShardedRatings.open(folder).on(one)
+    with pytest.raises(InvalidInputError, match="the scheduler is gone"):
+        MODELS["ALS"]().fit(there)
