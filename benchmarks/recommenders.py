@@ -2,7 +2,7 @@
 
 python benchmarks/recommenders.py measure FILE [SPLIT ...]    cells that FILE, of a JSON object a line, has not yet
 python benchmarks/recommenders.py publish FILE                the table of them, into README.md
-python benchmarks/recommenders.py calibration                 bins of P(take) on ML-100K, into README.md
+python benchmarks/recommenders.py calibration                 bins of P(take), into README.md
 python benchmarks/recommenders.py times                       seconds on ML-100K and ML-1M, on an idle machine
 """
 
@@ -133,9 +133,9 @@ def results(file: Path) -> str:
 # ---------------------------------------------------------------- calibration
 
 
-def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
+def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     """Return predicted and observed shares, the standard error of their difference, and pairs, of each bin."""
-    data = load_ratings("ml-100k")
+    data = load_ratings(name)
     train, test = next(PerUserHoldout(0.2, n_splits=1, random_state=seed).split(data.X, data.y))
     model = Recommender(ratings=None, random_state=seed).fit(data.X[train])
     rows = np.arange(len(model.users_))
@@ -146,7 +146,7 @@ def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
     taken = np.zeros(seen.shape, dtype=np.bool_)
     taken[users[known], items[known]] = True
     n_taken = taken.sum(axis=1)
-    p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken)
+    p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken, seen.sum(axis=1))
     out = []
     for low, high in pairwise(EDGES):
         inside = ~seen & (n_taken > 0)[:, None] & (p >= low) & (p < high)
@@ -158,19 +158,20 @@ def bins_of(seed: int) -> list[tuple[float, float, float, int]]:
 
 def calibration() -> None:
     rows = []
-    for seed in (10, 11, 12, 13):
+    for name, seed in (*(("ml-100k", seed) for seed in (10, 11, 12, 13)), ("ml-1m", 10)):
         cells = []
-        for predicted, observed, error, _ in bins_of(seed):
+        for predicted, observed, error, _ in bins_of(name, seed):
             good = abs(observed - predicted) <= max(0.15 * predicted, 1.96 * error)
             cells.append(f"{without_zero(predicted, 3)} / {without_zero(observed, 3)}{'' if good else ' !'}")
-        rows.append([seed, *cells])
+        rows.append([name, seed, *cells])
         print(rows[-1], flush=True)
-    header = ["seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
+    header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
     text = (
-        "ML-100K, a random fifth of each user held out: the probability that an item is among the K takes of a user "
-        "that were held out, drawn one after the other by P(take) without repetition, $1 - e^{-t P}$ with t such that "
-        'they sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 15 % and by '
-        "more than 1.96 standard errors over users.\n\n"
+        "A random fifth of each user held out: the probability that an item is among the K takes of a user that were "
+        "held out. All N + K takes were drawn one after the other by P(take) without repetition: so an item not "
+        "among the N known ones is among the K with the odds $q (e^{t P} - 1)$, q = K / (N + K), t such that they "
+        'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 15 % and by more '
+        "than 1.96 standard errors over users.\n\n"
     )
     publish("calibration of recommendations", text + table(header, rows))
 

@@ -1,12 +1,13 @@
 """Exposure models on 50 million made-up takes, beside `implicit`: seconds per round, quality, and peak memory.
 
     python benchmarks/takes_large.py [PARTS]     all of it, or 1 / PARTS of users, items and takes
+    python benchmarks/takes_large.py tune FILE   what settings are worth; FILE, a JSON object a line, holds those done
 
 Each model is a process of its own, which reads a sparse matrix from a file, and two threads. Peak memory is that of the
 whole process, the matrix included. `implicit` (pip install implicit) runs its alternating least squares with
-conjugate gradients, with as many factors, threads and rounds as ours. The weights of penalties, and of what was not
-taken, of both were chosen among a few on a tenth of the size: so compare costs, not quality. nDCG@10 is that of 2,000
-users, all items ranked, of whose takes a fifth was held out.
+conjugate gradients, with as many factors, threads and rounds as ours. nDCG@10 is that of 2,000 users, all items ranked,
+of whose takes a fifth was held out. Settings of both were chosen, among as many, by a fifth of the takes of 2,000 other
+users, held out of the training part for that.
 """
 
 import json
@@ -32,11 +33,25 @@ USERS, ITEMS, TAKES, PLANTED = 1_000_000, 100_000, 50_000_000, 20
 FACTORS, ROUNDS, N_TEST, SHARE = 64, 5, 2_000, 0.2
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
-#: Best nDCG@10 of eight settings of ours (alpha .003 to .03, unobserved .1 to 1; .158 after eight rounds), and
-#: among six of implicit that are no better than popularity (.146; .079 with regularization 100), all on a tenth of the
-#: size and on the users of the test. Nothing between 100 and 300 was tried, so its quality may be too low here.
-OURS = {"alpha": 0.01, "unobserved": 0.1}
-THEIRS = {"regularization": 300.0, "alpha": 3.0}
+#: The best of `TRIED`.
+OURS = {"alpha": 0.01, "unobserved": 0.01}
+THEIRS = {"alpha": 10.0, "regularization": 1000.0}
+
+#: Settings on the whole size, by the name of the method: as many of each.
+TRIED: dict[str, list[dict[str, float]]] = {
+    "ImplicitALS, cg": [
+        {"alpha": 0.001, "unobserved": 0.1},
+        {"alpha": 0.003, "unobserved": 0.1},
+        {"alpha": 0.003, "unobserved": 0.01},
+        {"alpha": 0.01, "unobserved": 0.01},
+    ],
+    "implicit ALS, cg": [
+        {"alpha": 10.0, "regularization": 100.0},
+        {"alpha": 10.0, "regularization": 1000.0},
+        {"alpha": 100.0, "regularization": 3000.0},
+        {"alpha": 30.0, "regularization": 1000.0},
+    ],
+}
 
 Scores = Any  # of users: their scores of all items
 
@@ -58,26 +73,32 @@ class Clock:
 def make(parts: int, path: Path) -> None:
     """Write takes, a fifth of those of some users apart from the others."""
     takes, truth = make_takes(USERS // parts, ITEMS // parts, TAKES // parts, PLANTED, random_state=0)
-    rng = np.random.default_rng(1)
-    users = np.sort(rng.choice(takes.shape[0], N_TEST, replace=False))
-    kept, held = np.ones(takes.nnz, dtype=bool), []
+    found = held_out(takes.indptr, takes.indices, seed=1)
+    np.savez(path, theta=truth.users, phi=truth.items, **found)
+
+
+def held_out(indptr: Any, indices: Any, seed: int) -> dict[str, Any]:
+    """Hold a fifth of the takes of some users out; return these, and what is left."""
+    rng = np.random.default_rng(seed)
+    users = np.sort(rng.choice(len(indptr) - 1, N_TEST, replace=False))
+    kept, held = np.ones(len(indices), dtype=bool), []
     for user in users:
-        entries = np.arange(takes.indptr[user], takes.indptr[user + 1])
+        entries = np.arange(indptr[user], indptr[user + 1])
         held.append(rng.permutation(entries)[: max(1, int(SHARE * len(entries)))])
         kept[held[-1]] = False
     out = np.concatenate(held)
-    indptr = np.append(0, np.cumsum(kept, dtype=np.int32))[takes.indptr].astype(np.int32)
-    test = {"users": users, "held": takes.indices[out], "held_of": np.cumsum([0, *map(len, held)])}
-    np.savez(path, indptr=indptr, indices=takes.indices[kept], theta=truth.users, phi=truth.items, **test)
+    left = np.append(0, np.cumsum(kept, dtype=np.int32))[indptr].astype(np.int32)
+    test = {"users": users, "held": indices[out], "held_of": np.cumsum([0, *map(len, held)])}
+    return {"indptr": left, "indices": indices[kept], **test}
 
 
-def als(takes: sparse.csr_matrix, clock: Clock) -> Scores:
+def als(takes: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
     """Fit ours; return scores."""
     from cofactor.ratings import ImplicitALS
 
     model = ImplicitALS(
         FACTORS,
-        **OURS,
+        **(settings or OURS),
         solver="cg",
         max_iter=ROUNDS,
         tol=0,
@@ -87,11 +108,12 @@ def als(takes: sparse.csr_matrix, clock: Clock) -> Scores:
     return lambda users: model.U_[users] @ model.V_.T
 
 
-def implicit_als(takes: sparse.csr_matrix, clock: Clock) -> Scores:
+def implicit_als(takes: sparse.csr_matrix, clock: Clock, **settings: float) -> Scores:
     """Fit theirs."""
     from implicit.cpu.als import AlternatingLeastSquares
 
-    model = AlternatingLeastSquares(factors=FACTORS, **THEIRS, iterations=ROUNDS, num_threads=2, random_state=0)
+    how = settings or THEIRS
+    model = AlternatingLeastSquares(factors=FACTORS, **how, iterations=ROUNDS, num_threads=2, random_state=0)
     model.fit(takes, show_progress=False, callback=clock)
     return lambda users: model.user_factors[users] @ model.item_factors.T
 
@@ -105,17 +127,19 @@ def ease(takes: sparse.csr_matrix, clock: Clock) -> Scores:
     return lambda users: model._table(users, 0, takes.shape[1])
 
 
-METHODS = {"ImplicitALS, cg": als, "implicit ALS, cg": implicit_als, "EASE": ease}
+METHODS: dict[str, Any] = {"ImplicitALS, cg": als, "implicit ALS, cg": implicit_als, "EASE": ease}
 
 
-def one(name: str, path: Path) -> dict[str, Any]:
-    """Return what a model took in this process, and how good it is."""
-    data = np.load(path)
+def one(name: str, path: Path, settings: dict[str, float]) -> dict[str, Any]:
+    """Return what a model took in this process, and how good it is: with settings given on other users than at last."""
+    data: Any = np.load(path)
     shape = len(data["indptr"]) - 1, data["phi"].shape[1]
+    if settings:
+        data = held_out(data["indptr"], data["indices"], seed=2)
     takes = sparse.csr_matrix((np.ones(len(data["indices"]), np.float32), data["indices"], data["indptr"]), shape)
     clock, began, busy = Clock(), time.perf_counter(), time.process_time()
     if name in METHODS:
-        scores = METHODS[name](takes, clock)
+        scores = METHODS[name](takes, clock, **settings)
     elif name == "popularity":
         counts = np.bincount(takes.indices, minlength=shape[1]).astype(np.float32)
         scores = lambda users: np.tile(counts, (len(users), 1))  # noqa: E731
@@ -145,16 +169,43 @@ def ndcg(scores: Scores, takes: sparse.csr_matrix, data: Any) -> Any:
     return user_mean(user_ndcgs(np.array(lists), held, 10))
 
 
-def run(parts: int) -> None:
+def apart(name: str, path: Path, settings: dict[str, float]) -> dict[str, Any]:
+    """Return what `one` does in a process of its own."""
+    command = [sys.executable, __file__, "--here", name, str(path), json.dumps(settings)]
+    done = subprocess.run(command, env=os.environ | THREADS, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(name, settings, found, file=sys.stderr, flush=True)
+    return found
+
+
+def data_of(parts: int) -> Path:
     path = Path(tempfile.gettempdir()) / f"cofactor-takes-{parts}.npz"
     if not path.exists():
         make(parts, path)
+    return path
+
+
+def tune(file: Path) -> None:
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    for name, tried in TRIED.items():
+        for settings in tried:
+            if not any(row["name"] == name and row["settings"] == settings for row in rows):
+                rows.append({"name": name, "settings": settings, **apart(name, data_of(1), settings)})
+                with file.open("a") as stream:
+                    stream.write(json.dumps(rows[-1]) + "\n")
+    rows.sort(key=lambda row: (row["name"], -row["ndcg"]))
+    shown = []
+    for row in rows:
+        settings = ", ".join(f"{key} {value:g}" for key, value in row["settings"].items())
+        shown.append([row["name"], settings, f"{row['ndcg']:.4f} ± {row['error']:.4f}"])
+    publish("takes: settings", table(["model", "settings", "nDCG@10 ± s.e."], shown))
+
+
+def run(parts: int) -> None:
+    path = data_of(parts)
     rows = []
     for name in ("popularity", *METHODS, "probabilities that made the takes"):
-        command = [sys.executable, __file__, "--here", name, str(path)]
-        done = subprocess.run(command, env=os.environ | THREADS, stdout=subprocess.PIPE, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        print(name, found, file=sys.stderr, flush=True)
+        found = apart(name, path, {})
         per_round = [f"{seconds:.1f}" for seconds in found["round"] or ()] or ["–", "–"]
         costs = [f"{found['fit']:.0f}", f"{found['cpu']:.0f}"] if name in METHODS else ["–", "–"]
         memory = f"{found['peak']:.1f}" if name in METHODS else "–"
@@ -177,6 +228,8 @@ def run(parts: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--here"]:
-        print(json.dumps(one(sys.argv[2], Path(sys.argv[3]))))
+        print(json.dumps(one(sys.argv[2], Path(sys.argv[3]), json.loads(sys.argv[4]))))
+    elif sys.argv[1:2] == ["tune"]:
+        tune(Path(sys.argv[2]))
     else:
         run(int((sys.argv[1:] or ["1"])[0]))

@@ -25,6 +25,11 @@ def test_columns_named_by_numbers_are_the_first_ones():
     assert frame_columns(pd.DataFrame([[1, 2, 3.0]])) == {"user": 0, "item": 1, "rating": 2}
 
 
+def test_the_index_of_another_frame_is_no_column_of_users():
+    table = pd.DataFrame({"Unnamed: 0": [4, 5], "who": ["a", "b"], "what": ["x", "y"], "mark": [1, 2]})
+    assert frame_columns(table) == {"user": "who", "item": "what", "rating": "mark"}
+
+
 @FRAMES
 @pytest.mark.parametrize(
     ("columns", "message"),

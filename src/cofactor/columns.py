@@ -24,10 +24,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
 }
 #: Names of columns which hold counts: how often something was taken.
-COUNT_NAMES = ("count", "counts", "plays", "playcount", "clicks", "views", "purchases", "quantity", "listens", "n")
+COUNT_NAMES = (
+    *("count", "counts", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"),
+    *("plays", "playcount", "nplays", "listens", "listencount", "streams", "clicks", "clickcount", "nclicks"),
+    *("views", "viewcount", "nviews", "visits", "downloads", "purchases", "npurchases", "orders"),
+)
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
 _SHOWN = 4  # names of columns in a message
+_NAMELESS = ("", "unnamed0")  # as pandas writes an index to CSV, and as it reads it back
 _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 
 
@@ -52,12 +57,15 @@ def resolve_columns(
     n_columns: int,
     wanted: Mapping[str, Column | None],
     name: str,
+    first_row: Sequence[str] = (),
 ) -> dict[str, int]:
     """Return the positions of the columns for the roles in `wanted`, where None means the default of that role.
 
     Defaults are the columns whose names are known; where no name is known, the first columns in the order user, item,
-    rating. It is an error if one of these has the known name of another role.
+    rating, but for the index of a pandas frame, which `has_index` knows by the first row of data. It is an error if one
+    of these has the known name of another role.
     """
+    usual = {role: k + has_index(header, first_row) for k, role in enumerate(ROLES)}
     found: dict[str, int] = {}
     for role, column in wanted.items():
         if column is not None:
@@ -67,13 +75,14 @@ def resolve_columns(
         if position is not None and position not in found.values():
             found[role] = position
     missing = [role for role in wanted if role not in found]
-    in_usual_place = all(found[role] == ROLES.index(role) for role in wanted if role in found and role in ROLES)
-    places = [ROLES.index(role) for role in missing]
+    in_usual_place = all(found[role] == usual[role] for role in wanted if role in found and role in ROLES)
+    places = [usual[role] for role in missing]
     named_otherwise = any(_is_known(cell) for k, cell in enumerate(header or ()) if k in places)
+    _refuse_taken(header, wanted, found, missing, name)
     if missing and header is not None and (named_otherwise or not in_usual_place):
         raise _unclear(header, missing, name)
     for role in missing:
-        position = ROLES.index(role)
+        position = usual[role]
         if position >= n_columns or position in found.values():
             known = f" ({', '.join(header)})" if header else ""
             raise InvalidInputError(
@@ -96,6 +105,8 @@ def refuse_other_tables(
     items if at most one of the names is known, and its first row of data holds, after the first cell, only numbers and
     empty cells, and no time; and for a table of features if it has a header which names no user, item or rating.
     """
+    if has_index(header, row):
+        header, row = (header or ())[1:], row[1:]
     asked = any(column is not None for column in wanted.values())
     if asked or len(row) <= _MOST_COLUMNS:
         return
@@ -153,9 +164,10 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     header = [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
     wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
     try:
-        if len(frame):
-            refuse_other_tables(header, [str(cell) for cell in _first_row(frame)], wanted, "the frame")
-        positions = resolve_columns(header, len(names), wanted, "the frame")
+        first = [str(cell) for cell in _first_row(frame)] if len(frame) else []
+        if first:
+            refuse_other_tables(header, first, wanted, "the frame")
+        positions = resolve_columns(header, len(names), wanted, "the frame", first)
     except InvalidInputError as error:
         advice = f"name its columns {', '.join(wanted)}"
         raise InvalidInputError(error.problem, argument="X", advice=advice, place=error.place) from None
@@ -188,6 +200,35 @@ def names_pairs(names: Sequence[str]) -> bool:
     (True, False)
     """
     return all(_by_alias(names, role) is not None for role in ("user", "item"))
+
+
+def has_index(header: Sequence[str] | None, first_row: Sequence[str]) -> bool:
+    """Whether the first column is the index of a pandas frame: without a name, and with a whole number.
+
+    Examples
+    --------
+    >>> has_index(["", "who", "what"], ["0", "ann", "Up"]), has_index(["Unnamed: 0", "u", "i"], ["0", "ann", "Up"])
+    (True, True)
+    >>> has_index(["", "Up", "Heat"], ["ann", "1", "5"]), has_index(["id", "u", "i"], ["0", "ann", "Up"])
+    (False, False)
+    """
+    nameless = header is not None and len(header) > 2 and plain(header[0]) in _NAMELESS
+    return nameless and bool(first_row) and first_row[0].strip().isdecimal()
+
+
+def names_ratings(header: Sequence[str] | None, first_row: Sequence[str]) -> bool:
+    """Whether a table has a column of ratings: by its name, or without header a number in third place that is no time.
+
+    Examples
+    --------
+    >>> names_ratings(["user", "item", "stars"], ["7", "1", "5"]), names_ratings(None, ["7", "1", "5"])
+    (True, True)
+    >>> names_ratings(["user", "item", "page"], ["7", "1", "5"]), names_ratings(None, ["7", "1", "881250949"])
+    (False, False)
+    """
+    if header is not None:
+        return _by_alias(header, "rating") is not None
+    return len(first_row) > 2 and is_number(first_row[2]) and not is_time(first_row[2])
 
 
 def is_time(cell: str) -> bool:
@@ -233,6 +274,8 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     >>> why_takes(None, ["7", "1", "881250949"])
     ('there is no column beside users, items and times', {'timestamp': 2})
     """
+    if has_index(header, first_row):
+        header, first_row = (header or ())[1:], first_row[1:]
     n_columns = len(first_row)
     if _by_alias(header, "rating") is not None:
         return "", {}
@@ -264,6 +307,17 @@ def _is_known(cell: str) -> bool:
     return plain(cell) in _KNOWN
 
 
+def is_called(header: Sequence[str] | None, position: int, role: str) -> bool:
+    """Whether the column at a position has a known name of a role.
+
+    Examples
+    --------
+    >>> is_called(["who", "movieId"], 1, "item"), is_called(["who", "movieId"], 0, "user"), is_called(None, 0, "user")
+    (True, False, False)
+    """
+    return header is not None and plain(header[position]) in ALIASES.get(role, ())
+
+
 def _by_alias(header: Sequence[str] | None, role: str) -> int | None:
     names = [plain(cell) for cell in header or ()]
     return next((names.index(alias) for alias in ALIASES[role] if alias in names), None)
@@ -288,6 +342,22 @@ def _explicit(header: Sequence[str] | None, n_columns: int, role: str, column: C
         extent = f" is out of range; the file has {counted(n_columns, 'column')}, 0 the first"
         raise InvalidInputError((Argument(role, column), extent), argument=role, place=Place(name))
     return int(column)
+
+
+def _refuse_taken(
+    header: Sequence[str] | None,
+    wanted: Mapping[str, Column | None],
+    found: Mapping[str, int],
+    missing: Sequence[str],
+    name: str,
+) -> None:
+    """Refuse a column that was asked for in one role, and is called as that of another one, which is missing."""
+    for role, column in wanted.items():
+        other = next((one for one in missing if column is not None and is_called(header, found[role], one)), None)
+        if other is not None:
+            columns = f" names the column of the {other}s; the columns are {', '.join(header or ())}"
+            advice = ("name another one, or that of the ", f"{other}s with ", Argument(other))
+            raise InvalidInputError((Argument(role, column), columns), argument=role, advice=advice, place=Place(name))
 
 
 def _unclear(header: Sequence[str], missing: Sequence[str], name: str) -> InvalidInputError:

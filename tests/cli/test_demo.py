@@ -58,10 +58,16 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
         films = results[key]["recommended"]
         assert len({film["title"] for film in films}) == 10
         assert all(re.search(r"\(\d{4}\)$", film["title"]) for film in films)
+        reasons = {title for film in films for title in film["because"]}
+        assert reasons
+        assert all(title in page.text for title in reasons)
         assert not {film["title"] for film in films} & {film["title"] for film in results[key]["liked"]}
         assert films[0]["title"] in outcome.out
         assert films[0]["title"] in page.text
     assert {film["title"]: film["rating"] for film in results["new_user"]["liked"]}["Alien (1979)"] == 4
+    liked = {film["title"] for film in results["new_user"]["liked"] if film["rating"] >= 4}
+    assert {title for film in results["new_user"]["recommended"] for title in film["because"]} <= liked
+    assert "because you liked" in page.text
     assert 0 < results["new_user"]["milliseconds"] < 5000
     # It ends with three commands.
     last = outcome.out.partition("What next:")[2]

@@ -38,7 +38,7 @@ def test_lists_say_why(run, als: Path, tmp_path: Path) -> None:
     model = cofactor.load(als)
     for row in listed:
         why = model.explain(row["user"], [row["item"]])
-        names = [f"{why.own_items[k]} ({why.own_ratings[k]:g})" for k in why.raising(3)[0]]
+        names = [f"{why.own_items[k]} (rated {why.own_ratings[k]:g})" for k in why.raising(3)[0]]
         assert row["because"] == "; ".join(names)
     own = listed[0]["because"].split(" ")[0]
     (tmp_path / "titles.csv").write_text(f"{own},Up\n7,Alien\n")
@@ -50,8 +50,8 @@ def test_lists_say_why(run, als: Path, tmp_path: Path) -> None:
 
 def test_what_is_refused(run, als: Path, model: Path) -> None:
     assert "say what to explain, with --user and --item" in run("explain", als).err
-    assert "user '999' was not in training" in run("explain", als, "-u", 999, "-i", 3).err
-    assert "item '999' was not in training" in run("explain", als, "-u", 5, "-i", 999).err
+    assert "--user 999: was not in training" in run("explain", als, "-u", 999, "-i", 3).err
+    assert "--item 999: was not in training" in run("explain", als, "-u", 5, "-i", 999).err
     assert "--label does not go with" in run("explain", als, "-u", 5, "-i", 3, "--label", "x").err
     cofactor.load(als).save(als.with_name("lean"), ratings=False)
     lean = als.with_name("lean")

@@ -72,6 +72,69 @@ def test_new_items_are_recommended_by_their_features(run, probit: Path, tables: 
     assert {row["item"] for row in found} <= {*map(str, range(40, 58)), "up", "900"}
 
 
+@pytest.fixture
+def recommender(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
+    """The default model, fitted with features."""
+    path, fast = tmp_path / "recommender.cofactor", ["--param", "n_sweeps=20", "--param", "burn_in=8"]
+    outcome = run("fit", csv, *fast, "-o", path, "--user-features", tables[0], "--item-features", tables[1], "--json")
+    assert outcome.status == 0, outcome.err
+    assert json.loads(outcome.out)["model"] == "Recommender"
+    return path
+
+
+def test_a_recommender_ranks_new_items_among_the_others(run, recommender: Path, tables, tmp_path: Path) -> None:
+    model = cofactor.load(recommender)
+    features = FeatureTable.read((["up", "900"], G[[58, 59]]), "item_features")
+    features = replace(features, names=("height", "age"))
+    expected = model.recommend([5], 50, new_items=features)
+    found = json.loads(run("recommend", recommender, "--user", 5, "-n", 50, "--item-features", tables[1], "--json").out)
+    there = np.isfinite(expected.scores[0])
+    new = {*map(str, range(40, 58)), "up", "900"}
+    assert new < {str(row["item"]) for row in found}  # beside known ones
+    of_two = [row for row in found if row["item"] in ("up", "900")]
+    liked = dict(zip(map(str, expected.items[0][there]), expected.p_like[0][there], strict=True))
+    assert [row["p_like"] for row in of_two] == pytest.approx([liked[row["item"]] for row in of_two], rel=1e-4)
+    by_features = model.rating_model_.fold_in_items(item_features=features).predict(
+        [(5, row["item"]) for row in of_two]
+    )
+    assert [row["prediction"] for row in of_two] == by_features.tolist()
+    only = tmp_path / "only.csv"
+    only.write_text("up\n3\n900\n")
+    some = [
+        "recommend",
+        recommender,
+        "--user",
+        7,
+        "--item-features",
+        tables[1],
+        "--candidates",
+        only,
+        "--why",
+        "--json",
+    ]
+    rows = json.loads(run(*some).out)
+    assert {str(row["item"]) for row in rows} <= {"up", "3", "900"}
+    assert [row["because"] for row in rows if row["item"] in ("up", "900")] == ["", ""]
+    told = run("recommend", recommender, "--user-features", tables[0], "--user", "bob", "-n", 2, "--json")
+    assert [row["user"] for row in json.loads(told.out)] == ["bob", "bob"]
+
+
+def test_a_recommender_without_features_names_the_option(run, csv: Path, tables, tmp_path: Path) -> None:
+    path = tmp_path / "plain.cofactor"
+    assert run("fit", csv, "--implicit", "-o", path).status == 0
+    error = run("recommend", path, "--user", 5, "--item-features", tables[1]).error
+    assert error.startswith("--item-features needs a Recommender that was fitted with features of items; give")
+    assert run("fit", csv, "--implicit", "-o", path, "--item-features", tables[1]).status == 0
+    found = json.loads(run("recommend", path, "--user", 5, "-n", 60, "--item-features", tables[1], "--json").out)
+    assert {"up", "900"} < {row["item"] for row in found}
+
+
+def test_evaluate_measures_a_recommender_with_features(run, csv: Path, tables) -> None:
+    arguments = ["evaluate", csv, "--param", "n_sweeps=20", "--param", "burn_in=8", "--splits", 1, "--json"]
+    plain, rich = (json.loads(run(*arguments, *more).out) for more in ([], ["--item-features", tables[1]]))
+    assert plain["summary"]["Recommender"]["mae"] != rich["summary"]["Recommender"]["mae"]
+
+
 def test_pairs_of_old_and_new_users_and_items(run, probit: Path, tables: tuple[Path, Path], tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("user,item\n5,3\nann,3\n5,up\nbob,900\nnobody,3\n")
@@ -91,7 +154,7 @@ def test_pairs_of_old_and_new_users_and_items(run, probit: Path, tables: tuple[P
 def test_what_is_wrong_with_them(run, csv: Path, model: Path, probit: Path, tables: tuple[Path, Path]) -> None:
     users, _ = tables
     assert run("fit", csv, "-m", "urp", "--user-features", users).error == (
-        "--user-features: URP takes no features; mmmf, als, bpmf, ordinal-probit do"
+        "--user-features: URP takes no features; recommender, mmmf, als, bpmf, ordinal-probit do"
     )
     unknown = "was not given in training, so nothing is known"
     assert run("recommend", model, "--user-features", users).error.startswith(f"--user-features {unknown}")

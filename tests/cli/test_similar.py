@@ -24,7 +24,7 @@ def test_it_is_what_the_library_finds(run, model: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(run, model: Path, data, tmp_path: Path) -> None:
-    assert "'999' was not in training" in run("similar", model, 999).err
+    assert "ID 999: was not in training" in run("similar", model, 999).err
     assert run("similar", model, 999).status == 2
     assert "--titles names items" in run("similar", model, 3, "--users", "--titles", "ml-100k").err
     URP(2, tol=0.1).fit(data.X, data.y).save(tmp_path / "urp")

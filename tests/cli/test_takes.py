@@ -104,6 +104,68 @@ def test_wrong_use_is_told(run, tmp_path: Path, content: str, options: list[obje
     assert message in run("fit", file, *options, "-o", tmp_path / "x.cofactor").error
 
 
+def test_what_becomes_of_rows_is_told(run, tmp_path: Path) -> None:
+    file = tmp_path / "plays.csv"
+    file.write_text("user,item,plays\n1,a,2\n1,a,3\n1,b,0\n2,a,4\n2,c,1\n")
+    model, facts, told = fitted(run, file, "-m", "popularity", "--duplicates", "last")
+    assert facts["takes"] == 3
+    assert model.ratings_.weights.tolist() == [5, 4, 1]
+    assert "1 take of a pair that was taken before: counts of a pair add up" in told
+    assert "left out, since nothing was taken: 1 row with count 0" in told
+    assert "--duplicates last is for ratings: counts of takes add up" in told
+    file.write_text("user,item,stars\n1,a,2\n1,a,3\n2,a,4\n2,c,1\n")
+    model, _, told = fitted(run, file, "-m", "popularity", "--implicit")
+    assert model.ratings_.weights is None
+    assert "note: 1 rating of items rated before: each item is taken once" in told
+
+
+@pytest.mark.filterwarnings("default:.*look like counts")  # which the command shows
+def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    counts = 1 + (data.X[:, 0] * data.X[:, 1]) % 23 % np.array([2, 3, 23])[data.X[:, 1] % 3]
+    file.write_text("\n".join(f"{user},{item},{n}" for (user, item), n in zip(data.X.tolist(), counts, strict=True)))
+    outcome = run("fit", file, "-m", "als", "--alpha", 1, "--factors", 2, "-o", tmp_path / "x")
+    assert "look like counts, with 23 distinct ones" in " ".join(outcome.err.split())
+    assert "--count 2 takes them as such" in " ".join(outcome.err.split())
+    _, _, told = fitted(run, file, "-m", "ease", "--count", 2)
+    assert told == ""
+    file.write_text("\n".join(f"{k % 20},{k},{7 * k}" for k in range(200)))
+    assert "if they say how often something was taken, name their column with --count" in run("fit", file).error
+
+
+def test_takes_are_told_where_ratings_are_passed_over(run, csv: Path) -> None:
+    assert "EASE learns from what users took, whatever the ratings say" in fitted(run, csv, "-m", "ease")[2]
+    assert "did you mean ml-100k" in run("fit", "ml-100").error
+
+
+def test_short_lists_are_told(run, clicks: Path) -> None:
+    fitted(run, clicks)
+    file = clicks.with_suffix(".cofactor")
+    outcome = run("recommend", file, "--all", "-n", 40, "--json")
+    n_short = len({row["user"] for row in json.loads(outcome.out)})
+    told = " ".join(outcome.err.split())
+    assert f"note: {n_short} users get fewer than 40 items, since no more are left: --include-seen adds what" in told
+    assert run("recommend", file, "--user", 5, "-n", 40, "--include-seen", "--json").err == ""
+    none = run("recommend", file, "--user", 5, "--min-support", 99, "--json")
+    assert json.loads(none.out) == []
+    assert "1 user gets fewer than 10 items, 1 of them none" in " ".join(none.err.split())
+    assert "--min-support leaves fewer" in " ".join(none.err.split())
+
+
+def test_recommend_reads_a_file_as_fit_does(run, csv: Path, plays: Path, tmp_path: Path) -> None:
+    for file, user, *options in ([csv, 5, "--implicit"], [plays, "u5", "--count", "plays"]):
+        fitted(run, file, *options)
+        kept = run("recommend", file.with_suffix(".cofactor"), "--user", user, "-n", 3, "--json").out
+        assert run("recommend", file, "--user", user, "-n", 3, "--json", *options).out == kept
+    twice = tmp_path / "twice.csv"
+    twice.write_text("user,item,rating\n" + "".join(f"{u},{i},{1 + u % i}\n" for u in range(1, 9) for i in (2, 3, 3)))
+    assert "or choose with --duplicates last or mean" in run("recommend", twice, "--all").error
+    assert run("recommend", twice, "--all", "--duplicates", "last", "--json").status == 0
+    fitted(run, csv, "-m", "ease")
+    error = run("recommend", csv.with_suffix(".cofactor"), "--all", "--levels", "1:5").error
+    assert "--levels says how to read ratings, and" in error
+
+
 def test_ratings_given_as_counts(run, csv: Path, tmp_path: Path) -> None:
     error = run("fit", csv, "--count", "rating", "-o", tmp_path / "x").error
     assert "these look like ratings, not counts: " in error

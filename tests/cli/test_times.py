@@ -39,8 +39,9 @@ def test_evaluate_by_time(run, timed: Path, protocol: str) -> None:
 
 
 def test_a_file_without_times_cannot_be_split_by_them(run, timed: Path) -> None:
-    for command in ("evaluate", "compare"):
-        error = run(command, timed, "-m", "als", "-p", "user-last").error
+    for command, *more in (["evaluate"], ["compare"], ["evaluate", "--rank"]):
+        error = run(command, timed, "-m", "als", "-p", "user-last", *more).error
+        assert timed.name in error.split(" has no times")[0]
         assert "has no times, by which user-last splits; give them with --time, or choose another --protocol" in error
     assert run("fit", timed, "--time", "when").error == (
         f"{timed}: no column 'when' (--time); the columns are user, item, rating, seen"

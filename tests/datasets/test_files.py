@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cofactor.datasets import read_pairs, read_ratings, read_timed_pairs
 from cofactor.datasets.readers import text
+from cofactor.datasets.readers.takes import read_ratings_or_takes
 from cofactor.errors import InputWarning
 from cofactor.limits import MAX_LEVELS
 
@@ -166,6 +167,30 @@ def test_columns_that_were_asked_for_are_believed(save):
 )
 def test_a_long_table_with_further_columns_is_no_matrix(text, save):
     assert len(read_ratings(save(text))) == 1
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_the_index_of_a_frame_is_no_column_of_users(save, name):
+    path = save(f"{name},who,what,mark\n0,ann,Up,4\n1,ann,Heat,3\n3,bob,Up,5\n")
+    with pytest.warns(InputWarning, match="ratings.csv: the first column has no name .* as pandas writes its index"):
+        data = read_ratings(path)
+    assert (data.X.tolist(), data.y.tolist()) == ([["ann", "Up"], ["ann", "Heat"], ["bob", "Up"]], [4, 3, 5])
+    assert read_ratings(path, user="who", item="what", rating=3).X.tolist() == data.X.tolist()
+    data, why = read_ratings_or_takes(save(f"{name},user,item\n0,ann,Up\n1,bob,Up\n"))
+    assert (data.X.tolist(), why) == ([["ann", "Up"], ["bob", "Up"]], "there is no column beside users and items")
+    _, why = read_ratings_or_takes(save(f"{name},user,item,n_plays\n0,ann,Up,3\n1,bob,Up,1\n"))
+    assert "there is a column 'n_plays'" in why
+    table = save(f"{name},Up,Heat,Jaws,Cars\nann,1,2,,4\nbob,1,2,,4\n")  # users are its rows
+    with pytest.raises(ValueError, match="looks like a matrix"):
+        read_ratings(table)
+
+
+def test_a_column_of_another_role_is_named(save):
+    path = save("user,item\n1,2\n")
+    with pytest.raises(
+        ValueError, match="rating='user' names the column of the users; the columns are user, item; name"
+    ):
+        read_ratings(path, rating="user")
 
 
 def test_a_matrix_in_parquet(tmp_path):

@@ -108,9 +108,15 @@ def test_empty_levels_are_told_and_errors_of_bins_name_the_file(tmp_path):
 
 def test_counts_that_are_read_as_levels_are_told(tmp_path):
     counts = [1, 2, 3, 4] * 30 + list(range(5, 25)) + [5000]
-    told = "look like counts, with 25 distinct ones, .* up to 5000; bins=5 with bin_by='quantile' makes levels of them"
-    with pytest.warns(InputWarning, match=told):
+    told = (
+        "look like counts, with 25 distinct ones, .* up to 5000; count='{}' takes them as such, .* makes levels of them"
+    )
+    with pytest.warns(InputWarning, match=told.format("rating")):
         read_ratings(write(tmp_path, counts))
+    (tmp_path / "x.csv").write_text("\n".join(f"{k},7,{max(1, k - 9)}" for k in range(21)))
+    with pytest.warns(InputWarning, match="up to 11; count=2 takes them"):  # fewer, but whole and from 1 on
+        read_ratings(tmp_path / "x.csv")
+    assert len(read_ratings(write(tmp_path, list(range(1, 13)) * 9)).scale) == 12  # marks
     assert len(read_ratings(write(tmp_path, counts), bins=5, bin_by="quantile").scale) == 5
     assert len(read_ratings(write(tmp_path, [*range(101), *[90] * 400])).scale) == 101  # a scale from 0 to 100
 

@@ -60,6 +60,18 @@ def test_counts_times_and_repeats(tmp_path: Path) -> None:
     assert (other.y.tolist(), other.timestamps) == ([9, 8, 12], None)
 
 
+@pytest.mark.parametrize("header", ["user,item,stars,seen\n", ""])
+def test_an_item_that_was_rated_again_is_taken_once(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(header + "ann,7,5,20\nann,7,2,10\nbob,7,3,5\n")
+    data = read_takes(path, timestamp="seen" if header else 3)
+    assert (data.X.tolist(), data.y.tolist(), data.n_dropped) == ([["ann", 7], ["bob", 7]], [1, 1], 1)
+    assert data.timestamps.tolist() == [20, 5]
+    assert as_takes(data).weights is None
+    path.write_text("user,item,page\nann,7,5\nann,7,2\nbob,7,3\n")  # visits, each of which is a take
+    assert as_takes(read_takes(path)).weights.tolist() == [2, 1]
+
+
 def test_counts_which_look_like_ratings_are_told_by_their_column(tmp_path: Path) -> None:
     stars = np.repeat([1, 2, 3, 4, 5], [6, 11, 27, 34, 22])
     rows = [f"{k % 20},{k},{value}" for k, value in enumerate(stars.tolist())]

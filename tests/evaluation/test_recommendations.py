@@ -17,6 +17,7 @@ from cofactor.evaluation import (
     NewUsers,
     PerUserHoldout,
     RecommendationScores,
+    UserLast,
     compare,
     evaluate_recommendations,
     wilcoxon_holm,
@@ -268,6 +269,16 @@ def test_popular_items() -> None:
         ({"at": []}, InvalidInputError, "at least one length"),
         ({"protocol": "loo"}, InvalidInputError, "protocol='loo' is not known"),
         ({"protocol": "time"}, InvalidInputError, "no times"),
+        (
+            {"y": None, "likes": 4},
+            InvalidInputError,
+            "likes=4: there are no ratings, .* give them as y, or leave it out",
+        ),
+        (
+            {"model": Popularity},
+            InvalidTypeError,
+            r"Popularity is a class, expected a model of it, such as Popularity\(\)",
+        ),
         ({"model": BaseEstimator()}, InvalidTypeError, "has no method fit"),
         ({"model": {"popularity": Popularity()}}, InvalidInputError, "give yours another name"),
     ],
@@ -348,14 +359,22 @@ class Chances(Oracle):
         return Recommendations(np.asarray(users), ids, scores, 0.02 * np.abs(np.sin(scores)), None)
 
 
-def _time_of(p: np.ndarray, n: int) -> float:
-    """Return when n items are expected to have come, of which those left out have small chances each."""
-    return float(optimize.brentq(lambda t: (1 - np.exp(-t * p)).sum() + t * (1 - p.sum()) - n, 0, 1e3))
+def _held_out(p: np.ndarray, n: int, q: float) -> np.ndarray:
+    """Return how likely items are in the part q of what came, n items; those left out have small chances each."""
+
+    def chances(t: float) -> np.ndarray:
+        odds = q * np.expm1(t * p)
+        return odds / (1 + odds)
+
+    t = optimize.brentq(lambda t: chances(t).sum() + q * t * (1 - p.sum()) - n, 0, 1e3)
+    return chances(float(t))
 
 
-def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
+@pytest.mark.parametrize("splitter", [PerUserHoldout(0.5, 2, random_state=3), UserLast(0.5, times=np.arange(len(Y)))])
+def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
+    """Of a random part; the last ones come by themselves."""
     rng = np.random.default_rng(1)
-    model, splitter = Chances(rng.random((60, 40))), PerUserHoldout(0.5, 2, random_state=3)
+    model = Chances(rng.random((60, 40)))
     found = evaluate_recommendations(model, X, Y, splitter, at=7)
     bins = found.takes["Chances"]
     chances, taken = [], []
@@ -365,7 +384,8 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken() -> None:
             mine = set(X[test][X[test, 0] == user, 1].tolist())
             listed = fitted.recommend([user], 7)
             p = listed.p_take[0]
-            chances += (1 - np.exp(-_time_of(p, len(mine)) * p)).tolist()
+            n_before = 0 if isinstance(splitter, UserLast) else (X[train, 0] == user).sum()
+            chances += _held_out(p, len(mine), len(mine) / (len(mine) + n_before)).tolist()
             taken += [item in mine for item in listed.items[0].tolist()]
     place = np.searchsorted(bins.edges, chances, side="left") - 1
     for k in np.unique(place):

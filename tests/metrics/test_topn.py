@@ -245,3 +245,25 @@ def test_gains_of_high_values_do_not_overflow() -> None:
         topn.user_ndcgs([[2, 0, 1]], [[top, top - 1, 0, top]], k=2, gains="exponential") for top in (60.0, 5000.0)
     )
     assert high == pytest.approx(low)
+
+
+def test_errors_of_bins_are_over_users() -> None:
+    """Users who take more, or less, than is said of all: what their pairs say hangs together."""
+    rng = np.random.default_rng(0)
+    p = np.full((200, 50), 0.3)
+    users = np.broadcast_to(np.arange(200)[:, None], p.shape)
+    means, errors, alone = [], [], []
+    for _ in range(200):
+        own = rng.choice([0.1, 0.5], size=(200, 1))
+        taken = rng.random(p.shape) < own
+        bins = metrics.take_calibration_bins(p, taken, edges=[0, 1], users=users)
+        means.append(bins.observed[0])
+        errors.append(bins.errors[0])
+        low, high = metrics.share_interval(bins)
+        assert high[0] - low[0] == pytest.approx(2 * 1.96 * errors[-1], rel=0.02)
+        low, high = metrics.share_interval(metrics.take_calibration_bins(p, taken, edges=[0, 1]))
+        alone.append((high[0] - low[0]) / (2 * 1.96))
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
+    assert np.mean(alone) < 0.4 * np.std(means)
+    with pytest.raises(InvalidInputError, match="one for each probability"):
+        metrics.take_calibration_bins(p, taken, users=[0])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.evaluation.recommended import RecommendationScores
 from cofactor.metrics import share_interval, take_calibration_bins
 from cofactor.plots import (
     plot_coverage_tradeoff,
@@ -23,6 +24,26 @@ def test_recall_curves_are_in_order_of_length() -> None:
     assert ax.lines[0].get_xydata().tolist() == [[5, 0.2], [10, 0.3], [20, 0.4]]
     assert (ax.get_ylabel(), ax.get_title(loc="left")) == ("recall", "ml-100k")
     assert ax.get_ylim()[0] == 0
+
+
+def test_scores_of_an_evaluation_are_refused_with_where_they_hold_what_is_drawn() -> None:
+    scores = RecommendationScores({"EASE": {"recall@5": np.ones(2)}}, {}, np.arange(2), {"at": [5]})
+    for draw, name in (
+        (plot_recall_curves, "curves"),
+        (plot_coverage_tradeoff, "points"),
+        (plot_take_reliability, "bins"),
+        (lambda s: plot_popularity([1.0], s), "recommended"),
+    ):
+        with pytest.raises(
+            InvalidTypeError, match="expected a mapping from method to .* RecommendationScores s pass"
+        ) as told:
+            draw(scores)
+        assert told.value.argument == name
+    s, at = scores, scores.facts["at"]  # what the first of them advises
+    ax = plot_recall_curves({name: (at, [s.mean(name, f"recall@{k}").mean for k in at]) for name in s.methods})
+    assert ax.lines[0].get_xydata().tolist() == [[5, 1]]
+    with pytest.raises(InvalidTypeError, match="found list"):
+        plot_take_reliability([])
 
 
 def test_coverage_tradeoff() -> None:

@@ -157,6 +157,16 @@ def test_factors_and_bias_are_drawn_as_by_priors_of_their_own(as_sparse):
     np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ prior.precision(state))
 
 
+@pytest.mark.parametrize("given", [None, "sparse", "dense"])
+def test_means_of_many_samples_are_those_of_each(given):
+    features = None if given is None else table()[1] if given == "dense" else sparse.csr_array(table()[1])
+    prior, random = BiasedPrior("item", 5, features), np.random.default_rng(0)
+    states = [{name: random.normal(size=array.shape) for name, array in prior.start().items()} for _ in range(7)]
+    together = {name: np.array([state[name] for state in states]) for name in states[0]}
+    for method in (prior.means, prior.shifts):
+        np.testing.assert_array_equal(method(together, N), [method(state, N) for state in states])
+
+
 def test_means_are_those_of_the_regression():
     rows, features = table()
     prior = LinkedPrior("user", P, features)

@@ -63,10 +63,10 @@ def note(text: str) -> None:
     print(one_line(text), file=sys.stderr)
 
 
-def show_notes(notes: tuple[Text, ...]) -> None:
-    """Print the notes of a task for the user."""
+def show_notes(notes: tuple[Text, ...], names: Mapping[str, str] | None = None) -> None:
+    """Print the notes of a task for the user; `names` are options of the command, see `cofactor.cli.errors.named`."""
     for text in notes:
-        note(f"cofactor: note: {told(text)}")
+        note(f"cofactor: note: {told(text, names)}")
 
 
 # ---------------------------------------------------------------- facts and tables

@@ -14,6 +14,7 @@ from cofactor.cli.files import check_sources, check_target, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, note, show_notes, write_table
 from cofactor.errors import InvalidInputError
+from cofactor.files import display_name
 from cofactor.tasks import TASKS, task_named, task_of
 from cofactor.tasks.plain import RANKINGS, Request, Settings
 
@@ -22,6 +23,7 @@ _RULES = "What lists must be like"
 _RULE_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("min_support", "diversity", "novelty", "groups")}
 _RULE_OPTIONS |= dict.fromkeys(("per_group", "at_most"), "--per-group")
 _NEW = "New users (with --ratings)"
+_DATA = "Where FILE holds ratings, and no model"
 _COLUMN_HELP = "Name of its column in that file, or its position counted from 0."
 
 
@@ -95,7 +97,8 @@ def recommend(
         typer.Option(
             metavar="X",
             help="By how much the score of an item falls that is just like another one in the list; with .7 it counts "
-            "half where scores are logarithms, as those of a recommender are. Of a model of ratings in stars.",
+            "half where scores are logarithms, as those of a recommender are. Of a model of ratings in stars. Scores "
+            "that are shown are those before.",
             rich_help_panel=_RULES,
         ),
     ] = None,
@@ -104,7 +107,7 @@ def recommend(
         typer.Option(
             metavar="X",
             help="What each halving of an item's popularity adds to its score; .7 makes up for popularity where scores "
-            "are logarithms.",
+            "are logarithms. The scores that are shown are those before.",
             rich_help_panel=_RULES,
         ),
     ] = None,
@@ -153,8 +156,8 @@ def recommend(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Features of new items, of which the best are recommended. For models that were fitted with features "
-            "of items.",
+            help="Features of new items: a recommender ranks them among the others, other models recommend the best of "
+            "them. For models that were fitted with features of items.",
             rich_help_panel=_NEW,
         ),
     ] = None,
@@ -166,7 +169,35 @@ def recommend(
     time_column: Annotated[str | None, typer.Option(metavar="COLUMN", help=_COLUMN_HELP, rich_help_panel=_NEW)] = None,
     count_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column that says how often an item was taken.", rich_help_panel=_NEW),
+        typer.Option(
+            "--count-column",
+            "--count",
+            metavar="COLUMN",
+            help="Column that says how often an item was taken.",
+            rich_help_panel=_NEW,
+        ),
+    ] = None,
+    implicit: Annotated[
+        bool,
+        typer.Option("--implicit", help="Read it as what users took, whatever its ratings say.", rich_help_panel=_NEW),
+    ] = False,
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Values a rating can take, as of cofactor fit.", rich_help_panel=_DATA),
+    ] = None,
+    bins: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|EDGES", help="Cut continuous ratings, or counts, into so many levels.", rich_help_panel=_DATA
+        ),
+    ] = None,
+    duplicates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[error|last|mean]",
+            help="Several ratings of one user for one item: refuse, keep the last, or take the mean.",
+            rich_help_panel=_DATA,
+        ),
     ] = None,
     drop_rating: Annotated[
         str | None,
@@ -205,11 +236,14 @@ def recommend(
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
-    reading["count"] = count_column
+    reading |= {"count": count_column, "implicit": implicit}
     names = {name: f"--{name}-column" for name in (*columns, "count")} | {"timestamp": "--time-column"}
-    names |= _RULE_OPTIONS
+    names |= _RULE_OPTIONS | {"new_items": "--item-features"}
     with limited_threads(threads), naming(names):
-        fitted = _model_of(model, reading, quiet=json)
+        of_sides = {"user_features": user_features, "item_features": item_features}
+        of_fit = {"levels": levels, "bins": bins, "duplicates": duplicates}
+        of_fit = {name: value for name, value in of_fit.items() if value is not None}
+        fitted = _model_of(model, reading | of_sides, of_fit, quiet=json)
         with loading():
             task = task_of(fitted)
         if not task.can("recommend"):
@@ -227,25 +261,27 @@ def recommend(
             per_group=per_group,
             why=why,
         )
-        reading |= {"known": known, "user_features": user_features, "item_features": item_features}
+        reading |= {"known": known, **of_sides}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
-    show_notes(table.notes)
+    show_notes(table.notes, names)
     write_table(table, out, as_json=json, safe_csv=safe_csv)
 
 
-def _model_of(file: str, reading: Mapping[str, Any], *, quiet: bool) -> Any:
-    """Return the model of a file, or the default one fitted to the data that the file holds."""
+def _model_of(file: str, reading: Mapping[str, Any], of_fit: Mapping[str, Any], *, quiet: bool) -> Any:
+    """Return the model of a file, or the default one fitted to the data that the file holds, with options `of_fit`."""
     with loading():
         from cofactor.datasets.sniff import sniff
 
         found = sniff(file)
     if found.holds == "model" or found.kind in ("folder", "missing"):
+        for option in of_fit:
+            raise InvalidInputError(f"--{option} says how to read ratings, and {display_name(file)} is a model")
         return load_model(file)
     with loading():
         task = task_named(found.holds if found.holds in TASKS else "ratings")
     if not task.can("recommend"):
         raise InvalidInputError(f"{file}: holds {task.name}, of which no items can be recommended")
-    settings = Settings(options=task.values("fit", reading))
+    settings = Settings(options=task.values("fit", {**reading, **of_fit}))
     built = task.build(task.default_model, settings)
     loaded = task.read(file, settings.options, progress=Download(file, quiet=quiet))
     with fit_progress(f"fitting {task.name_of(built.model)}", quiet=quiet) as listen:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.coding import Coding
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.limits import MAX_LEVELS
 from cofactor.text import counted
 
-__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings"]
+__all__ = ["BinBy", "Bins", "bin_edges", "bin_ratings", "warn_of_empty"]
 
 Bins: TypeAlias = int | Sequence[float] | NDArray
 BinBy: TypeAlias = Literal["auto", "width", "quantile", "log"]
@@ -248,3 +250,14 @@ def _check_distinct(values: NDArray[np.float64], n: int) -> None:
         argument="bins",
         advice=("take ", most, " or fewer") if found > 2 else ("take ", most) if found == 2 else "",
     )
+
+
+def warn_of_empty(coding: Coding, y: NDArray[np.float64]) -> None:
+    """Warn of levels of bins that hold no rating."""
+    empty = [name for level, name in zip(coding.scale, coding.names(), strict=True) if not (y == level).any()]
+    if not empty:
+        return
+    shown = ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else "")
+    which = f"{len(empty)} of {len(coding.scale)} levels {'holds' if len(empty) == 1 else 'hold'} no rating: {shown}"
+    advice = ("; take fewer bins, or ", Argument("bin_by", "quantile"))
+    warnings.warn(InputWarning((which, *advice)), stacklevel=3)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from cofactor.coding import Coding
-from cofactor.datasets.binning import BinBy, Bins, bin_edges, bin_ratings
+from cofactor.datasets.binning import BinBy, Bins, bin_edges, bin_ratings, warn_of_empty
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
 from cofactor.recipe import Recipe
 from cofactor.text import counted, few
@@ -51,7 +51,7 @@ class RatingDataset:
         What the levels stand for, where the ratings were cut into bins, or are words. A model that is fitted to the
         data set keeps it.
     n_dropped : int, default=0
-        How many ratings `without` has left out.
+        How many ratings `without` has left out, or `read_takes` since their item was rated again.
     features : mapping from str to object, default={}
         What is known of users and items beside the ratings, as ``user_features`` and ``item_features``, for models that
         take it: ``model.fit(data.X, data.y, **data.features)``. Comparisons give it to such models.
@@ -183,7 +183,7 @@ class RatingDataset:
         y, scale = bin_ratings(self.y, edges)
         coding = Coding(tuple(scale.tolist()), edges=tuple(edges.tolist()))
         if np.ndim(bins) == 0 and limits is None:  # edges that were given may be those of other ratings
-            _warn_of_empty(coding, y)
+            warn_of_empty(coding, y)
         return replace(self, y=y, scale=scale, coding=coding)
 
     def without(self, ratings: float | Sequence[float]) -> RatingDataset:
@@ -490,13 +490,3 @@ class LabelDataset:
 def is_sparse(X: Any) -> bool:
     """Whether an array is one of SciPy's sparse arrays or matrices."""
     return bool(issparse(X))
-
-
-def _warn_of_empty(coding: Coding, y: NDArray[np.float64]) -> None:
-    empty = [name for level, name in zip(coding.scale, coding.names(), strict=True) if not (y == level).any()]
-    if not empty:
-        return
-    shown = ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else "")
-    which = f"{len(empty)} of {len(coding.scale)} levels {'holds' if len(empty) == 1 else 'hold'} no rating: {shown}"
-    advice = ("; take fewer bins, or ", Argument("bin_by", "quantile"))
-    warnings.warn(InputWarning((which, *advice)), stacklevel=3)

@@ -35,7 +35,7 @@ from cofactor.model.named_splits import FOLDS, SINGLE, Task, folds_in, kind_of, 
 from cofactor.model.selection.grid import Grid, seeded
 from cofactor.model.selection.search import Search
 from cofactor.model.splits import Parts
-from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.described import takes_features
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import counted
 from cofactor.version import __version__
@@ -330,7 +330,7 @@ def _check_features(asked: Request) -> None:
     described = next((one for one in asked.sets if one.features), None)
     if described is None:
         return
-    taking = [name for name, estimator in asked.estimators.items() if isinstance(estimator, DescribedModel)]
+    taking = [name for name, estimator in asked.estimators.items() if takes_features(estimator)]
     searched = [name for name in taking if name in asked.grids]
     what = f"data set {described.name!r} has {' and '.join(described.features).replace('_', ' ')}"
     if searched:

@@ -21,7 +21,7 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.ratings.described import Asked, DescribedModel
+from cofactor.ratings.described import Asked, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.typing import Pairs, RandomState, SideFeatures
 
@@ -140,7 +140,7 @@ def evaluate(
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which this protocol needs")
     given = {"user_features": user_features, "item_features": item_features}
     features = {name: FeatureTable.read(table, name) for name, table in given.items() if table is not None}
-    if features and not isinstance(model, DescribedModel):
+    if features and not takes_features(model):
         raise InvalidTypeError(f"{type(model).__name__} takes no features: leave out {' and '.join(features)}")
     with ending_all():
         return [
@@ -184,7 +184,8 @@ def measure_ratings(
     if features:
         users, items = (features.get(name) for name in ("user_features", "item_features"))
         now = None if times is None else times[test]
-        ask = Asked.of(fitted, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
+        described = getattr(fitted, "rating_model_", fitted)  # of a recommender, which predicts by it
+        ask = Asked.of(described, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
     predicted = ask("predict")
     seconds["predict_seconds"] = time.perf_counter() - started
     errors = rating_report(y[test], predicted, scale)
@@ -213,7 +214,7 @@ def rating_measures(
         The levels of the ratings.
     """
     X, y, times, features = data.value()
-    given = features if isinstance(model, DescribedModel) else {}
+    given = features if takes_features(model) else {}
     row = measure_ratings(model, X, y, splits.value()[k], scale, times, features=given)
     return row | {"parameters": plain_value(row["parameters"])}
 

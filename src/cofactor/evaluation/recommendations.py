@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
 from cofactor.datasets import TakeDataset
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
@@ -25,7 +25,7 @@ from cofactor.metrics import catalogue, topn
 from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.user_means import user_mean
-from cofactor.model.named_splits import kind_of, parts_of, splitter_of
+from cofactor.model.named_splits import by_times, kind_of, parts_of, splitter_of
 from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.problems.choice import among_the_next
@@ -142,6 +142,13 @@ def evaluate_recommendations(
     """
     if counts is not None and y is not None:
         raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
+    if y is None and likes is not None:
+        raise InvalidInputError(
+            "there are no ratings, some of which would be liked",
+            argument="likes",
+            found=likes,
+            advice=("give them as ", Argument("y"), ", or leave it out: then whatever was taken is relevant"),
+        )
     y = np.ones(_num_samples(X)) if y is None else y
     check_consistent_length(X, y)
     takes = None if counts is None else np.asarray(counts, dtype=np.float64)
@@ -171,7 +178,7 @@ def evaluate_recommendations(
             for j, (name, one) in enumerate(everyone.items()):
                 if progress is not None:
                     progress(name, k * len(everyone) + j, len(parts) * len(everyone))
-                rows[name].append(_measure(one, asked, split))
+                rows[name].append(_measure(one, asked, split, by_times(splitter)))
     facts = {"protocol": kind_of(protocol), "splits": len(parts), "at": list(lengths), "likes": likes}
     return RecommendationScores(
         values={name: _by_user(found, len(asked.users)) for name, found in rows.items()},
@@ -231,11 +238,11 @@ class _Row:
     users: NDArray[Any]
     of_users: dict[str, NDArray[np.float64]]
     of_lists: dict[str, float]
-    of_takes: tuple[NDArray[np.float64], NDArray[np.bool_]] | None = None  #: P(take) of each item, whether it was taken
+    of_takes: tuple[NDArray[Any], ...] | None = None  #: P(take) of each item, whether it was taken, and by whom
 
 
-def _measure(model: Any, asked: Asked, split: Split) -> _Row:
-    """Fit a copy of a model, let it recommend, and measure."""
+def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _Row:
+    """Fit a copy of a model, let it recommend, and measure; `ordered`: the test part comes after all else."""
     train, fold_in, _ = split.parts
     began = clock.perf_counter()
     fitted = clone(model).fit(**_given(model, asked, train))
@@ -251,7 +258,7 @@ def _measure(model: Any, asked: Asked, split: Split) -> _Row:
     of_users, of_lists = _measures_of_lists(lists, split, asked)
     of_takes = None
     if hasattr(recommended, "p_take"):
-        of_takes = _chances(_most_likely_taken(fitted, ids, recommended), asked, split)
+        of_takes = _chances(_most_likely_taken(fitted, ids, recommended), asked, split, ordered)
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how)
     if asked.undefined == 0:
@@ -308,13 +315,14 @@ def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
     return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take")
 
 
-def _chances(found: Any, asked: Asked, split: Split) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return, for each item of lists, how likely it is among those held out of its user, and whether it is."""
+def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDArray[Any], ...]:
+    """Return, for each item of lists, how likely it is held out of its user, whether it is, and the user."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr))
-    return chances[rows, places], taken
+    n_before = 0 if ordered else np.diff(split.taken.indptr)
+    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr), n_before)
+    return chances[rows, places], taken, split.users[rows]
 
 
 def _aucs(model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -370,8 +378,8 @@ def _taken(row: tuple[str, Sequence[_Row]]) -> tuple[str, CalibrationBins | None
     parts = [one.of_takes for one in rows if one.of_takes is not None and one.of_takes[0].size]
     if not parts:
         return name, None
-    p, taken = (np.concatenate(found) for found in zip(*parts, strict=True))
-    return name, catalogue.take_calibration_bins(p, taken, edges=EDGES)
+    p, taken, users = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return name, catalogue.take_calibration_bins(p, taken, edges=EDGES, users=users)
 
 
 def checked_lengths(at: Any) -> tuple[int, ...]:
@@ -388,6 +396,9 @@ def _check_models(models: Mapping[str, Any], *, folding: bool) -> None:
     if POPULARITY in models:
         raise InvalidInputError(f"{POPULARITY!r} stands beside all models: give yours another name", argument="model")
     for name, model in models.items():
+        if isinstance(model, type):
+            kind = model.__name__
+            raise InvalidTypeError(f"{kind} is a class, expected a model of it, such as {kind}()", argument="model")
         for method in ("fit", "recommend", *(["fold_in"] if folding else [])):
             if not hasattr(model, method):
                 raise InvalidTypeError(f"{name} has no method {method}, which is needed here", argument="model")

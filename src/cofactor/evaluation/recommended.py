@@ -49,8 +49,9 @@ class RecommendationScores:
         How it was measured.
     takes : mapping of str to CalibrationBins
         Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
-        held-out items of its user, drawn one after the other by P(take) (`cofactor.problems.choice.among_the_next`),
-        and how many were. `cofactor.plots.plot_take_reliability` draws it.
+        held-out items of its user, a random part of those drawn one after the other by P(take), or where a protocol
+        splits by time the last of them (`cofactor.problems.choice.among_the_next`), and how many were, with errors
+        over users. `cofactor.plots.plot_take_reliability` draws it.
 
     Examples
     --------
@@ -195,7 +196,8 @@ class RecommendationScores:
                 found[method][name] = {"mean": float(np.mean(values)), "splits": list(values)}
             if method in self.takes:
                 bins = self.takes[method]
-                columns = {"predicted": bins.predicted, "taken": bins.observed, "items": bins.counts}
+                errors = np.full(len(bins.counts), np.nan) if bins.errors is None else bins.errors
+                columns = {"predicted": bins.predicted, "taken": bins.observed, "items": bins.counts, "errors": errors}
                 table = {name: _without_nan(values.tolist()) for name, values in columns.items()}
                 found[method]["p_take"] = {"mean": bins.error, "edges": bins.edges.tolist(), **table}
         return found

@@ -232,9 +232,14 @@ def user_diversities(recommended: ArrayLike, vectors: Any, k: int | None = None)
 
 
 def take_calibration_bins(
-    probabilities: ArrayLike, taken: ArrayLike, *, edges: ArrayLike | None = None, n_bins: int = 6
+    probabilities: ArrayLike,
+    taken: ArrayLike,
+    *,
+    edges: ArrayLike | None = None,
+    n_bins: int = 6,
+    users: ArrayLike | None = None,
 ) -> CalibrationBins:
-    """Return predicted probabilities of taking an item, and how often it was taken, in bins.
+    r"""Return predicted probabilities of taking an item, and how often it was taken, in bins.
 
     Probabilities of taking are small: bins of equal width would hold nearly all of them in the first one.
 
@@ -250,6 +255,10 @@ def take_calibration_bins(
         0.
     n_bins : int, default=6
         Number of bins, where no edges are given; fewer where quantiles agree.
+    users : array-like, optional
+        Numbers of the users, of the same shape, from 0. What one user takes hangs together, so that errors are to be
+        taken over users, not over pairs: with :math:`d_u` the sum of taken less p over the pairs of u in a bin of n
+        pairs, :math:`\sqrt{\sum_u d_u^2} / n`.
 
     Returns
     -------
@@ -277,16 +286,25 @@ def take_calibration_bins(
             raise InvalidInputError("expected numbers that increase from 0 to 1", argument="edges")
     places = np.clip(np.searchsorted(bounds, p, side="left") - 1, 0, len(bounds) - 2)
     counts, chances, outcomes = (np.bincount(places, part, len(bounds) - 1) for part in (None, p, came))
-    return CalibrationBins(bounds, counts.astype(np.int64), divided(chances, counts), divided(outcomes, counts))
+    errors = None
+    if users is not None:
+        owner = np.asarray(users).ravel()
+        if owner.shape != p.shape:
+            raise InvalidInputError("expected one for each probability", argument="users", found=owner.shape)
+        sums = np.bincount(owner * len(counts) + places, came - p, len(counts) * (int(owner.max()) + 1))
+        errors = divided(np.sqrt((sums.reshape(-1, len(counts)) ** 2).sum(axis=0)), counts)
+    means = divided(chances, counts), divided(outcomes, counts)
+    return CalibrationBins(bounds, counts.astype(np.int64), *means, errors)
 
 
 def share_interval(bins: CalibrationBins) -> tuple[Values, Values]:
-    """Return the ends of the interval of 95 % of each observed share, by Wilson, as if all pairs were independent.
+    """Return the ends of the interval of 95 % of each observed share, by Wilson.
 
     Parameters
     ----------
     bins : CalibrationBins
-        As `take_calibration_bins` returns them.
+        As `take_calibration_bins` returns them. If it was told the users, the number of pairs counts as the number of
+        independent ones that would have the same standard error; else all pairs count as independent.
 
     Examples
     --------
@@ -295,6 +313,10 @@ def share_interval(bins: CalibrationBins) -> tuple[Values, Values]:
     ([0.237], [0.763])
     """
     n, share, z = np.where(bins.counts, bins.counts, np.nan), bins.observed, _WIDE
+    if bins.errors is not None:
+        variance = share * (1 - share)
+        known = (bins.errors > 0) & (variance > 0)
+        np.divide(variance, bins.errors**2, out=n, where=known)
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return middle - reach, middle + reach

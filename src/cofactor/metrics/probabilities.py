@@ -112,12 +112,15 @@ class CalibrationBins:
         Number of predictions in each bin.
     predicted, observed : ndarray of shape (n_bins,)
         Mean predicted probability, and the share of predictions that came true; NaN in empty bins.
+    errors : ndarray of shape (n_bins,), or None
+        Standard errors of observed less predicted, where it is known of which user each prediction is.
     """
 
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
     predicted: NDArray[np.float64]
     observed: NDArray[np.float64]
+    errors: NDArray[np.float64] | None = None
 
     @property
     def error(self) -> float:

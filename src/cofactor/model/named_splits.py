@@ -184,7 +184,7 @@ def splitter_of(
     known = _BY_NAME[task]
     protocol = as_protocol(protocol, task, argument)
     if not isinstance(protocol, str):
-        if task == "ratings" and times is None and _by_times(protocol) and protocol.times is None:
+        if task == "ratings" and times is None and by_times(protocol) and protocol.times is None:
             raise _no_times(type(protocol).__name__, data, argument)
         return _with_times(protocol, times)
     if protocol not in known:
@@ -258,13 +258,20 @@ def _with_times(splitter: Any, times: Any) -> Any:
     return splitter
 
 
-def _by_times(splitter: Any) -> bool:
+def by_times(splitter: Any) -> bool:
+    """Whether test parts come after all else.
+
+    Examples
+    --------
+    >>> by_times(KFold(3))
+    False
+    """
     return isinstance(splitter, TimeSplit | UserLast)
 
 
 def _no_times(protocol: str, data: str, argument: str) -> InvalidInputError:
     return InvalidInputError(
-        f"data set {data} has no times, by which {protocol} splits",
+        f"{data if data == 'X' else f'data set {data}'} has no times, by which {protocol} splits",
         advice=("give them with ", Argument("time"), ", or choose another ", Argument(argument)),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_number
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.catalogue import share_interval
 from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.plots.figures import (
@@ -82,6 +82,8 @@ def plot_recall_curves(
     >>> ax.get_legend_handles_labels()[1]
     ['popularity', 'EASE']
     """
+    of_scores = "{name: (at, [s.mean(name, f'recall@{k}').mean for k in at]) for name in s.methods}"
+    _check_methods(curves, "curves", "(lengths, values)", of_scores)
     checked = list(series(curves, "curves", ("lengths", "values")))
     ax = new_axes(ax, 7.4, 4.2)
     for index, (name, lengths, values) in enumerate(checked):
@@ -133,6 +135,7 @@ def plot_coverage_tradeoff(
     >>> ax.get_legend_handles_labels()[1]
     ['popularity', 'EASE']
     """
+    _check_methods(points, "points", "(coverage, accuracy)", "{name: (coverage, s.mean(name, 'ndcg@10').mean)}")
     if not points:
         raise InvalidInputError("points is empty: give at least one method", argument="points")
     checked = {str(name): numbers(point, f"points[{name!r}]") for name, point in points.items()}
@@ -195,6 +198,7 @@ def plot_popularity(
     ['as what users rate', 'popularity']
     """
     check_number("n_groups", n_groups, low=1, whole=True)
+    _check_methods(recommended, "recommended", "the popularity of lists", "what user_popularities returns of lists")
     if not recommended:
         raise InvalidInputError("recommended is empty: give at least one method", argument="recommended")
     own = np.asarray(rated, dtype=np.float64)
@@ -218,6 +222,15 @@ def plot_popularity(
     tidy(ax, "popularity of what users rated (share of users)", "popularity of what is recommended", title)
     legend(ax)
     return ax
+
+
+def _check_methods(given: Any, argument: str, what: str, of_scores: str) -> None:
+    """Refuse what is no mapping from method; of the scores of an evaluation say where they hold it."""
+    if isinstance(given, Mapping):
+        return
+    kind = type(given).__name__
+    advice = f"of the {kind} s pass {of_scores}" if hasattr(given, "of_lists") else ""
+    raise InvalidTypeError(f"expected a mapping from method to {what}, found {kind}", argument=argument, advice=advice)
 
 
 def _group_means(
@@ -265,6 +278,8 @@ def plot_take_reliability(
     >>> ax.get_legend_handles_labels()[1]
     ['calibrated', 'observed']
     """
+    if not isinstance(bins, CalibrationBins):
+        _check_methods(bins, "bins", "CalibrationBins", "s.takes")
     given = dict(bins) if isinstance(bins, Mapping) else {"observed": bins}
     ax = new_axes(ax, 7.4, 5.2)
     shown = {str(name): one for name, one in given.items() if (np.nan_to_num(one.observed) > 0).any()}

@@ -81,13 +81,25 @@ class BiasedPrior:
         return state[f"{self.name}_precision"]
 
     def means(self, state: State, n: int) -> NDArray[np.float64]:
-        """Return the prior means (n, d + 1) of the rows."""
-        return self.bias.regressed(state[f"{self.name}_weights"], state[f"{self.name}_mean"], n)
+        """Return the prior means (n, d + 1) of the rows; (S, n, d + 1) where the state holds S samples."""
+        return self._regressed(state[f"{self.name}_weights"], state[f"{self.name}_mean"], n)
 
     def shifts(self, state: State, n: int) -> NDArray[np.float64]:
-        """Return the products (n, d + 1) of the precision with the prior means of the rows."""
+        """Return the products of the precision with the prior means of the rows."""
         mean, precision, weights = (state[f"{self.name}_{key}"] for key in ("mean", "precision", "weights"))
-        return self.bias.regressed(np.einsum("ab,kb->ka", precision, weights), np.einsum("ab,b->a", precision, mean), n)
+        weights, mean = (
+            np.einsum("...ab,...kb->...ka", precision, weights),
+            np.einsum("...ab,...b->...a", precision, mean),
+        )
+        return self._regressed(weights, mean, n)
+
+    def _regressed(self, weights: NDArray[np.float64], mean: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return a mean plus the products of the features with weights, those of samples side by side."""
+        if mean.ndim == 1:
+            return self.bias.regressed(weights, mean, n)
+        S, K, p = weights.shape
+        found = self.bias.regressed(weights.swapaxes(0, 1).reshape(K, S * p), mean.ravel(), n)
+        return np.ascontiguousarray(found.reshape(n, S, p).swapaxes(0, 1))
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw the parameters of factors and of the bias given the rows."""

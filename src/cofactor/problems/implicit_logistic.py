@@ -31,30 +31,20 @@ class ImplicitLogisticProblem(PenalizedProblem):
     n_factors : int
         d.
     alpha : float
-    fixed : mapping from str to ndarray, optional
-        V and c, where rows alone are sought.
     """
 
-    def __init__(
-        self,
-        entries: Entries,
-        weights: np.ndarray,
-        n_factors: int,
-        alpha: float,
-        fixed: Mapping[str, np.ndarray] | None = None,
-    ) -> None:
+    def __init__(self, entries: Entries, weights: np.ndarray, n_factors: int, alpha: float) -> None:
         n, m = entries.shape
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "b": (n,), "V": (m, n_factors), "c": (m,)}
-        shapes = {name: shape for name, shape in shapes.items() if name not in (fixed or {})}
         super().__init__(shapes, {name: L2(alpha) for name in shapes if name != "c"}, True, np.float32)
-        self.entries, self._fixed = entries, dict(fixed or {})
+        self.entries = entries
         self._weights = np.asarray(weights, dtype=np.float32)
         size = max(_ROWS, -(-n // _MOST_BLOCKS))
         self._cuts = [*range(0, n, size), n]
 
     def arrays(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return all arrays, free ones as views of `x`, fixed ones as they are."""
-        return self._fixed | self.layout.views(x)
+        """Return the arrays as views of `x`."""
+        return self.layout.views(x)
 
     def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return J at `x` and write its gradient. BLAS is to have one thread."""
@@ -67,13 +57,11 @@ class ImplicitLogisticProblem(PenalizedProblem):
         parallel_for(block, len(parts))
         value = 0.0
         for name in ("V", "c"):
-            if name in out:
-                out[name][...] = 0
+            out[name][...] = 0
         for loss, of_items, of_biases in parts:  # in this order, whichever thread was first
             value += loss
-            if "V" in out:
-                out["V"] += of_items
-                out["c"] += of_biases
+            out["V"] += of_items
+            out["c"] += of_biases
         return value + self.add_penalties(x, gradient)
 
     def _block(
@@ -97,7 +85,7 @@ class ImplicitLogisticProblem(PenalizedProblem):
         slopes[taken] = w * (slopes[taken] - 1)
         out["U"][lo:hi] = slopes @ arrays["V"]
         out["b"][lo:hi] = slopes.sum(axis=1)
-        return value, slopes.T @ U if "V" in out else U, slopes.sum(axis=0)
+        return value, slopes.T @ U, slopes.sum(axis=0)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
         """Return a rough guess of 1 / (second derivative of J): takes add about 1."""

@@ -1,5 +1,8 @@
 """Leading singular vectors of a sparse matrix plus one of low rank."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from cofactor.kernels import observed
@@ -54,29 +57,47 @@ class PatchedMatrix:
         """Return Aᵀ U."""
         return _product(*self._columns, self._rows[-1], U)
 
+    def squared_times(self, V: np.ndarray) -> np.ndarray:
+        """Return AᵀA V."""
+        return self.transposed_times(self.times(V))
 
-def leading_vectors(matrix: PatchedMatrix, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
+
+def leading_vectors(
+    squared_times: Callable[[np.ndarray], np.ndarray], shape: tuple[int, int], n_vectors: int, dtype: Any = np.float64
+) -> tuple[np.ndarray, np.ndarray]:
     """Return right singular vectors as columns, and squares of singular values, the largest first, nearly exact.
 
     Steps of subspace iteration from a start that is always the same.
+
+    Parameters
+    ----------
+    squared_times : callable
+        Gives AᵀA V for V of shape (m, k).
+    shape : tuple of int
+        (n, m) of A.
+    n_vectors : int
+        How many; never more than n or m.
+    dtype : dtype, default=float64
+        Of V.
 
     Examples
     --------
     >>> from scipy import sparse
     >>> from cofactor.ratings import Ratings
     >>> entries = Ratings.from_sparse(sparse.csr_array(np.diag([3, 2, 1])))
-    >>> V, squares = leading_vectors(PatchedMatrix(entries, [3, 2, 1], np.zeros((3, 0)), np.zeros((3, 0))), 2)
+    >>> matrix = PatchedMatrix(entries, [3, 2, 1], np.zeros((3, 0)), np.zeros((3, 0)))
+    >>> V, squares = leading_vectors(matrix.squared_times, matrix.shape, 2)
     >>> squares.round(6).tolist(), np.abs(V).round(6).tolist()
     ([9.0, 4.0], [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     """
-    n, m = matrix.shape
+    n, m = shape
     k = min(n_vectors, n, m)
-    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)))
+    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)), dtype=dtype)
     for _ in range(_STEPS):
-        Q, _ = np.linalg.qr(matrix.transposed_times(matrix.times(Q)))
-    image = matrix.times(Q)
-    squares, axes = np.linalg.eigh(image.T @ image)
-    return (Q @ axes)[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+        Q, _ = np.linalg.qr(squared_times(Q))
+    small = (Q.T @ squared_times(Q)).astype(np.float64)
+    squares, axes = np.linalg.eigh((small + small.T) / 2)
+    return (Q @ axes.astype(dtype))[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
 
 
 def _product(

@@ -18,7 +18,7 @@ from cofactor.ratings.folding import new_items
 from cofactor.ratings.ids import IdMap
 from cofactor.typing import Pairs, RatingValues, SideFeatures
 
-__all__ = ["Asked", "DescribedModel", "new_rows", "table_of", "with_new_items", "with_new_users"]
+__all__ = ["Asked", "DescribedModel", "new_rows", "table_of", "takes_features", "with_new_items", "with_new_users"]
 
 
 def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
@@ -183,6 +183,21 @@ class Asked:
             int(((model.users_.index(pairs[:, 0]) < 0) | (model.items_.index(pairs[:, 1]) < 0)).sum())
             for _, pairs, model in self.parts
         )
+
+
+def takes_features(model: Any) -> bool:
+    """Return whether a model can be fitted with features of users and items; of a `Recommender` its rating model.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS, URP, Recommender
+    >>> takes_features(ALS()), takes_features(URP())
+    (True, False)
+    >>> takes_features(Recommender()), takes_features(Recommender(ratings=URP()))
+    (True, False)
+    """
+    of_parts = getattr(model, "_takes_features", None)
+    return isinstance(model, DescribedModel) if of_parts is None else bool(of_parts())
 
 
 def new_rows(known: IdMap, table: FeatureTable) -> NDArray[np.bool_]:

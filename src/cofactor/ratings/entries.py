@@ -302,12 +302,12 @@ def check_duplicates(duplicates: Any) -> None:
         raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
 
 
-def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any]) -> None:
+def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any], one: str = "rating") -> None:
     """Refuse items which a model does not have."""
     unknown = np.flatnonzero(item_index < 0)
     if unknown.size:
         raise InvalidInputError(
-            f"{counted(unknown.size, 'rating is', 'ratings are')} of items which the model does not know, for example "
+            f"{counted(unknown.size, f'{one} is', f'{one}s are')} of items which the model does not know, for example "
             f"{some_of(item_ids[unknown])}: remove them",
             argument="X",
         )

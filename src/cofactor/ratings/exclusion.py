@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InputWarning, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
@@ -56,7 +56,7 @@ class Excluded:
         none = np.zeros(0, dtype=np.int64)
         if not isinstance(exclude, Mapping):
             return cls(none if exclude is None else _indices(known.items, exclude), none, none[:1], none)
-        users = known.known(list(exclude)).astype(np.int64) if exclude else none
+        users = _users(known.users, list(exclude))
         order = np.argsort(users)
         lists = [_indices(known.items, items) for items in exclude.values()]
         lists = [lists[k] for k in order.tolist()]
@@ -73,6 +73,16 @@ class Excluded:
         counts = ends - starts
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(among, counts), self.items[np.repeat(starts, counts) + within]
+
+
+def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
+    """Return the indices of users, all of whom must be known."""
+    found = known.index(ids, "exclude") if ids else np.zeros(0, dtype=np.int32)
+    unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
+    if unknown:
+        text = f" is for {counted(len(unknown), 'user who was', 'users who were')} not in training: {few(unknown)}"
+        raise InvalidInputError((Argument("exclude"), text), argument="exclude", advice="leave them out")
+    return found.astype(np.int64)
 
 
 def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
+from cofactor.checks import check_choice
 from cofactor.columns import find_timestamp, frame_columns
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
@@ -15,7 +18,20 @@ from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
-__all__ = ["is_frame", "split_frame", "times_of_frame"]
+__all__ = ["frame_of", "is_frame", "split_frame", "times_of_frame"]
+
+
+def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
+    """Return columns as a frame, or table, of pandas, polars or pyarrow.
+
+    Examples
+    --------
+    >>> frame_of({"item": np.array(["Up"]), "score": np.array([2.0])}, "polars").columns
+    ['item', 'score']
+    """
+    check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
+    plain = {name: column.tolist() for name, column in columns.items()}
+    return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
 
 
 def is_frame(X: Any) -> bool:

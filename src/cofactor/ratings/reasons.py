@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import check_number
 from cofactor.model.explanations import Explanation
+from cofactor.ratings.frames import frame_of
 from cofactor.typing import Frame
 
 __all__ = ["Reasons"]
@@ -112,9 +112,7 @@ class Reasons:
         kind : {"pandas", "polars", "pyarrow"}, default="pandas"
             Whose frame, or table.
         """
-        check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
-        columns = {name: column.tolist() for name, column in self.explanation().columns.items()}
-        return nw.from_dict(columns, backend=cast(Any, kind)).to_native()
+        return frame_of(self.explanation().columns, kind)
 
 
 def _column(values: tuple[Any, ...], kind: Any) -> NDArray[Any]:

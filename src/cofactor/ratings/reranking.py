@@ -13,7 +13,7 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.rules import Quotas, Rules
-from cofactor.ratings.similar import Vectors, directions, directions_of_takes, refuse_fold_in
+from cofactor.ratings.similar import OF_FITTED, Vectors, directions, directions_of_takes, refuse_fold_in
 from cofactor.ratings.updating import Updates
 
 __all__ = ["Arrangeable", "Arrangement", "Search", "arranged", "check_rules"]
@@ -52,7 +52,7 @@ class Arrangeable:
 
     def _item_directions(self) -> NDArray[np.float64]:
         """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
-        refuse_fold_in(self, "user", ("give ", Argument("vectors"), " of items"))
+        refuse_fold_in(self, "user", OF_FITTED)
         return directions_of_takes(self._require_ratings(("save it with ratings=True",)))
 
 

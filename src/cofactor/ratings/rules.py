@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Vectors
 from cofactor.text import counted, few
@@ -41,14 +43,15 @@ class Rules:
     Parameters
     ----------
     min_support : int, default=0
-        Items that fewer users took, or rated, in training are not recommended.
+        Items that fewer users took, or rated, in training are not recommended: 1 leaves out those that nobody took, and
+        so all `new_items` of a `Recommender`, which only features describe.
     diversity : float, default=0.0
         δ, at least 0: by how much the score of an item falls that is like another one in the list. With ``math.log(2)``
         an item with the same vector counts half.
     novelty : float, default=0.0
         ν, at least 0: what each halving of popularity adds to the score. An item that nobody took counts as half a
         take. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
-    groups : mapping, optional
+    groups : mapping, or pandas Series with item ids as its index, optional
         From item id to the name of its group, for quotas; items without one have none.
     at_most, at_least : int, or mapping from group to int, optional
         Most, and fewest, items of each group in a list. A user for whom fewer items of a group are left gets all of
@@ -58,7 +61,8 @@ class Rules:
         correlation over users of the scores that factors give two items (see `similar_items`): of the first exposure
         model of a `Recommender` that has factors, or of a model's own. Where there are no factors, it is the
         correlation of what users took, by 64 singular vectors. A rating model, and one without factors, does not know
-        it of new users after a fold-in: give ``vectors=model.item_vectors()`` of the model that was fitted.
+        it of new users after a fold-in, and says so: give ``vectors=model.item_vectors()`` of the model that was
+        fitted.
 
     Raises
     ------
@@ -103,8 +107,9 @@ class Rules:
                 if getattr(self, name) is not None:
                     raise InvalidInputError((Argument(name), " needs groups of items"), argument="groups")
             return
-        if not isinstance(self.groups, Mapping):
-            raise InvalidTypeError("expected a mapping from item id to group", argument="groups", found=self.groups)
+        given: Any = self.groups
+        if not isinstance(given, Mapping):
+            object.__setattr__(self, "groups", _mapping_of(given))
         lists = [item for item, group in self.groups.items() if isinstance(group, list | set | tuple | dict)]
         if lists:
             raise InvalidTypeError(
@@ -162,6 +167,7 @@ class Rules:
                 raise InvalidInputError(
                     f"none of the items with a group was in training: {few(list(given))}", argument="groups"
                 )
+            _warn_of_unknown([item for item, place in zip(given, places, strict=True) if place < 0])
             of_item[places[places >= 0]] = np.array([names[group] for group in given.values()])[places >= 0]
         most, fewest = (
             np.array([_of_group(getattr(self, name), group, default) for group in names] + [default])
@@ -206,6 +212,27 @@ class Quotas:
     group: NDArray[np.intp]
     most: NDArray[np.intp]
     fewest: NDArray[np.intp]
+
+
+def _mapping_of(groups: Any) -> dict[Any, Any]:
+    """Return groups by item, from a Series of pandas; refuse what is no such thing, without printing all of it."""
+    if getattr(groups, "ndim", None) != 1 or not hasattr(groups, "index") or not hasattr(groups, "to_dict"):
+        expected = "a mapping from item id to group, or a pandas Series with item ids as its index"
+        raise InvalidTypeError(f"expected {expected}, found {type(groups).__name__}", argument="groups")
+    if not groups.index.is_unique:
+        twice = groups.index[groups.index.duplicated()].tolist()
+        raise InvalidInputError(
+            (Argument("groups"), f" has several groups for one item: {few(list(dict.fromkeys(twice)))}"),
+            argument="groups",
+        )
+    return dict(zip(groups.index.tolist(), groups.tolist(), strict=True))
+
+
+def _warn_of_unknown(items: list[Any]) -> None:
+    """Warn of items with a group that were not in training: their ids may be others than those of the model."""
+    if items:
+        text = f" holds {counted(len(items), 'item that was', 'items that were')} not in training: {few(items)}"
+        warnings.warn(InputWarning((Argument("groups"), text)), stacklevel=callers_level())
 
 
 def _of_group(quota: Any, group: Any, default: int) -> int:

@@ -28,6 +28,9 @@ __all__ = ["Alike", "Factored", "Vectors", "covariance", "directions", "directio
 
 SIMILARITY, SCORES = "similarity", "scores"
 
+#: What to do where a fold-in does not know which items are alike, and lists are to be diverse.
+OF_FITTED: Text = ("give ", Argument("vectors"), "=model.item_vectors() of the model that was fitted")
+
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
 
@@ -90,7 +93,91 @@ class Vectors:
             raise InvalidInputError("expected a name that ends in .npy or .parquet", argument="path", found=str(path))
 
 
-class Factored:
+class Alike:
+    """Similar items, and vectors of items, of a model that knows which items are alike."""
+
+    items_: IdMap
+    _item_directions: Callable[[], NDArray[np.float64]]  #: see `Arrangeable`
+
+    def similar_items(
+        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        r"""Find the items that the same users like, or take.
+
+        Of a model with factors they are those whose scores go together most over all users:
+
+        .. math:: s_{jk} = \frac{v_j^\top C v_k}{\sqrt{v_j^\top C v_j} \sqrt{v_k^\top C v_k}}, \qquad
+            C = \frac{1}{n} \sum_i (u_i - \bar u) (u_i - \bar u)^\top
+
+        This is the correlation over users of :math:`u_i \cdot v_j` with :math:`u_i \cdot v_k`. Unlike the cosine of
+        :math:`v_j` and :math:`v_k`, it is the same for all factors that predict the same (Steck, Ekanadham & Kallus
+        2024). Biases do not count: items that all users like are not similar for that. Of other models of takes it is
+        the correlation of who took the items, by the 64 leading singular vectors of the takes; a `Recommender` asks its
+        first exposure model with factors.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids.
+        n : int, default=10
+            Number of similar items for each.
+        candidates : array-like or iterable, optional
+            Ids of the items to choose from; by default all.
+        min_ratings : int, default=5
+            Fewest ratings, or takes, in training of the items to choose from: what is known of items with few is mostly
+            chance. Other values than 0 need a model with its ratings.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
+        similarities : ndarray of shape (k, n)
+            From -1 to 1; -inf where the id is None, and 0 with an item whose factors are 0.
+
+        Raises
+        ------
+        InvalidInputError
+            If an item was not in training, or a rating model comes from a fold-in, whose users are too few to compare
+            by.
+
+        References
+        ----------
+        H. Steck, C. Ekanadham & N. Kallus, "Is cosine-similarity of embeddings really about similarity?", WWW 2024,
+        doi:10.1145/3589335.3651526.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS, ItemKNN
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
+        >>> model.similar_items([0], 2)[0].tolist()
+        [[2, 4]]
+        >>> model = ItemKNN().fit([(u, i) for u, i in X if u % 2 == i % 2])
+        >>> model.similar_items([0], 2, min_ratings=0)[0].tolist()
+        [[2, 4]]
+        """
+        return _similar(self, "item", self._item_directions, items, n, candidates, min_ratings)
+
+    def item_vectors(self) -> Vectors:
+        """Return a vector of length 1 of each item, whose inner products are the similarities of `similar_items`.
+
+        Returns
+        -------
+        Vectors
+            0 for an item without direction.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ItemKNN
+        >>> model = ItemKNN().fit([(u, i) for u in range(8) for i in range(6) if u % 2 == i % 2])
+        >>> model.item_vectors().values.shape[0]
+        6
+        """
+        check_is_fitted(self)
+        return Vectors(self.items_.ids, self._item_directions().astype(np.float32))
+
+
+class Factored(Alike):
     """Similar items and users, and vectors, of a model whose scores are U_i·V_j + b_i + c_j.
 
     Attributes
@@ -106,58 +193,8 @@ class Factored:
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`."""
+        refuse_fold_in(self, "item", OF_FITTED)
         return _of_rows(self, "item")
-
-    def similar_items(
-        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        r"""Find the items that users like alike: whose scores go together most over all users.
-
-        .. math:: s_{jk} = \frac{v_j^\top C v_k}{\sqrt{v_j^\top C v_j} \sqrt{v_k^\top C v_k}}, \qquad
-            C = \frac{1}{n} \sum_i (u_i - \bar u) (u_i - \bar u)^\top
-
-        This is the correlation over users of :math:`u_i \cdot v_j` with :math:`u_i \cdot v_k`. Unlike the cosine of
-        :math:`v_j` and :math:`v_k`, it is the same for all factors that predict the same (Steck, Ekanadham & Kallus
-        2024). Biases do not count: items that all users like are not similar for that.
-
-        Parameters
-        ----------
-        items : array-like of shape (k,)
-            Item ids.
-        n : int, default=10
-            Number of similar items for each.
-        candidates : array-like or iterable, optional
-            Ids of the items to choose from; by default all.
-        min_ratings : int, default=5
-            Fewest ratings in training of the items to choose from: the factors of items with few are mostly chance.
-            Other values than 0 need a model with its ratings.
-
-        Returns
-        -------
-        ids : ndarray of shape (k, n)
-            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
-        similarities : ndarray of shape (k, n)
-            From -1 to 1; -inf where the id is None, and 0 with an item whose factors are 0.
-
-        Raises
-        ------
-        InvalidInputError
-            If an item was not in training, or the model comes from a fold-in, whose users are too few to compare by.
-
-        References
-        ----------
-        H. Steck, C. Ekanadham & N. Kallus, "Is cosine-similarity of embeddings really about similarity?", WWW 2024,
-        doi:10.1145/3589335.3651526.
-
-        Examples
-        --------
-        >>> from cofactor.ratings import ALS
-        >>> X = [(u, i) for u in range(8) for i in range(6)]
-        >>> model = ALS(2, 0.1, random_state=0).fit(X, [5 if u % 2 == i % 2 else 1 for u, i in X])
-        >>> model.similar_items([0], 2)[0].tolist()
-        [[2, 4]]
-        """
-        return _similar(self, "item", _of_rows, items, n, candidates, min_ratings)
 
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
@@ -186,7 +223,7 @@ class Factored:
         >>> sorted(model.similar_users([1], 3)[0][0].tolist())
         [3, 5, 7]
         """
-        return _similar(self, "user", _of_rows, users, n, candidates, min_ratings)
+        return _similar(self, "user", lambda: _of_rows(self, "user"), users, n, candidates, min_ratings)
 
     def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
         r"""Return a vector of each item, for software that searches nearest neighbours.
@@ -237,74 +274,6 @@ class Factored:
         return _vectors(self, "user", for_)
 
 
-class Alike:
-    """Similar items, and vectors of items, of a model that says who takes what."""
-
-    items_: IdMap
-
-    def _item_directions(self) -> NDArray[np.float64]:
-        """See `Arrangeable`."""
-        raise NotImplementedError
-
-    def similar_items(
-        self, items: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the items that the same users take.
-
-        Of models with factors it is the correlation of the scores of two items over all users, see
-        `Factored.similar_items`, also after a fold-in; of others the correlation of who took them, by the 64 leading
-        singular vectors of the takes, and a `Recommender` asks its first exposure model with factors.
-
-        Parameters
-        ----------
-        items : array-like of shape (k,)
-            Item ids.
-        n : int, default=10
-            Number of similar items for each.
-        candidates : array-like or iterable, optional
-            Ids of the items to choose from; by default all.
-        min_ratings : int, default=5
-            Fewest takes of the items to choose from. Other values than 0 need a model with its takes.
-
-        Returns
-        -------
-        ids : ndarray of shape (k, n)
-            Item ids, the most similar first, never the item itself. Where fewer are left, there is None.
-        similarities : ndarray of shape (k, n)
-            From -1 to 1; -inf where the id is None.
-
-        Examples
-        --------
-        >>> from cofactor.ratings import ItemKNN
-        >>> model = ItemKNN().fit([(u, i) for u in range(8) for i in range(6) if u % 2 == i % 2])
-        >>> model.similar_items([0], 2, min_ratings=0)[0].tolist()
-        [[2, 4]]
-        """
-        return _similar(self, "item", _of_model, items, n, candidates, min_ratings)
-
-    def item_vectors(self) -> Vectors:
-        """Return a vector of length 1 of each item, whose inner products are the similarities of `similar_items`.
-
-        Returns
-        -------
-        Vectors
-            0 for an item without direction.
-
-        Examples
-        --------
-        >>> from cofactor.ratings import ItemKNN
-        >>> model = ItemKNN().fit([(u, i) for u in range(8) for i in range(6) if u % 2 == i % 2])
-        >>> model.item_vectors().values.shape[0]
-        6
-        """
-        check_is_fitted(self)
-        return Vectors(self.items_.ids, self._item_directions().astype(np.float32))
-
-
-def _of_model(model: Any, side: SideName) -> NDArray[np.float64]:
-    return np.asarray(model._item_directions())
-
-
 def _vectors(model: Any, side: SideName, for_: str) -> Vectors:
     check_is_fitted(model)
     check_choice("for_", for_, (SIMILARITY, SCORES))
@@ -319,7 +288,7 @@ def _vectors(model: Any, side: SideName, for_: str) -> Vectors:
 def _similar(
     model: Any,
     side: SideName,
-    vectors_of: Callable[[Any, SideName], NDArray[np.float64]],
+    vectors_of: Callable[[], NDArray[np.float64]],
     asked: Ids,
     n: int,
     candidates: Iterable[Any] | None,
@@ -336,7 +305,7 @@ def _similar(
         ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or save it with ratings=True"))
         counts = ratings.user_counts if side == "user" else ratings.item_counts
         columns = columns[counts[columns] >= min_ratings]
-    vectors = vectors_of(model, side)
+    vectors = vectors_of()
 
     def block(ours: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         found = np.einsum("ad,bd->ab", vectors[ours], vectors[others])
@@ -400,7 +369,7 @@ def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
         means = ratings.item_counts[:, None] / max(n, 1)
         centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
         with library_limit(1, "blas"):
-            V, squares = leading_vectors(centred, min(_N_DIRECTIONS, m))
+            V, squares = leading_vectors(centred.squared_times, (n, m), _N_DIRECTIONS)
         _DIRECTIONS[ratings] = _of_length_one(V * np.sqrt(squares))
     return _DIRECTIONS[ratings]
 

@@ -27,7 +27,17 @@ from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Joint", "SideName", "Updates", "joined_parts", "refit_due", "update", "updates_of", "without_its_ratings"]
+__all__ = [
+    "Joint",
+    "SideName",
+    "Updates",
+    "joined_parts",
+    "refit_due",
+    "take_in",
+    "update",
+    "updates_of",
+    "without_its_ratings",
+]
 
 _Model = TypeVar("_Model", bound="RatingModel")
 
@@ -213,8 +223,19 @@ def update(
     (True, 41)
     """
     check_is_fitted(model)
+    updates_of(model)
+    return take_in(model, *new_ratings(model, X, y, time), user_features, item_features)
+
+
+def take_in(
+    model: _Model,
+    both: Ratings,
+    new: Ratings,
+    user_features: SideFeatures | None = None,
+    item_features: SideFeatures | None = None,
+) -> _Model:
+    """Take new ratings into a model, as `update` does, from what `new_ratings` read: all ratings, and the new ones."""
     known, _ = updates_of(model)
-    both, new = new_ratings(model, X, y, time)
     of_users = _features(model, "user", user_features, both.users)
     of_items = _features(model, "item", item_features, both.items)
     given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)

@@ -41,6 +41,8 @@ class Recommended:
         Its predicted rating.
     held_out_rating : float or None
         The true rating, where it is known.
+    because : sequence of str
+        Titles of what the user liked that raise its score most.
     """
 
     title: str
@@ -48,6 +50,7 @@ class Recommended:
     p_like: float
     predicted: float
     held_out_rating: float | None = None
+    because: Sequence[str] = ()
 
     def cells(self) -> list[str]:
         """Return title, probabilities and predicted rating as people read them.
@@ -128,19 +131,23 @@ def recommendations(
     --------
     >>> brazil = Recommended("Brazil", 0.02, 0.7, 4.5)
     >>> shown = recommendations("User 1", "This user likes", [("Alien", 5.0)], [brazil])
-    >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "true rating" in shown
-    (True, False)
+    >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "true rating" in shown, "because" in shown
+    (True, False, False)
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
     with_truth = any(one.held_out_rating is not None for one in recommended)
     heads = ["recommended", "P(take)", "P(like)", "predicted"]
     rows: list[list[object]] = [[*one.cells()] for one in recommended]
+    why, text = any(one.because for one in recommended), [0]
+    if why:
+        heads, text = [heads[0], "because you liked", *heads[1:]], [0, 1]
+        rows = [[row[0], ", ".join(one.because), *row[1:]] for row, one in zip(rows, recommended, strict=True)]
     if not with_truth:
-        return block(title, paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=title, text=[0]))
+        return block(title, paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=title, text=text))
     for row, one in zip(rows, recommended, strict=True):
         row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
     note = paragraph("True ratings are from the test part, which the model has not seen.", soft=True)
-    shown = table([*heads, "true rating"], rows, name=title, text=[0])
+    shown = table([*heads, "true rating"], rows, name=title, text=text)
     return block(title, paragraph(f"{lead}: ", *best, "."), shown, note)
 
 

@@ -8,13 +8,11 @@ name, fits, predicts, evaluates and describes. It never prints: it returns table
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
-from cofactor.errors import InvalidInputError, Place, Text
-from cofactor.files import display_name
+from cofactor.errors import InvalidInputError, Text
 from cofactor.tasks.on_lists import OnLists
 from cofactor.tasks.options import without_unknown
 from cofactor.tasks.plain import (
@@ -34,7 +32,7 @@ from cofactor.tasks.registry import TASKS
 from cofactor.text import counted, did_you_mean, folded, nearest
 from cofactor.typing import Listener
 
-__all__ = ["ABILITIES", "Task", "about"]
+__all__ = ["ABILITIES", "Task"]
 
 Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
 
@@ -478,23 +476,6 @@ class Task(OnLists, ABC):
         having = [one for one in ABILITIES if self.can(one)]
         advice = f"they can {', '.join(having)}" if having else ""
         raise InvalidInputError(f"{self.name} cannot {ability.replace('_', ' ')}", advice=advice)
-
-
-@contextmanager
-def about(file: str) -> Iterator[None]:
-    """Within the block, errors name this file; those which name an argument or another place stay as they are.
-
-    Parameters
-    ----------
-    file : str
-        As the user gave it.
-    """
-    try:
-        yield
-    except InvalidInputError as error:
-        if error.place is not None or error.argument is not None:
-            raise
-        raise error.at(Place(display_name(file))) from error
 
 
 def _passing_on(listen: Callable[[Progress], None], now: Progress) -> Listener:

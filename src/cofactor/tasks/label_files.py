@@ -15,8 +15,8 @@ from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.recipe import keep_features
-from cofactor.tasks.base import about
 from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
+from cofactor.tasks.places import about
 
 __all__ = ["read_features", "read_label_file", "read_labels_for"]
 

@@ -24,13 +24,14 @@ from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.named_splits import splitter_of
 from cofactor.tasks import label_files
-from cofactor.tasks.base import Task, about
+from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.label_explaining import explanation_table
 from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.label_settings import OTHER_NAMES, decisions_of, known_estimator
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
 from cofactor.text import counted, few, folded
 from cofactor.typing import Listener

@@ -16,7 +16,7 @@ from cofactor.files import display_name
 from cofactor.ratings import IdMap
 from cofactor.text import counted, few
 
-__all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs"]
+__all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs", "refuse_new"]
 
 _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
 
@@ -44,6 +44,26 @@ def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
     if known.ids.dtype.kind == "i":
         ids |= {f"{text}.0": value for text, value in ids.items()}
     return [ids.get(str(text), text) for text in texts]
+
+
+def refuse_new(ids: Sequence[Any], known: IdMap, argument: str) -> None:
+    """Refuse ids of users, or items, that were not in training.
+
+    Parameters
+    ----------
+    ids : sequence
+        In the form which the model knows.
+    known : IdMap
+        Ids of the model.
+    argument : {"users", "items"}
+        Whose ids.
+    """
+    places = known.index(ids)
+    if (places < 0).any():
+        advice = "cofactor update takes their ratings into the model" if argument == "users" else ""
+        raise InvalidInputError(
+            "was not in training", argument=argument, found=ids[int((places < 0).argmax())], advice=advice
+        )
 
 
 def match_pairs(X: NDArray[Any], users: IdMap, items: IdMap) -> NDArray[Any]:

@@ -191,8 +191,8 @@ DROP_RATING = Option(
 )
 IMPLICIT = Option(
     "implicit",
-    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases. A file without ratings is found "
-    "out.",
+    "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases; an item that was rated twice is "
+    "taken once. A file without ratings is found out.",
     kind=bool,
     default=False,
     group=_COLUMNS,
@@ -208,7 +208,7 @@ COUNT = Option(
 DUPLICATES = Option(
     "duplicates",
     "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
-    "take the mean.",
+    "take the mean. Counts of takes add up.",
     default="error",
     choices=("error", "last", "mean"),
 )
@@ -428,8 +428,8 @@ BY_LABEL = Option(
 USER_FEATURES = Option(
     "user_features",
     "What is known of users beside ratings: ids in the first column, numbers, or words for categories, in the others; "
-    "or a known data set such as ml-100k. For als, bpmf, mmmf and ordinal-probit. A model that was fitted with it "
-    "knows new users by it.",
+    "or a known data set such as ml-100k. For recommender, als, bpmf, mmmf and ordinal-probit. A model that was "
+    "fitted with it knows new users by it.",
     group=_SIDES,
     unit="FILE|NAME",
 )
@@ -466,7 +466,9 @@ RATINGS: OptionTable = {
     "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
     "explain": (TITLES, _AS_TOLD[-1]),
-    "recommend": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    "recommend": (
+        *(USER, ITEM, RATING, TIME, DROP_RATING, IMPLICIT, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
+    ),
     "update": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
     "shard": (USER, ITEM, RATING, TIME, *TEXT_FILES, SCALE[0], DROP_RATING, DUPLICATES),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.recommendations import evaluate_recommendations
+from cofactor.model.named_splits import splitter_of
 from cofactor.tasks.plain import Loaded, Progress, Protocol, Ranked
 from cofactor.text import counted
 
@@ -36,6 +37,7 @@ def ranked(
         What the user should know already.
     """
     data, options, name = loaded.data, protocol.options, protocol.name or "per-user"
+    splitter_of(name, times=data.timestamps, data=data.name)  # so that errors name the file
     if data.holds_takes and options["likes"] is not None:
         advice = "leave it out: whatever was taken is relevant"
         found = options["likes"]

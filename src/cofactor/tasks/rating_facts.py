@@ -78,7 +78,7 @@ def fit_facts(model: Any, loaded: Loaded, seconds: float, notes: tuple[Any, ...]
     """
     data, about_it = loaded.data, facts_of(model)
     what = "takes" if data.holds_takes else "ratings"
-    dropped = {"dropped": data.n_dropped} if data.n_dropped else {}
+    dropped = {"dropped": data.n_dropped} if data.n_dropped and not data.holds_takes else {}
     error = _training_error(model, data)
     values = {
         **about_it.values,

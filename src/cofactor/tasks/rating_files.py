@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -23,11 +23,13 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.model.splits import pair_numbers
 from cofactor.ratings import Ratings, as_ratings
 from cofactor.ratings.entries import SUSPICIOUS_SHARE, latest_values, refuse_one_level
+from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ranking import as_takes
-from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids, match_pairs
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import Loaded
-from cofactor.text import counted
+from cofactor.tasks.rating_notes import takes_notes
+from cofactor.text import counted, nearest
 
 __all__ = [
     "checked_ratings",
@@ -38,8 +40,6 @@ __all__ = [
     "read_rating_file",
     "read_rating_pairs",
     "read_titles",
-    "scale_notes",
-    "takes_notes",
     "with_latest",
 ]
 
@@ -134,22 +134,6 @@ def checked_takes(data: RatingDataset, file: str) -> Ratings:
         return as_takes(data)
 
 
-def takes_notes(data: RatingDataset, why: str) -> tuple[Text, ...]:
-    """Return what to know of a file that is read as takes: why, where nobody said so.
-
-    Parameters
-    ----------
-    data : TakeDataset
-    why : str
-        As `read_rating_file` returns it.
-    """
-    if not why:
-        return ()
-    counts = "none of ratings" in why
-    otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
-    return ((f"read as what users took, since {why}", *otherwise),)
-
-
 def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
     """Load a known data set, and cut or restrict it as the options say."""
     data, levels = datasets.load_ratings(name), options["levels"]
@@ -169,9 +153,12 @@ def _unknown(found: Found) -> InvalidInputError:
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
         return InvalidInputError((f"{found.path} holds labels, not ratings", *advice))
-    known = ", ".join(sorted(status.name for status in datasets.available("ratings")))
-    others = ", ".join([status.name for status in datasets.available("labels")][:4])
-    return InvalidInputError(f"{found.path}: no such file, and no known data set ({known}; of labels {others}, ...)")
+    known = sorted(status.name for status in datasets.available("ratings"))
+    of_labels = [status.name for status in datasets.available("labels")]
+    near = nearest(found.path, [*known, *of_labels])
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    sets = f"{', '.join(known)}; of labels {', '.join(of_labels[:4])}, ..."
+    return InvalidInputError(f"{found.path}: no such file, and no known data set ({sets}){hint}")
 
 
 @contextmanager
@@ -203,7 +190,11 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
     place = Place(display_name(file))
     if data.scale is None:
         found = f"more than {MAX_LEVELS} distinct ones from {data.y.min():g} to {data.y.max():g}"
-        advice = (f"the ratings are continuous, {found}: cut them into levels with ", Argument("bins", 5))
+        advice = (
+            f"the ratings are continuous, {found}: cut them into levels with ",
+            Argument("bins", 5),
+            *_as_counts(data),
+        )
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
@@ -214,33 +205,11 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
     return data
 
 
-def scale_notes(data: RatingDataset, options: Mapping[str, Any]) -> tuple[Text, ...]:
-    """Return what to know of ratings left out, and of levels which are bins: meaning, share, and how they were chosen.
-
-    Parameters
-    ----------
-    data : RatingDataset
-        Read with these options.
-    options : mapping from str to object
-        bins and bin_by.
-    """
-    notes: tuple[Text, ...] = ()
-    if data.n_dropped:
-        notes = ((f"{data.n_dropped:,} ratings are left out, as ", Argument("drop_rating"), " says"),)
-    if data.coding is None or options["bins"] is None:
-        return notes
-    shares = data.level_counts() / data.n_ratings
-    parts = zip(data.coding.scale, data.coding.names(), shares, strict=True)
-    levels = ", ".join(f"{level:g} for {name} ({share * 100:.1f} %)" for level, name, share in parts)
-    notes += (f"levels of the ratings: {levels}",)
-    if isinstance(options["bins"], int) and options["bin_by"] == "auto" and not _equal_width(data.coding.edges):
-        why = "bins of equal width would put more than three quarters of the ratings into one level; these hold"
-        notes += ((why, " as many each as can be (for equal width: ", Argument("bin_by", "width"), ")"),)
-    return notes
-
-
-def _equal_width(edges: Sequence[float]) -> bool:
-    return np.allclose(edges, np.linspace(edges[0], edges[-1], len(edges)))
+def _as_counts(data: RatingDataset) -> tuple[str | Argument, ...]:
+    """Return what else to do with numbers that may be counts."""
+    if (data.y % 1).any() or data.y.min() < 0:
+        return ()
+    return ("; or, if they say how often something was taken, name their column with ", Argument("count"))
 
 
 def with_latest(data: RatingDataset) -> tuple[RatingDataset, tuple[Text, ...]]:
@@ -339,7 +308,8 @@ def read_new_users(
     model : RatingModel, ExposureModel or Recommender
         Fitted.
     options : mapping from str to object
-        user, item, rating, time, drop_rating, sep, header, encoding and count; others are for the fold-in.
+        user, item, rating, time, drop_rating, sep, header, encoding, count and perhaps implicit; others are for the
+        fold-in.
     takes : bool, default=False
         Read takes, whatever the file holds.
 
@@ -361,7 +331,8 @@ def read_new_users(
     if not len(unknown):
         return data, ()
     share = f"{len(unknown):,} of {len(items):,}, such as those of {bad}"
-    return data, (f"{place}: ratings of items that were not in training are left out: {share}",)
+    those = "takes" if data.holds_takes else "ratings"
+    return data, (f"{place}: {those} of items that were not in training are left out: {share}",)
 
 
 def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool = False) -> Loaded:
@@ -377,7 +348,9 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     data = _read_for(model, file, options, takes)
     if data.holds_takes and not takes:
         message = "holds no ratings, and the model was fitted to ratings"
-        raise InvalidInputError(message, place=Place(display_name(file)))
+        named = ("name their column with ", Argument("rating"))
+        advice = (*named, ", or fit a model to takes with ", Argument("implicit"), ", which takes in others")
+        raise InvalidInputError(message, advice=advice, place=Place(display_name(file)))
     X = data.X.copy()
     for side, (known, word) in enumerate(((model.users_, "user"), (model.items_, "item"))):
         if known.ids.dtype.kind == "i":
@@ -385,7 +358,8 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     data = replace(data, X=X)
     notes: tuple[Text, ...] = ()
     if takes:
-        return Loaded(file, data, checked_takes(data, file))
+        ready = checked_takes(data, file)
+        return Loaded(file, data, ready, takes_notes(data, ready, "", options["duplicates"]))
     if options["duplicates"] == "last":
         data, notes = with_latest(data)
     return Loaded(file, data, checked_ratings(data, file, options["duplicates"]), notes)
@@ -393,7 +367,7 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
 
 def _read_for(model: Any, file: str, options: Mapping[str, Any], takes: bool) -> RatingDataset:
     """Read ratings on the scale of a model, or takes, with its ids; there must be some."""
-    if takes or options["count"] is not None:
+    if takes or options["count"] is not None or options.get("implicit"):
         data: RatingDataset = datasets.read_takes(file, ids="str", count=options["count"], **_reading(options))
     else:
         scale = model.scale_ if model.coding_ is None else model.coding_
@@ -412,7 +386,9 @@ def _whole(one: Any, word: str, file: str) -> Any:
         raise InvalidInputError(message, place=Place(display_name(file))) from None
 
 
-def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tuple[Text, ...]]:
+def read_candidates(
+    file: str, model: Any, encoding: str, new: FeatureTable | None = None
+) -> tuple[list[Any], tuple[Text, ...]]:
     """Read ids of items, one in a line; those that a model does not know are left out.
 
     Parameters
@@ -423,6 +399,8 @@ def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tu
         Fitted.
     encoding : str
         Of the file.
+    new : FeatureTable, optional
+        Features of new items, which may be candidates too.
 
     Returns
     -------
@@ -440,6 +418,8 @@ def read_candidates(file: str, model: Any, encoding: str) -> tuple[list[Any], tu
         raise InvalidInputError("holds no item ids, expected one in a line", place=Place(name))
     ids = match_ids([text for _, text in texts], model.items_)
     known = model.items_.index(ids) >= 0
+    if new is not None:
+        known |= new.ids.index(ids) >= 0
     if known.all():
         return ids, ()
     line, text = texts[int(known.argmin())]

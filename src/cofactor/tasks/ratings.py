@@ -18,12 +18,13 @@ from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
-from cofactor.ratings.described import with_new_items
+from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
-from cofactor.tasks.base import Task, about
+from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
-from cofactor.tasks.matching import match_ids
+from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import (
     Built,
     Column,
@@ -39,10 +40,11 @@ from cofactor.tasks.plain import (
 )
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
+from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.rules import rules_of
-from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features, takes_features
+from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features
 from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
 
@@ -70,7 +72,6 @@ class RatingTask(Task):
     one_model, many_models = "model of ratings", "models of ratings"
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
-    described_model = "ordinal-probit"  #: where features are given, as long as the default takes none
     compared_models = ("mmmf", "als")
     default_protocol, default_splits = "holdout", 3
     best = "mae"
@@ -84,10 +85,10 @@ class RatingTask(Task):
         if data.holds_takes:
             ready = rating_files.checked_takes(data, file)
             data = replace(data, features=features_of(ready, options))
-            return Loaded(file, data, ready, rating_files.takes_notes(data, why))
+            return Loaded(file, data, ready, takes_notes(data, ready, why, duplicates))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())
         ready = rating_files.checked_ratings(data, file, duplicates)
-        notes = (*notes, *rating_files.scale_notes(data, options))
+        notes = (*notes, *scale_notes(data, options))
         return Loaded(file, replace(data, features=features_of(ready, options)), ready, notes)
 
     def read_for(self, model: Any, file: str, options: Mapping[str, Any]) -> Loaded:
@@ -136,9 +137,6 @@ class RatingTask(Task):
             return ("recommender", "ease") if ranked else self.compared_models
         if settings.alpha != "auto" or settings.factors is not None:
             return (self.tuned_model,)
-        described = any(settings.options.get(name) is not None for name in ("user_features", "item_features"))
-        if described and not takes_features(self.find(self.default_model)()):
-            return (self.described_model,)
         return (self.default_model,)
 
     def _recommender(self, params: dict[str, Any]) -> Recommender:
@@ -208,7 +206,7 @@ class RatingTask(Task):
         data, notes = rating_files.read_new_users(file, model, options, takes=not predicts_ratings(model))
         if data.holds_takes:
             if not isinstance(model, Recommender | ExposureModel):
-                advice = "a recommender also folds in takes"
+                advice: Any = ("name their column with ", Argument("rating"), "; a recommender also folds in takes")
                 raise InvalidInputError("holds no ratings, which this model needs", advice=advice, place=Place(file))
             with about(file):
                 return Built(model.fold_in(data, known=options["known"]), notes)
@@ -227,18 +225,22 @@ class RatingTask(Task):
         allowed, titles = None, None
         notes: tuple[Text, ...] = ()
         of_items = side_features(model, "item_features", options)
-        if of_items is not None:
-            model = with_new_items(model, only_new(model, of_items))
+        new = None if of_items is None else only_new(model, of_items)
+        if new is not None and not isinstance(model, Recommender):
+            model, new = with_new_items(model, new), None
         if request.candidates is not None:
-            allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding)
+            allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding, new)
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
-        if request.ratings is not None or options["user_features"] is not None:
+        folding = request.ratings is not None or options["user_features"] is not None
+        rules = rules_of(model, request, folding=folding)
+        if folding:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
-        columns = recommendations(model, ids, request, allowed, **rules_of(model, request))
+        columns, short = recommendations(model, ids, request, allowed, new, **rules)
+        notes = (*notes, *short)
         if titles is not None:
             columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         if request.why:
@@ -252,12 +254,12 @@ class RatingTask(Task):
         side, titles, asked_of = given["side"], given["titles"], model
         model = _with_similar(model, f"similar_{side}s")
         if model is None:
-            raise InvalidInputError(
-                f"{type(asked_of).__name__} has no factors by which {side}s are similar: models such as ALS, MMMF and "
-                "OrdinalProbit have"
-            )
+            having = "ALS, MMMF and OrdinalProbit have" + (", and all models of takes" if side == "item" else "")
+            kind = type(asked_of).__name__
+            raise InvalidInputError(f"{kind} has no factors by which {side}s are similar: models such as {having}")
         known = model.users_ if side == "user" else model.items_
         asked = match_ids(ids, known)
+        refuse_new(asked, known, f"{side}s")
         find = model.similar_users if side == "user" else model.similar_items
         found, similarities = find(asked, n, min_ratings=given["min_ratings"])
         there = np.isfinite(similarities)
@@ -275,8 +277,10 @@ class RatingTask(Task):
     def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
         """Return which ratings of a user raise or lower the scores of items; see `Task.explain`."""
         given = {"titles": None, "encoding": "utf-8"} | dict(options or {})
-        (user,) = match_ids([of], model.users_)
-        found = model.explain(user, match_ids(item, model.items_))
+        (user,), items = match_ids([of], model.users_), match_ids(item, model.items_)
+        refuse_new([user], model.users_, "users")
+        refuse_new(items, model.items_, "items")
+        found = model.explain(user, items)
         titles = given["titles"]
         by_id = None if titles is None else rating_files.read_titles(titles, given["encoding"] or "utf-8")
         return reasons_table(found, n, by_id)
@@ -382,7 +386,8 @@ class RatingTask(Task):
         beside = check_taking(
             {name or type(model).__name__: model for name, model in ready.items()}, loaded.data.features
         )
-        return ready, (*loaded.notes, *beside, *_note_factors(settings.factors, ready.values(), loaded))
+        as_taken = () if loaded.data.holds_takes else _note_takes(ready.values())
+        return ready, (*loaded.notes, *beside, *as_taken, *_note_factors(settings.factors, ready.values(), loaded))
 
     def warm_up(self, models: Sequence[Any], loaded: Loaded) -> None:
         """Fit every model to a few ratings; see `Task.warm_up`."""
@@ -421,6 +426,15 @@ def _with_similar(model: Any, method: str) -> Any:
     if isinstance(model, Recommender):
         parts += [part for part in (model.rating_model_, *model.exposures_) if part is not None]
     return next((part for part in parts if hasattr(part, method)), None)
+
+
+def _note_takes(models: Iterable[Any]) -> tuple[Text, ...]:
+    """Say which models pass ratings over, and learn only who took what."""
+    names = [type(model).__name__ for model in models if isinstance(model, ExposureModel)]
+    if not names:
+        return ()
+    who = f"{', '.join(names)} {'learns' if len(names) == 1 else 'learn'}"
+    return (f"{who} from what users took, whatever the ratings say; a recommender learns from both",)
 
 
 def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:

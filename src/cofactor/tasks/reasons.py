@@ -60,12 +60,19 @@ def because(model: Any, users: Sequence[Any], items: Sequence[Any], titles: Mapp
         if not model.ratings_.user_counts[model.users_.index([users[first]])[0]]:  # known by features alone
             words += [""] * (last - first)
             continue
-        found = model.explain(users[first], list(items[first:last]))
-        own = found.own_items.tolist()
-        rated = [f" ({value:g})" if found.kind == "rating" else "" for value in found.own_ratings.tolist()]
-        names = [_title(one, titles) + value for one, value in zip(own, rated, strict=True)]
-        words += ["; ".join(names[k] for k in raising) for raising in found.raising(_FEW)]
+        mine = list(items[first:last])
+        known = [item for item, place in zip(mine, model.items_.index(mine), strict=True) if place >= 0]
+        of_known = dict(zip(known, _raising(model.explain(users[first], known), titles), strict=True)) if known else {}
+        words += [of_known.get(item, "") for item in mine]
     return words
+
+
+def _raising(found: Reasons, titles: Mapping[str, str] | None) -> list[str]:
+    """Return for each item the own items that raise its score most."""
+    own = found.own_items.tolist()
+    rated = [f" (rated {value:g})" if found.kind == "rating" else "" for value in found.own_ratings.tolist()]
+    names = [_title(one, titles) + value for one, value in zip(own, rated, strict=True)]
+    return ["; ".join(names[k] for k in raising) for raising in found.raising(_FEW)]
 
 
 def _title(item: Any, titles: Mapping[str, str] | None) -> str:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
+from cofactor.ratings.described import Asked
+from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import predicts_ratings
 from cofactor.tasks.words import shortest
+from cofactor.text import counted
 
 __all__ = ["check_users", "ranking_model", "recommendations", "with_meaning"]
 
@@ -62,9 +65,14 @@ def ranking_model(model: Any, request: Request) -> Any:
 
 
 def recommendations(
-    model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None, **more: Any
-) -> dict[str, Any]:
-    """Return the columns of recommendations; where a user has fewer than n items, the rest is left out.
+    model: Any,
+    ids: Sequence[Any],
+    request: Request,
+    allowed: Sequence[Any] | None,
+    new: FeatureTable | None = None,
+    **more: Any,
+) -> tuple[dict[str, Any], tuple[Text, ...]]:
+    """Return the columns of recommendations, and notes on lists of fewer than n items.
 
     Parameters
     ----------
@@ -76,13 +84,16 @@ def recommendations(
         What is asked for.
     allowed : sequence or None
         Candidates.
+    new : FeatureTable, optional
+        Features of new items, which a `Recommender` ranks among the others.
     **more
         More arguments of ``recommend``.
 
     Returns
     -------
-    dict
+    columns : dict
         user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
+    notes : tuple of Text
     """
     for name in ("at_least", "quantile"):
         if getattr(request, name) is not None:
@@ -90,7 +101,7 @@ def recommendations(
     chances: dict[str, NDArray[Any]] = {}
     how: dict[str, Any] = {"exclude_seen": not request.include_seen, "candidates": allowed, **more}
     if isinstance(model, Recommender):
-        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", **how)
+        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=new, **how)
         items, scores = found
         chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
     else:
@@ -100,17 +111,34 @@ def recommendations(
     users[:] = np.array([*ids, None], dtype=object)[:-1, None]
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
     pairs = np.column_stack([users[there], items[there].astype(object)])
-    return {
+    columns = {
         "user": pairs[:, 0].tolist(),
         "rank": ranks[there],
         "item": pairs[:, 1].tolist(),
         "score": shortest(scores[there]),
         **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
-        **_predicted(model, pairs),
+        **_predicted(model, pairs, new),
     }
+    return columns, _short_lists(there.sum(axis=1), request)
 
 
-def _predicted(model: Any, pairs: NDArray[Any]) -> dict[str, Any]:
+def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:
+    """Say how many users get fewer items than were asked for, and what leaves no more."""
+    short, empty = int((lengths < request.n).sum()), int((lengths == 0).sum())
+    if not short:
+        return ()
+    whom = f"{counted(short, 'user gets', 'users get', form=',')} fewer than {counted(request.n, 'item', form=',')}"
+    none = f", {empty:,} of them none" if empty else ""
+    limits: list[Text] = [] if request.include_seen else [(Argument("exclude_seen", False), " adds what users know")]
+    asked = ("candidates", "min_support", "per_group")
+    limits += [(Argument(name), " leaves fewer") for name in asked if getattr(request, name) is not None]
+    why: list[str | Argument] = []
+    for limit in limits:
+        why += [", " if why else ": ", *limit]
+    return ((f"{whom}{none}, since no more are left", *why),)
+
+
+def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dict[str, Any]:
     """Return the column of predicted ratings, if there are any."""
     if not predicts_ratings(model):
         return {}
@@ -118,6 +146,8 @@ def _predicted(model: Any, pairs: NDArray[Any]) -> dict[str, Any]:
     if not len(pairs):
         return {"prediction": np.empty(0)}
     latest = None if rating_model._now is None else np.full(len(pairs), rating_model._now)
+    if new is not None and rating_model._knows_features("item"):
+        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, new, latest).answers("predict"))
     return with_meaning(rating_model, rating_model.predict(pairs_for(rating_model, pairs, latest)))
 
 

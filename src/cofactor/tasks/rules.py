@@ -12,7 +12,7 @@ from cofactor.tasks.plain import Request
 __all__ = ["rules_of"]
 
 
-def rules_of(model: Any, request: Request) -> dict[str, Rules]:
+def rules_of(model: Any, request: Request, *, folding: bool = False) -> dict[str, Rules]:
     """Return the argument ``rules`` of ``recommend``; nothing where none are asked for.
 
     Parameters
@@ -21,6 +21,9 @@ def rules_of(model: Any, request: Request) -> dict[str, Rules]:
         Fitted.
     request : Request
         What is asked for.
+    folding : bool, default=False
+        Whether the lists are for users who are folded in: the model itself says then which items are alike, since a
+        fold-in may not know.
     """
     asked: dict[str, Any] = {name: getattr(request, name) for name in ("min_support", "diversity", "novelty")}
     asked = {name: value for name, value in asked.items() if value is not None}
@@ -33,4 +36,6 @@ def rules_of(model: Any, request: Request) -> dict[str, Rules]:
         if not groups:
             raise InvalidInputError("has the group of no item that was in training", place=Place(request.groups))
         asked |= {"groups": groups, "at_most": request.per_group}
+    if folding and request.diversity and hasattr(model, "item_vectors") and model.updates_ is not None:
+        asked |= {"vectors": model.item_vectors()}
     return {"rules": Rules(**asked)} if asked else {}

@@ -12,13 +12,13 @@ from cofactor.datasets import load_side_features, read_side_features
 from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
-from cofactor.ratings.described import Asked, DescribedModel, new_rows
+from cofactor.ratings.described import Asked, DescribedModel, new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
-from cofactor.tasks.base import about
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
+from cofactor.tasks.places import about
 
-__all__ = ["asked", "check_taking", "features_of", "only_new", "side_features", "takes_features"]
+__all__ = ["asked", "check_taking", "features_of", "only_new", "side_features"]
 
 #: Options that name files of features, and the ids of a model which they are about.
 _SIDES = {"user_features": "users_", "item_features": "items_"}
@@ -42,11 +42,6 @@ def features_of(data: Ratings, options: Mapping[str, Any]) -> dict[str, FeatureT
     }
 
 
-def takes_features(model: Any) -> bool:
-    """Return whether a model can be fitted with features of users and items."""
-    return isinstance(model, DescribedModel)
-
-
 def check_taking(models: Mapping[str, Any], features: Mapping[str, FeatureTable]) -> tuple[Text, ...]:
     """Refuse features that no model takes; return a note about those models that do not.
 
@@ -63,8 +58,9 @@ def check_taking(models: Mapping[str, Any], features: Mapping[str, FeatureTable]
     argument, names = next(iter(features)), ", ".join(without)
     none = "takes" if len(without) == 1 else "take"
     if len(without) == len(models):
-        taking = ", ".join(name for name, kind in short_names(MODELS).items() if issubclass(kind, DescribedModel))
-        raise InvalidInputError((Argument(argument), f": {names} {none} no features; {taking} do"), argument=argument)
+        taking = [name for name, kind in short_names(MODELS).items() if issubclass(kind, DescribedModel)]
+        others = ", ".join(["recommender", *taking])
+        raise InvalidInputError((Argument(argument), f": {names} {none} no features; {others} do"), argument=argument)
     return (f"{names} {none} no features, and is fitted to the ratings alone",)
 
 

@@ -1,19 +1,21 @@
 """EASE, implicit ALS and the conditional logit against their equations, written down in NumPy."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import optimize
+from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
-from cofactor.problems.choice import ChoiceProblem, log_shares, soft_log
+from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
-from cofactor.ratings import EASE, ImplicitALS, ItemKNN, Popularity, Recommender, RP3beta
+from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking import autoencoders
 from cofactor.ratings.ranking.held_out import HeldOut
-from cofactor.ratings.ranking.takes import as_takes
+from cofactor.ratings.ranking.takes import as_takes, strengths
 
 from .models import table_of, takes_of
 
@@ -43,7 +45,7 @@ def test_alpha_is_the_likeliest_of_powers_of_two() -> None:
     values = {}
     for k in range(-8, 3):
         inner = EASE(400 * 2.0**k).fit(held_out.train)
-        values[400 * 2.0**k] = held_out.problem([inner._all_log_takes(held_out.users)]).maximize()[1]
+        values[400 * 2.0**k] = held_out.problem([inner._all_log_takes(held_out.users)]).maximize().value
     chosen = EASE()._tried(held_out)[0]["alpha"]
     assert values[chosen] == pytest.approx(max(values.values()), abs=1e-4)
 
@@ -80,43 +82,67 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
 def test_a_row_folded_in_solves_its_equations() -> None:
     model = ImplicitALS(3, random_state=0).fit(takes_of())
     V, took = model.V_.astype(float), [0, 4]
-    new = model.fold_in([("new", 0), ("new", 28)], [1, 10])
+    new = model.fold_in([("new", 0), ("new", 28)], sample_weight=[1, 10])
     w = np.array([1, 1 + np.log(10)])
     lhs = (V[took].T * w) @ V[took] + 0.4 * V.T @ V + 0.01 * (w.sum() + 0.4 * len(V)) * np.eye(3)
     np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)
 
 
-@pytest.fixture
-def choice() -> ChoiceProblem:
+@pytest.fixture(params=["next", "part", "part, by activity"])
+def choice(request: pytest.FixtureRequest) -> ChoiceProblem:
     rng = np.random.default_rng(0)
     seen = rng.random((7, 9)) < 0.3
     rows, columns = np.nonzero(~seen & (rng.random(seen.shape) < 0.3))
-    return ChoiceProblem([rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)], seen, (rows, columns))
+    shares = None if request.param == "next" else rng.uniform(0.1, 0.9, 7)
+    activity = rng.uniform(0.2, 4, 7) if request.param.endswith("activity") else None
+    features = [rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)]
+    return ChoiceProblem(features, seen, (rows, columns), shares, activity)
 
 
 def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) -> None:
-    c = np.array([0.7, -0.4])
-    utilities = sum(w * f for w, f in zip(c, choice.features, strict=True)).astype(float)
+    at = np.array([0.7, -0.4, 0.3])
+    activity = np.ones(7) if choice.activity is None else choice.activity
+    shares = np.ones(7) if choice.shares is None else choice.shares
+    utilities = sum(w * f for w, f in zip(at, choice.features, strict=False)).astype(float)
+    utilities *= (activity ** at[2])[:, None]
     came = np.zeros(choice.seen.shape, dtype=bool)
     came[choice.chosen] = True
-    total = 0.0
+    total = -(at[2] ** 2) / (2 * 0.3**2)
     for u in range(len(came)):
         mine, others = utilities[u, came[u]], utilities[u, ~came[u] & ~choice.seen[u]]
 
-        def loss(a: float, mine=mine, others=others) -> float:  # type: ignore[no-untyped-def]
-            return float(np.exp(a + others).sum() - np.log(-np.expm1(-np.exp(a + mine))).sum())
+        def loss(a: float, mine=mine, others=others, q=shares[u]) -> float:  # type: ignore[no-untyped-def]
+            odds = [q * np.expm1(np.exp(a + part)) for part in (mine, others)]
+            return float(np.log1p(odds[1]).sum() - np.log(odds[0] / (1 + odds[0])).sum())
 
         if len(mine):
             total -= optimize.minimize_scalar(loss, bracket=(-3, 0), options={"xtol": 1e-10}).fun
-    value, gradient, hessian = choice.derivatives(c)
-    assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-5)
+    value, gradient, information = choice.derivatives(at[:2], at[2])
+    assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-6)
     assert np.log(np.exp(log_shares(utilities, choice.seen)).sum(axis=1)) == pytest.approx(0, abs=1e-6)
-    h = 1e-2
-    for k, e in enumerate(np.eye(2) * h):
-        steps = [choice.derivatives(c + t * e) for t in (-2, -1, 1, 2)]
-        weights = np.array([1, -8, 8, -1]) / (12 * h)
-        assert gradient[k] == pytest.approx(weights @ [s[0] for s in steps], abs=1e-4)
-        np.testing.assert_allclose(hessian[k], weights @ np.array([s[1] for s in steps]), atol=1e-4)
+    h = 1e-3
+    for k, e in enumerate(np.eye(3) * h):
+        steps = [choice.derivatives((at + t * e)[:2], (at + t * e)[2])[0] for t in (-2, -1, 1, 2)]
+        assert gradient[k] == pytest.approx(np.array([1, -8, 8, -1]) @ steps / (12 * h), abs=1e-6)
+    assert np.linalg.eigvalsh(information).min() >= 0
+
+
+def test_information_is_that_of_slopes_beside_a_rate_of_each_user() -> None:
+    rng = np.random.default_rng(0)
+    ell, q, slope = rng.normal(size=6).astype(np.float32), 0.4, 0.5
+    came = np.arange(6) < 2
+
+    def chances(a: float) -> tuple[np.ndarray, np.ndarray]:
+        rates = np.exp(a + slope * ell.astype(float))
+        return 1 - 1 / (1 + q * np.expm1(rates)), rates / -np.expm1(-rates)
+
+    a = optimize.brentq(lambda a: float(((came - chances(a)[0]) * chances(a)[1]).sum()), -5, 5, xtol=1e-12)
+    p, w = chances(a)
+    v = p * (1 - p) * w**2
+    one = ChoiceProblem([ell[None]], np.zeros((1, 6), dtype=bool), (np.zeros(2, int), np.arange(2)), np.array([q]))
+    _, gradient, information = one.derivatives(np.array([slope]))
+    assert gradient[0] == pytest.approx(((came - p) * w) @ ell / 2, rel=1e-5)
+    assert information[0, 0] == pytest.approx((v @ ell**2 - (v @ ell) ** 2 / v.sum()) / 2, rel=1e-5)
 
 
 def test_choices_know_that_nothing_is_taken_twice() -> None:
@@ -126,16 +152,55 @@ def test_choices_know_that_nothing_is_taken_twice() -> None:
     keys = 2.0 * features + rng.gumbel(size=features.shape)  # the ten highest come as by successive draws
     columns = np.sort(np.argsort(-keys, axis=1)[:, :10], axis=1)
     rows = np.repeat(np.arange(400), 10)
-    c, _ = ChoiceProblem([features], np.zeros(features.shape, dtype=bool), (rows, columns.ravel())).maximize()
-    assert c[0] == pytest.approx(2.0, abs=0.1)
+    found = ChoiceProblem([features], np.zeros(features.shape, dtype=bool), (rows, columns.ravel())).maximize()
+    assert found.weights[0] == pytest.approx(2.0, abs=0.1)
+    assert found.exponent == 0
+
+
+def test_slopes_that_fall_with_activity_are_found_in_a_random_part() -> None:
+    rng = np.random.default_rng(0)
+    n, m, counts = 1000, 300, np.repeat([20, 80], 500)
+    features = rng.normal(size=(n, m)).astype(np.float32)
+    activity = counts / 40
+    keys = 2.0 * (activity**-0.4)[:, None] * features + rng.gumbel(size=features.shape)
+    order = np.argsort(-keys, axis=1)
+    seen, held = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
+    for u, k in enumerate(counts):
+        mine = rng.permutation(order[u, :k])
+        held[u, mine[: k // 5]], seen[u, mine[k // 5 :]] = True, True
+    found = ChoiceProblem([features], seen, np.nonzero(held), held.sum(axis=1) / counts, activity).maximize()
+    assert found.weights[0] == pytest.approx(2.0, abs=0.06)
+    assert found.exponent == pytest.approx(-0.4, abs=0.08)
+    assert abs(ChoiceProblem([features], seen, np.nonzero(held), None, activity).maximize().weights[0] - 2) > 0.3
+
+
+def test_a_random_part_is_as_likely_as_drawn() -> None:
+    """Eight of thirty items come one after the other; a fourth of them is held out at random."""
+    rng = np.random.default_rng(0)
+    shares = np.exp(rng.normal(size=30) * 1.5)
+    shares /= shares.sum()
+    pairs, n = [], 4000
+    for _ in range(n):
+        came = rng.permutation(np.argsort(-np.log(shares) - rng.gumbel(size=30))[:8])
+        known, held = came[:6], came[6:]
+        open_ = np.setdiff1d(np.arange(30), known)
+        p = among_the_next((shares[open_] / shares[open_].sum())[None], np.array([2]), np.array([6]))[0]
+        pairs.append(np.column_stack([p, np.isin(open_, held)]))
+        assert p.sum() == pytest.approx(2)
+    predicted, taken = np.concatenate(pairs).T
+    for low, high in pairwise((0, 0.05, 0.1, 0.2, 0.4, 1)):
+        inside = (predicted > low) & (predicted <= high)
+        assert taken[inside].mean() == pytest.approx(predicted[inside].mean(), rel=0.1)
 
 
 def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
     features, seen = np.array([[0.0, -2000.0, 1.0]], dtype=np.float32), np.zeros((1, 3), dtype=bool)
-    value, gradient, hessian = ChoiceProblem([features], seen, (np.array([0]), np.array([1]))).derivatives(np.ones(1))
+    value, gradient, information = ChoiceProblem([features], seen, (np.array([0]), np.array([1]))).derivatives(
+        np.ones(1)
+    )
     assert value == pytest.approx(-2000 - np.log(1 + np.e) - 1, rel=1e-6)
     assert gradient[0] == pytest.approx(-2000 - 1 / (1 + np.exp(-1)), rel=1e-6)
-    assert np.isfinite(hessian).all()
+    assert np.isfinite(information).all()
 
 
 def test_a_user_who_takes_all_that_is_left_says_nothing() -> None:
@@ -145,16 +210,18 @@ def test_a_user_who_takes_all_that_is_left_says_nothing() -> None:
     both = (np.append(some[0], [2] * 4), np.append(some[1], range(4)))
     found = ChoiceProblem([features], seen, both).derivatives(np.ones(1))
     for one, other in zip(alone, found, strict=True):
-        np.testing.assert_allclose(np.multiply(other, 7), np.multiply(one, 3), atol=1e-3)
+        assert 7 * np.ravel(other)[0] == pytest.approx(
+            3 * np.ravel(one)[0], abs=1e-3
+        )  # beside δ, which n says nothing of
 
 
-def test_newton_ends_where_the_gradient_does(choice: ChoiceProblem) -> None:
-    c, value = choice.maximize()
-    best, gradient, _ = choice.derivatives(c)
-    assert value == best
+def test_scoring_ends_where_the_gradient_does(choice: ChoiceProblem) -> None:
+    found = choice.maximize()
+    best, gradient, _ = choice.derivatives(found.weights, found.exponent)
+    assert found.value == best
     assert np.abs(gradient).max() < 1e-3
-    twice = ChoiceProblem([choice.features[0]] * 2, choice.seen, choice.chosen).maximize()  # a singular Hessian
-    assert np.isfinite(twice[0]).all()
+    twice = ChoiceProblem([choice.features[0]] * 2, choice.seen, choice.chosen).maximize()  # a singular information
+    assert np.isfinite(twice.weights).all()
 
 
 def test_soft_log_is_finite_and_increasing() -> None:
@@ -182,6 +249,20 @@ def test_logistic_mf_descends_along_its_gradient() -> None:
     for step in rng.normal(size=(4, problem.size)).astype(np.float32):
         values = [problem.value_gradient(x + np.float32(t) * step, other) for t in (-0.02, -0.01, 0.01, 0.02)]
         assert np.dot([1, -8, 8, -1], values) / 0.12 == pytest.approx(float(gradient @ step), rel=0.01, abs=0.05)
+
+
+def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
+    model = LogisticMF(3, 0.7, tol=1e-6, random_state=0).fit(takes_of())
+    X, counts = [("a", 0), ("a", 28), ("a", 3), ("b", 5), ("c", "unheard of")], [1, 10, 2, 1, 1]
+    new = model.fold_in(X, counts)
+    taken, w = np.zeros((3, len(model.items_))), np.ones((3, len(model.items_)))
+    taken[new.ratings_.pairs()], w[new.ratings_.pairs()] = 1, strengths(new.ratings_, "log")
+    U, b = new.U_.astype(float), new.user_bias_.astype(float)
+    slopes = w * (expit(U @ model.V_.T + b[:, None] + model.item_bias_) - taken)
+    np.testing.assert_allclose(slopes @ model.V_ + 0.7 * U, 0, atol=2e-5)
+    np.testing.assert_allclose(slopes.sum(axis=1) + 0.7 * b, 0, atol=2e-5)
+    alone = model.fold_in(X[:3], counts[:3])
+    assert np.array_equal(alone.U_[0], new.U_[0])
 
 
 @pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)

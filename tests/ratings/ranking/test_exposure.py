@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 import cofactor
+from cofactor.datasets import RatingDataset
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings
+from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender
 from cofactor.ratings.ranking.takes import as_takes
 
 from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
@@ -185,6 +186,7 @@ PAIRS = [(k, 0) for k in range(100)]
         (PAIRS, STARS / 2, "look like ratings"),
         (PAIRS, np.zeros(100), "all counts are 0"),
         (PAIRS, [1, 2], "must agree"),
+        (sparse.csr_array(STARS[:, None]), None, "fit(X.astype(bool), sample_weight=X.tocoo().data)"),
         ([], None, "empty"),
         (sparse.csr_array((3, 4)), None, "empty"),
         (sparse.csr_array(np.eye(3)), [1, 1, 1], "must be None"),
@@ -193,6 +195,55 @@ PAIRS = [(k, 0) for k in range(100)]
 def test_what_is_no_take_is_refused(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         Popularity().fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["EASE", "Recommender"])
+def test_updates_and_fold_ins_refuse_ratings_as_counts_as_a_fit_does(name: str) -> None:
+    model = clone(MODELS_UNDER_TEST[name]).fit(takes_of())
+    for learn in (clone(model).fit, model.update, model.fold_in):
+        with pytest.raises(InvalidInputError, match="y is to hold counts, and these look like ratings: 1, 2, 3, 4, 5"):
+            learn([(k, 7) for k in range(100)], STARS)
+
+
+def test_what_a_name_calls_counts_are_counts_however_they_look() -> None:
+    pd = pytest.importorskip("pandas")
+    X = [(k % 20, k // 4) for k in range(100)]
+    frame = pd.DataFrame(X, columns=["user", "item"])
+    expected = EASE(1.0).fit(X, sample_weight=STARS).recommend(n=3)[1]
+    assert np.array_equal(EASE(1.0).fit(frame.assign(n_plays=STARS)).recommend(n=3)[1], expected)
+    assert Recommender(EASE(1.0)).fit(frame.assign(Plays=STARS)).ratings_.weights.sum() == STARS.sum()
+    table = sparse.coo_array((STARS, np.array(X).T)).tocsr()
+    advised = EASE(1.0).fit(table.astype(bool), sample_weight=table.tocoo().data)  # what the error advises
+    assert np.array_equal(advised.recommend(n=3)[1], expected)
+
+
+def test_an_item_that_was_rated_twice_is_taken_once() -> None:
+    X, y = [("ann", "Up"), ("ann", "Up"), ("bob", "Heat")], np.array([3.0, 5.0, 4.0])
+    pairs = np.array(X, dtype=object)
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["user", "item"]).assign(rating=y)
+    for given in (RatingDataset("tiny", pairs, y, np.arange(1.0, 6.0)), frame):
+        assert as_takes(given).weights is None
+        assert as_takes(given).n_ratings == 2
+    assert as_takes(X).weights.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["EASE", "ImplicitALS", "Recommender"])
+def test_counts_of_new_users_count_where_those_of_training_did(name: str, tmp_path: Path) -> None:
+    X, new, counts = takes_of(), [("new", 0), ("new", 21)], [1, 40]
+    plain = clone(MODELS_UNDER_TEST[name]).fit(X)
+    plain.save(tmp_path / "lean.cofactor", ratings=False)
+    lean = cofactor.load(tmp_path / "lean.cofactor")
+    counted = clone(MODELS_UNDER_TEST[name]).fit(X, np.where(np.arange(len(X)) % 3, 1, 30))
+    once = answers(plain.fold_in(new))[1]
+    for model in (plain, lean, plain.fold_in([("other", 7)])):
+        assert np.array_equal(answers(model.fold_in(new, counts))[1], once)
+    for model in (counted, counted.fold_in([("other", 7)])):
+        assert not np.array_equal(answers(model.fold_in(new, counts))[1], answers(model.fold_in(new))[1])
+
+
+def test_takes_of_unknown_items_are_called_takes() -> None:
+    with pytest.raises(InvalidInputError, match="^1 take is of items which the model does not know"):
+        as_takes([("ann", "Up"), ("ann", "Heat")], items=as_takes([("bob", "Up")]).items)
 
 
 def test_stars_as_weights_and_counts_of_zero_are_taken() -> None:

@@ -1,5 +1,6 @@
 """`Recommender`: shares of takes times what is liked, against brute force; exclusions, fold-in, updates, files."""
 
+import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,10 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     assert own.items[0].tolist() == every.items[0, 1:].tolist()
     assert own.items[1].tolist() == every.items[1, :3].tolist()
     assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
+    with pytest.raises(
+        InvalidInputError, match="^exclude is for 1 user who was not in training: 'eve'; leave them out"
+    ):
+        model.recommend([100], exclude={"eve": [7], 100: [0]})
     with pytest.warns(InputWarning, match="exclude holds 1 item that was not in training: 'unknown'"):
         assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
     assert len(every.users) == 2
@@ -147,7 +152,10 @@ def test_it_folds_in_updates_and_saves(tmp_path: Path) -> None:
         a, b = one.recommend(n=4), other.recommend(n=4)
         assert np.array_equal(a.items, b.items)
         assert np.array_equal(a.scores, b.scores)
-    later = again.update([("new", "film"), (100, 0), ("new", 7)], [5, 4, 1])
+    more = [("new", "film"), (100, 0), ("new", 7)], [5, 4, 1]
+    alone = copy.copy(again.rating_model_).update(*more)
+    later = again.update(*more)
+    assert np.array_equal(later.rating_model_.samples_["U"], alone.samples_["U"])
     assert later.recommend(["new"], n=3).items.shape == (1, 3)
     assert len(later.items_) == len(model.items_) + 1
     assert later.rating_model_.users_ == later.users_ == later.exposures_[0].users_
@@ -258,7 +266,7 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], np.int64(-3))
     with pytest.raises(InvalidInputError, match="candidates holds no items of training: 8, 'no'"):
         model.recommend([100], candidates=[np.int64(8), "no"])
-    with pytest.raises(InvalidInputError, match="user 5 was not in training"):
+    with pytest.raises(InvalidInputError, match="exclude is for 1 user who was not in training: 5"):
         model.recommend([100], exclude={5: [0]})
     with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
         Recommender(EASE(recency=3)).fit(*rated())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
 from cofactor.ratings.reranking import Arrangement, arranged
 from cofactor.ratings.rules import Quotas
@@ -232,3 +232,37 @@ def test_items_without_a_group_are_in_none() -> None:
         Rules(groups={0: ["a", "b"]}, at_most=1)
     with pytest.raises(InvalidInputError, match="none of the items with a group was in training: '0'"):
         model.recommend(["new"], n=4, rules=Rules(groups={"0": "a"}, at_most=1))
+
+
+def test_groups_may_be_a_series_and_unknown_items_are_told() -> None:
+    pd = pytest.importorskip("pandas")
+    model, quota = fitted("EASE"), {"a": 1}
+    expected = model.recommend([100], 4, rules=Rules(groups=GROUPS, at_most=quota))[0]
+    series = pd.Series(GROUPS)
+    assert np.array_equal(model.recommend([100], 4, rules=Rules(groups=series, at_most=quota))[0], expected)
+    with pytest.warns(InputWarning, match="groups holds 2 items that were not in training: 'x', 'y'"):
+        model.recommend([100], rules=Rules(groups={**GROUPS, "x": "a", "y": "b"}, at_most=quota))
+    with pytest.raises(InvalidInputError, match="groups has several groups for one item: 7"):
+        Rules(groups=pd.concat([series, series[[7]]]), at_most=1)
+    for odd in (series.to_frame(), list(GROUPS)):
+        with pytest.raises(InvalidTypeError, match=f"Series with item ids as its index, found {type(odd).__name__}$"):
+            Rules(groups=odd, at_most=1)
+
+
+def test_support_leaves_out_new_items() -> None:
+    model, X = Recommender(EASE(3.0), None, random_state=0), takes_of()
+    model.fit(X, item_features={item: [item] for item in range(0, 210, 7)})
+    new = {"film": [100]}
+    assert "film" in model.recommend([100], 40, new_items=new).items
+    assert "film" not in model.recommend([100], 40, new_items=new, rules=Rules(min_support=1)).items
+
+
+@pytest.mark.parametrize("model", [ALS(2, 1.0, random_state=0), EASE(3.0)], ids=repr)
+def test_diversity_after_a_fold_in_takes_the_vectors_that_the_error_names(model: Any) -> None:
+    X = takes_of()
+    model.fit(X, 1 + X[:, 1] % 3) if isinstance(model, ALS) else model.fit(X)
+    new = model.fold_in([("new", 0), ("new", 21)], *([[1, 3]] if isinstance(model, ALS) else []))
+    with pytest.raises(InvalidInputError, match=r"give vectors=model.item_vectors\(\) of the model that was fitted$"):
+        new.recommend(n=3, rules=Rules(diversity=1))
+    items = new.recommend(n=3, rules=Rules(diversity=1, vectors=model.item_vectors()))[0]
+    assert len(set(items[0].tolist())) == 3

@@ -1,5 +1,6 @@
 """Recommendations by models drawn from a posterior: all items by some samples, the best of them by all."""
 
+import copy
 import tracemalloc
 
 import numpy as np
@@ -100,3 +101,32 @@ def test_no_model_takes_much_for_a_large_catalogue(name):
         assert peak(lambda: model.recommend(model.users_.ids[:n])) < 40e6
         if hasattr(model, "predict_proba"):
             assert peak(lambda: model.recommend(model.users_.ids[: n // 125], quantile=0.9)) < 40e6
+
+
+def test_fold_ins_share_what_they_leave_and_a_new_fit_or_update_does_not():
+    X, y = planted(30, 150, 1500)
+    model = BPMF(2, n_sweeps=90, burn_in=20, random_state=0).fit(X, y)
+    new = [("new", 3), ("new", 5)], [1, 5]
+    first, second = model.fold_in(*new), model.fold_in(*new)
+    assert first.samples_["V"] is second.samples_["V"]
+    assert np.array_equal(first.samples_["U"], second.samples_["U"])
+    where = np.linspace(0, 69, len(first.samples_["V"])).round().astype(int)
+    assert np.array_equal(first.samples_["V"], model.samples_["V"][where])
+    for change in (lambda m: m.update([(0, 9), (7, 9)], [5, 5]), lambda m: m.set_params(random_state=1).fit(X, y)):
+        other = copy.copy(model)
+        change(other)
+        assert np.array_equal(other.fold_in(*new).samples_["V"], other.samples_["V"][where])
+        assert not np.array_equal(other.samples_["V"], model.samples_["V"])
+    assert model.fold_in(*new).samples_["V"] is first.samples_["V"]
+
+
+@pytest.mark.parametrize("name", ["OrdinalProbit", "BPMF", "GibbsMMMF"])
+def test_a_cold_user_is_the_same_to_a_fold_in(name):
+    """Nothing that a fold-in is given says anything of whom nobody knows."""
+    model = MODELS[name].fit(*planted(30, 150, 1500))
+    folded = model.fold_in([("new", 3), ("new", 5)], [1, 5])
+    where = np.linspace(0, 69, len(folded.samples_["U"])).round().astype(int)
+    assert np.array_equal(folded.samples_["U"][:, -1], model.samples_["U"][where, -1])
+    if "thresholds" in folded.samples_:
+        assert np.array_equal(folded.samples_["thresholds"][:, -1], model.samples_["thresholds"][where, -1])
+    assert not np.array_equal(folded.samples_["U"][:, 0], folded.samples_["U"][:, -1])

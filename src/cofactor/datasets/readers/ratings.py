@@ -18,6 +18,8 @@ from cofactor.columns import (
     explicit_timestamp,
     find_timestamp,
     guess_header,
+    has_index,
+    is_called,
     is_time,
     refuse_other_tables,
     resolve_columns,
@@ -25,6 +27,7 @@ from cofactor.columns import (
 from cofactor.datasets.binning import BinBy, Bins
 from cofactor.datasets.cells import IdMode, ids_of, numbers_of, stack_pairs, times_of
 from cofactor.datasets.formats import read_table
+from cofactor.datasets.readers.looks import warn_of_counts, warn_of_zeros
 from cofactor.datasets.table import Table, TableOptions, Words
 from cofactor.datasets.types import RatingDataset
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Place
@@ -39,9 +42,6 @@ __all__ = ["Scale", "read_pairs", "read_ratings"]
 Scale: TypeAlias = ArrayLike | Sequence[str] | Coding
 
 _MOST_WORDS = 7  #: of a column of words which may be levels
-#: Zeros may mean "no rating" where they are most of the ratings, and the next one is much rarer, or far away.
-_MOST, _RARER = 0.5, 0.1
-_MANY = 20  #: distinct ratings, which may be counts
 
 
 def read_ratings(
@@ -121,8 +121,10 @@ def read_ratings(
     -----
     InputWarning
         If most ratings are 0, the next level is far away or rare, and neither `scale` nor `drop_rating` is given. If
-        there are more than 20 distinct ratings, most of them near the lowest, as of counts, without `scale` or `bins`.
-        If a number of `bins` leaves some of them empty. If ids differ in the blanks around them only.
+        there are more than 20 distinct ratings, or more than 10 whole ones from 1 on, most of them near the lowest, as
+        of counts, without `scale` or `bins`: `read_takes` reads counts. If a number of `bins` leaves some of them
+        empty. If ids differ in the blanks around them only. If the first column has no name and holds whole numbers, as
+        pandas writes its index, and others are known by their places alone: they are counted after it.
 
     Examples
     --------
@@ -204,12 +206,13 @@ def ratings_in(
     if isinstance(scale, Coding) and scale.edges:
         return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
-        _warn_of_zeros(y)
+        warn_of_zeros(y)
     if data.scale is not None:
         return data
     levels = _infer_scale(data.y)
     if levels is not None:
-        _warn_of_counts(data.y, levels)
+        position = positions["rating"]
+        warn_of_counts(data.y, levels, position if table.names is None else table.names[position])
     return replace(data, scale=levels)
 
 
@@ -367,7 +370,11 @@ def positions_of(
         Whether times are looked for where no column of them is given.
     """
     refuse_other_tables(table.names, table.first_row, wanted, table.file)
-    positions = resolve_columns(table.names, table.n_columns, wanted, table.file)
+    positions = resolve_columns(table.names, table.n_columns, wanted, table.file, table.first_row)
+    by_place = [role for role in wanted if wanted[role] is None and not is_called(table.names, positions[role], role)]
+    if by_place and has_index(table.names, table.first_row):
+        text = "the first column has no name and holds whole numbers, as pandas writes its index: it is passed over"
+        warnings.warn(InputWarning(f"{table.file}: {text}"), stacklevel=3)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
     elif timed:
@@ -441,33 +448,6 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
             place=table.place(row, position),
         )
     return coding.levels_of(found.values)[found.codes]
-
-
-def _warn_of_zeros(y: NDArray[np.float64]) -> None:
-    """Warn if 0 seems to mean that there is no rating: most are 0, and the next level is far away or rare."""
-    if np.count_nonzero(y == 0) < _MOST * len(y):
-        return
-    levels, counts = np.unique(y, return_counts=True)
-    if not 4 <= len(levels) <= MAX_LEVELS or levels[0] != 0:
-        return
-    gap = levels[1] > np.diff(levels[1:]).min()
-    if not gap and counts[1] > _RARER * counts[0]:
-        return
-    share = f"{counts[0] / len(y) * 100:.1f} % of the ratings are 0, far from the others"
-    advice = (": if 0 means that there is no rating, leave these out with ", Argument("drop_rating", 0))
-    warnings.warn(InputWarning((share, *advice)), stacklevel=4)
-
-
-def _warn_of_counts(y: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
-    """Warn of many levels with a long tail: three quarters of the ratings lie in the lowest fifth of the range."""
-    low, high = levels[0], levels[-1]
-    if len(levels) <= _MANY or np.quantile(y, 0.75) > low + (high - low) / 5:
-        return
-    found = (
-        f"the ratings look like counts, with {len(levels)} distinct ones, most near {low:g} and some up to {high:g}; "
-    )
-    advice = (Argument("bins", 5), " with ", Argument("bin_by", "quantile"), " makes levels of them")
-    warnings.warn(InputWarning((found, *advice)), stacklevel=4)
 
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:

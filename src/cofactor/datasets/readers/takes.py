@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofactor.columns import ALIASES, Column, plain, why_takes
+from cofactor.columns import ALIASES, Column, names_ratings, plain, why_takes
 from cofactor.datasets.cells import IdMode, numbers_of
+from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.datasets.readers.ratings import opened, origin, pairs_in, positions_of, ratings_in, times_in
 from cofactor.datasets.table import Table
 from cofactor.datasets.types import RatingDataset, TakeDataset
@@ -15,11 +17,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import PathLike, data_name
 from cofactor.text import counted
 
-__all__ = ["looks_like_ratings", "read_ratings_or_takes", "read_takes"]
-
-_ENOUGH = 20  # values, so that their frequencies say something
-_MOST_STARS = 10.0  # the highest rating of usual scales
-_FEW = 0.2  # share of ones below which small whole numbers are no counts
+__all__ = ["read_ratings_or_takes", "read_takes"]
 
 
 def read_takes(
@@ -49,7 +47,9 @@ def read_takes(
     Returns
     -------
     TakeDataset
-        In the order of the file. Models add up the counts of pairs that occur twice.
+        In the order of the file. Models add up the counts of pairs that occur twice; where there is no count, but a
+        column of ratings, an item that was rated again is taken once, when it was rated last (``n_dropped`` says how
+        many ratings are left out so).
 
     Raises
     ------
@@ -143,9 +143,37 @@ def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdM
     if count is not None:
         counts = numbers_of(table, positions["count"])
         _check_counts(counts, table, positions["count"])
-    text = f"{counted(len(X), 'take')} read from {table.file}, {origin(table.names, positions)}"
     times = times_in(table, positions, asked=timestamp is not None)
-    return TakeDataset(name, X, counts, None, timestamps=times, description=text)
+    n_rows = len(X)
+    if count is None and names_ratings(table.names, table.first_row):
+        last = _last_of_each(X, times)
+        X, counts, times = X[last], counts[last], None if times is None else times[last]
+    text = f"{counted(len(X), 'take')} read from {table.file}, {origin(table.names, positions)}"
+    return TakeDataset(name, X, counts, None, timestamps=times, description=text, n_dropped=n_rows - len(X))
+
+
+def _last_of_each(X: NDArray[Any], times: NDArray[np.int64] | None) -> NDArray[np.intp]:
+    """Return the rows of pairs when they came last, by time or else by their order, in the order of the file.
+
+    Examples
+    --------
+    >>> X = np.array([[1, 7], [2, 7], [1, 7]])
+    >>> _last_of_each(X, None).tolist(), _last_of_each(X, np.array([9, 5, 8])).tolist()
+    ([1, 2], [0, 1])
+    """
+    users, items = (_numbered(column) for column in X.T)
+    pairs = users * (int(items.max(initial=0)) + 1) + items
+    order = np.arange(len(X)) if times is None else np.argsort(times, kind="stable")
+    _, first_from_end = np.unique(pairs[order][::-1], return_index=True)
+    return np.sort(order[::-1][first_from_end])
+
+
+def _numbered(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each id, the same for the same id; ids may be of several types."""
+    if ids.dtype != object:
+        return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    number = {one: k for k, one in enumerate(dict.fromkeys(ids.tolist()))}
+    return np.fromiter(map(number.__getitem__, ids.tolist()), np.int64, len(ids))
 
 
 def _check_counts(counts: Any, table: Table, position: int) -> None:
@@ -169,25 +197,3 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
         )
     if counts.size and not counts.any():
         raise InvalidInputError("all counts are 0: nobody took anything", place=table.column_place(position))
-
-
-def looks_like_ratings(values: Any) -> bool:
-    """Whether these are stars rather than counts: few levels up to ten, in halves, or the lowest one a rare one.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers.
-
-    Examples
-    --------
-    >>> stars, plays = np.repeat([1.0, 2, 3, 4, 5], [6, 11, 27, 34, 21]), np.repeat([1.0, 2, 3, 4], [60, 20, 10, 9])
-    >>> looks_like_ratings(stars), looks_like_ratings(plays), looks_like_ratings(stars / 2)
-    (True, False, True)
-    """
-    levels, counts = np.unique(values[values > 0], return_counts=True)
-    if len(values) < _ENOUGH or not 3 <= len(levels) <= 2 * _MOST_STARS or levels[-1] > _MOST_STARS:
-        return False
-    if (levels % 0.5 != 0).any():
-        return False  # weights of some kind
-    return bool((levels % 1 != 0).any() or counts[0] < _FEW * counts.sum())

@@ -59,6 +59,7 @@ _SOLVERS = (
     ("ALS", "cg", "conjugate gradient half steps"),
 )
 _TRADEOFF = ("MMMF", "HMF", "PMMMF")
+_REASONS = 2  #: items that are named beside a recommendation
 
 
 @dataclass(frozen=True)
@@ -368,11 +369,22 @@ def _advise(
     chosen = [item for item in found.items[0].tolist() if item is not None]
     predicted = model.predict([(user, item) for item in chosen])
     chances = np.column_stack([found.p_take[0, : len(chosen)], found.p_like[0, : len(chosen)]])
+    reasons = [[title(one) for one in some] for some in _liked_reasons(model, user, chosen)]
     rows = [
-        Recommended(title(item), float(take), float(like), float(rating), hidden.get(item))
-        for item, (take, like), rating in zip(chosen, chances, predicted, strict=True)
+        Recommended(title(item), float(take), float(like), float(rating), hidden.get(item), why)
+        for item, (take, like), rating, why in zip(chosen, chances, predicted, reasons, strict=True)
     ]
     return Advice(user, len(ratings), liked, rows, milliseconds)
+
+
+def _liked_reasons(model: Any, user: Any, items: list[Any]) -> list[list[Any]]:
+    """Return for each recommended item what of the user's own likes raises its score most, at most two."""
+    if not items:
+        return []
+    found, scale = model.explain(user, items), model.scale_
+    liked = found.own_ratings >= scale[3 * len(scale) // 4]  # as `recommend` has it
+    raising = found.raising(len(found.own_items))
+    return [[found.own_items[k] for k in some if liked[k]][:_REASONS] for some in raising]
 
 
 def _titles(liked: list[tuple[str, float]]) -> str:

@@ -15,6 +15,7 @@ from cofactor.kernels.lanes import LANES
 from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
+from cofactor.problems.singular import leading_vectors
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -23,8 +24,6 @@ __all__ = ["check_weights", "closed_form", "weighed_table"]
 #: 1 - h is a small difference.
 _PRECISE = 2048
 _ENTRIES_PER_BLOCK = 20_000
-_OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact here
-_STEPS = 5
 _COLUMNS = 64  # of singular vectors at a time: a row of them for each of a million users is 256 MB
 
 #: Weights by name, of one of three forms: ``W``; ``K``, ``B`` and ``leverage``; or ``V``, ``kept`` and ``leverage``.
@@ -79,14 +78,7 @@ def _dual(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], Weig
 
 
 def _low_rank(takes: Ratings, values: NDArray[np.float32], n_factors: int) -> Callable[[float], Weights]:
-    n, m = takes.shape
-    k = min(n_factors, n, m)
-    Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)), dtype=np.float32)
-    for _ in range(_STEPS):
-        Q, _ = np.linalg.qr(_squared_times(takes, values, Q))
-    small = (Q.T @ _squared_times(takes, values, Q)).astype(np.float64)
-    squares, axes = np.linalg.eigh((small + small.T) / 2)
-    V, squares = (Q @ axes.astype(np.float32))[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+    V, squares = leading_vectors(lambda Q: _squared_times(takes, values, Q), takes.shape, n_factors, np.float32)
 
     def solve(alpha: float) -> Weights:
         kept = squares / (squares + alpha)

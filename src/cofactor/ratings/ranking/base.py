@@ -68,6 +68,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         Share of the users who took each item, by which items are ranked for users who took none.
     n_trained_ : int
         Number of the users of training, of which these are shares.
+    counted_ : bool
+        Whether takes of training had counts or weights; if not, counts of new users say nothing.
     updates_ : Updates or None
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
@@ -83,10 +85,11 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     ratings_: Ratings | None
     popularity_: NDArray[np.float64]
     n_trained_: int
+    counted_: bool
     updates_: Updates | None = None
     coding_: Coding | None = None
 
-    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_")
+    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_")
 
     #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
     _own_kind: ClassVar[str] = "take"
@@ -186,6 +189,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
         self.ratings_, self.updates_ = takes, updates
         self.popularity_, self.n_trained_ = takes.item_counts / max(len(takes.users), 1), len(takes.users)
+        self.counted_ = takes.weights is not None
 
     # ---------------------------------------------------------------- scores
 
@@ -339,7 +343,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         ----------
         {takes}
             Items that were not in training say nothing and are left out; a user who took no others is recommended what
-            is popular. Where no item at all is known, ids are likely to be wrong, and an error says so.
+            is popular. Where no item at all is known, ids are likely to be wrong, and an error says so. To a model that
+            was fitted without counts (`counted_`) counts say nothing: each item is taken once, as in its fit.
         {time}
         {take_weight}
         {known}
@@ -406,17 +411,19 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         check_course(self)
         check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
         check_number("n_trained_", self.n_trained_, low=0, whole=True)
+        check_flag("counted_", self.counted_)
 
 
 def new_takes(
     model: Any, X: Any, y: Any = None, time: Any = None, sample_weight: Any = None, known: str = "error"
 ) -> Ratings:
-    """Return the takes of users to fold in, of the items of a model."""
+    """Return the takes of users to fold in, of the items of a model; with counts only where its fit had some."""
     check_known(X, known)
     if sparse.issparse(X):
         Lookup(model.users_, model.items_).check_columns(X)
     new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items="drop")
-    return new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
+    takes = new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
+    return takes if model.counted_ or sample_weight is not None else replace(takes, weights=None)
 
 
 def strengths_of(

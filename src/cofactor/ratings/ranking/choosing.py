@@ -150,15 +150,17 @@ def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
 
 
 def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
-    """Return c · ℓ of all items for users by index; of those who took nothing the logarithm of the popularity."""
+    """Return c_u · ℓ of all items for users by index; of those who took nothing the logarithm of the popularity."""
     parts, m = model.exposures_, len(model.items_)
     out = np.zeros((len(users), m), dtype=np.float32)
-    warm = model._require_ratings().user_counts[users] > 0
+    counts = model._require_ratings().user_counts[users]
+    warm = counts > 0
     some = users if warm.all() else users[warm]
     total = np.zeros((len(some), m), dtype=np.float32)
     if len(some):
         for weight, part in zip(model.weights_, parts, strict=True):
             total += np.float32(weight) * part._log_takes(part._table(some, 0, m))
+        total *= model._powers(counts[warm])[:, None]
     if warm.all():
         return total
     out[warm] = total

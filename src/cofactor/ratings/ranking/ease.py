@@ -163,15 +163,16 @@ class EASE(LinearExposure):
         with library_limit(1, "blas"):
             solve = closed_form(takes, strengths_of(self, takes), way, self.n_factors)
         tried: dict[float, NDArray[np.float32]] = {}
-        start = np.ones(1)
+        start, exponent = np.ones(1), 0.0
 
         def value(alpha: float) -> float:
-            nonlocal start
+            nonlocal start, exponent
             with library_limit(1, "blas"):
                 inner.weights_ = solve(alpha)
             tried[alpha] = inner._all_log_takes(held_out.users)
-            start, found = held_out.problem([tried[alpha]]).maximize(start)
-            return found
+            found = held_out.problem([tried[alpha]]).maximize(start, exponent)
+            start, exponent = found.weights, found.exponent
+            return found.value
 
         if isinstance(self.alpha, str) and len(held_out.users):
             best = climb(value, _FIRST, 2)

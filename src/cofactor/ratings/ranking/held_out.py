@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,18 @@ class HeldOut:
         What they took in `train`.
     chosen : tuple of two ndarray
         What was held out: places of users among `users`, and items.
+    counts : ndarray of shape (len(users),)
+        How many they took in all.
+    latest : bool
+        Whether what was held out is the latest, not a random part.
     """
 
     train: Ratings
     users: NDArray[np.intp]
     seen: NDArray[np.bool_]
     chosen: tuple[NDArray[np.intp], NDArray[np.intp]]
+    counts: NDArray[np.int64]
+    latest: bool
 
     @classmethod
     def of(cls, takes: Ratings, seed: int, latest: bool = False) -> Self:
@@ -58,8 +64,9 @@ class HeldOut:
         firsts, entries = entries_of_rows(takes.indptr, users)
         owner = np.repeat(np.arange(len(users)), np.diff(firsts))
         keys: list[NDArray[Any]] = [generator.random(takes.n_ratings)[entries], owner]
-        if latest and takes.times is not None:
-            keys.insert(1, -takes.times[entries])
+        latest = latest and takes.times is not None
+        if latest:
+            keys.insert(1, -cast(Any, takes.times)[entries])
         order = np.lexsort(keys)
         rank = np.empty(len(entries), dtype=np.int64)
         rank[order] = np.arange(len(entries)) - firsts[owner]
@@ -70,11 +77,18 @@ class HeldOut:
         indptr, theirs = entries_of_rows(train.indptr, users)
         seen = np.zeros((len(users), m), dtype=np.bool_)
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
-        return cls(train, users, seen, (owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)))
+        out_of = owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)
+        return cls(train, users, seen, out_of, counts[users].astype(np.int64), latest)
+
+    @property
+    def usual(self) -> float:
+        """The geometric mean of how many the users looked at took, 1 without any."""
+        return float(np.exp(np.log(self.counts).mean())) if len(self.counts) else 1.0
 
     def problem(self, features: Sequence[NDArray[np.float32]]) -> ChoiceProblem:
         """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        return ChoiceProblem(features, self.seen, self.chosen)
+        shares = None if self.latest else np.bincount(self.chosen[0], minlength=len(self.users)) / self.counts
+        return ChoiceProblem(features, self.seen, self.chosen, shares, self.counts / self.usual)
 
 
 def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:

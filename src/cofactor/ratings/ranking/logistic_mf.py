@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from cofactor.checks import check_number, make_generator
-from cofactor.kernels.threads import library_limit
+from cofactor.kernels.logistic_rows import logistic_rows
+from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.model.state import check_array
 from cofactor.problems.choice import soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
@@ -38,7 +39,7 @@ class LogisticMF(FactorExposure):
         + \tfrac{\alpha}{2} (\|U\|^2 + \|V\|^2 + \|b\|^2), \qquad x_{uj} = U_u \cdot V_j + b_u + c_j
 
     with Ω what was taken, w = 1, or more for large `counts`. All cells count, so that a fit takes time in proportion to
-    users times items; it is minimised by L-BFGS.
+    users times items; it is minimised by L-BFGS, and by Newton's method for rows of new users, items held fixed.
 
     Parameters
     ----------
@@ -172,13 +173,22 @@ class LogisticMF(FactorExposure):
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
     def _fold_in(self, given: FitInput) -> None:
-        takes, fixed = given.ratings, {"V": self.V_, "c": self.item_bias_}
-        d = self.V_.shape[1]
-        problem = ImplicitLogisticProblem(takes, strengths_of(self, takes), d, self.alpha, fixed)
-        with library_limit(1, "blas"):
-            result = lbfgs(problem, np.zeros(problem.size, dtype=np.float32), max_iter=self.max_iter, tol=self.tol)
-        arrays = problem.arrays(result.x)
-        self.U_, self.user_bias_ = np.array(arrays["U"]), np.array(arrays["b"])
+        """Minimise J by the row of each user, by Newton's method from the bias that they would have without factors."""
+        takes, n = given.ratings, len(given.ratings.users)
+        weights = strengths_of(self, takes)
+        taken = np.bincount(takes.row_of_entry, weights, minlength=n)
+        m, d = self.V_.shape
+        features, rows = np.ones((d + 1, m), dtype=np.float32), np.zeros((n, d + 1))
+        features[:-1] = self.V_.T
+        rows[:, -1] = np.log(np.maximum(taken, 0.5) / expit(self.item_bias_).sum())
+        entries = takes.indptr, takes.indices, weights
+        settings = float(self.alpha), self.max_iter, float(self.tol)
+
+        def user(i: int) -> None:
+            logistic_rows(i, i + 1, *entries, features, self.item_bias_, *settings, rows)
+
+        parallel_for(user, n)
+        self.U_, self.user_bias_ = (np.array(part, dtype=np.float32) for part in (rows[:, :-1], rows[:, -1]))
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """Return how much lower scores are with each take among what was not taken, by a step of Newton's method."""

@@ -45,7 +45,7 @@ from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.similar import Alike
-from cofactor.ratings.updating import Updates, refit_due, updates_of
+from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
 
@@ -65,22 +65,23 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
 
     .. math::
 
-        P(j \mid u) = \frac{e^{c \cdot \ell_{uj}}}{\sum_{k \notin S_u} e^{c \cdot \ell_{uk}}}, \qquad
+        P(j \mid u) = \frac{e^{c_u \cdot \ell_{uj}}}{\sum_{k \notin S_u} e^{c_u \cdot \ell_{uk}}}, \qquad
         \text{like: } P(j \mid u)\, P(y_{uj} \ge r), \quad \text{gain: } P(j \mid u)\, E[2^{\mathrm{level}} - 1]
 
     is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
     are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
-    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02). A fifth of the
-    takes of each user is held out, the exposure models are fitted to the rest, and c maximises the likelihood of what
-    was held out, where items come one after the other by these shares and none comes twice (`ChoiceProblem`). By the
-    same likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes. `predict` and
-    `predict_proba` are those of the rating model.
+    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
+    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of takes of the user, n what is usual. A fifth of the
+    takes of each user is held out, the exposure models are fitted to the rest, and c and δ maximise the likelihood of
+    what was held out, where items come one after the other by these shares, none comes twice, and a random fifth of
+    those that came is held out, or the latest (`ChoiceProblem`). By the same likelihood `EASE` chooses its penalty. The
+    models of the end are fitted to all takes. `predict` and `predict_proba` are those of the rating model.
 
     Parameters
     ----------
     exposure : ExposureModel, or list of them, optional
         Who takes what; by default `EASE` and `LogisticMF`. nDCG@10 of what was liked (80/20 of each user, four
-        splits and one) was .409 on MovieLens 100K and .402 on MovieLens 1M. With times and
+        splits and one) was .408 on MovieLens 100K and .402 on MovieLens 1M. With times and
         ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: .230 instead of .202 for the last
         fifth of each user of MovieLens 100K, where the question is what comes next.
     ratings : RatingModel or "auto" or None, default="auto"
@@ -98,6 +99,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     rating_model_ : RatingModel or None
     weights_ : ndarray of shape (n_exposures,)
         c.
+    exponent_ : float
+        δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
+    usual_takes_ : float
+        n, the geometric mean over the users of training.
     users_, items_ : IdMap
     ratings_ : Ratings or None
         The ratings, or takes, of training.
@@ -124,7 +129,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     (1, 1)
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("exposures_", "rating_model_", "weights_", "cold_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        *("exposures_", "rating_model_", "weights_", "exponent_", "usual_takes_"),
+        "cold_",
+    )
 
     users_: IdMap
     items_: IdMap
@@ -133,6 +141,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     exposures_: list[ExposureModel]
     rating_model_: RatingModel | None
     weights_: NDArray[np.float64]
+    exponent_: float
+    usual_takes_: float
     cold_: ColdItems | None = None
     updates_: Updates | None = None
     coding_: Coding | None = None
@@ -186,6 +196,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     def _rating_kind(self) -> Any:
         """Return the unfitted rating model."""
         return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(n_factors=10)
+
+    def _takes_features(self) -> bool:
+        """Return whether features of users and items can be given to a fit; see `takes_features`."""
+        return isinstance(self._rating_kind(), DescribedModel)
 
     # ---------------------------------------------------------------- learning
 
@@ -250,9 +264,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         for k, part in enumerate(parts):
             choices, table = part._tried(held_out)
             parts[k], tables = part.set_params(**choices), [*tables, table]
-        self.weights_ = np.full(len(parts), 1 / len(parts))
+        self.weights_, self.exponent_ = np.full(len(parts), 1 / len(parts)), 0.0
+        self.usual_takes_ = held_out.usual
         if len(held_out.users):
-            self.weights_, _ = held_out.problem(tables).maximize(self.weights_)
+            self.weights_, self.exponent_, _ = held_out.problem(tables).maximize(self.weights_)
         del tables
         self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in parts]
         self.rating_model_ = None
@@ -318,7 +333,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
             `item_features` of the fit. P(take) of a new item is what such features say of the items of training, for
             each user: a new comedy is as likely as known comedies are on average, and likelier for who takes comedies.
             That is right for an item which users can find as they find the others. P(like) is that of the rating model
-            where it takes features of items, else of an average item.
+            where it takes features of items, else of an average item. Rules with `min_support` leave new items out.
 
         Returns
         -------
@@ -338,6 +353,15 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the probabilities of the levels of items once they are taken."""
         return cast(RatingModel, self.rating_model_)._all_probabilities(visitors, items)
+
+    @property
+    def counted_(self) -> bool:
+        """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
+        return self.exposures_[0].counted_
+
+    def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
+        """Return what c is multiplied by for users who took so many items."""
+        return ((counts / self.usual_takes_) ** self.exponent_).astype(np.float32)
 
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `Arrangeable`."""
@@ -370,7 +394,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
         Parameters
         ----------
         X, y
-            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user.
+            Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
+            counts say something only where the recommender was fitted with counts.
         {time}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
@@ -436,7 +461,6 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
                 argument="y",
                 advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
             )
-        features = {"user_features": user_features, "item_features": item_features}
         known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
@@ -444,7 +468,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
-                grown.rating_model_ = copy.copy(self.rating_model_).update(X, y, time=time, **features)
+                grown.rating_model_ = take_in(copy.copy(self.rating_model_), both, new, user_features, item_features)
             takes = as_takes(both)
             grown.exposures_ = []
             for part in self.exposures_:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice
 from cofactor.datasets.write import write_table
 from cofactor.files import PathLike
+from cofactor.ratings.frames import frame_of
 from cofactor.typing import Frame
 
 __all__ = ["Recommendations"]
@@ -63,9 +62,7 @@ class Recommendations:
         kind : {"pandas", "polars", "pyarrow"}, default="pandas"
             Whose frame, or table.
         """
-        check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
-        kept = {name: column.tolist() for name, column in self._columns().items()}
-        return nw.from_dict(kept, backend=cast(Any, kind)).to_native()
+        return frame_of(self._columns(), kind)
 
     def write(self, path: PathLike, *, safe: bool = False) -> None:
         """Write the columns of `to_frame` to a file, which has its name only when it is whole.

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
@@ -31,6 +32,8 @@ class SavedInParts(Saved):
     rating_model_: RatingModel | None
     ratings_: Ratings | None
     weights_: NDArray[np.float64]
+    exponent_: float
+    usual_takes_: float
     cold_: ColdItems | None
 
     def _saved(self) -> dict[str, Any]:
@@ -60,6 +63,8 @@ class SavedInParts(Saved):
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
         check_array("weights_", self.weights_, (len(parts),), np.float64)
+        check_number("exponent_", self.exponent_, low=-np.inf)
+        check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
             self.cold_.check(len(self.items_))
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
-from cofactor.datasets.readers.takes import looks_like_ratings
+from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
@@ -47,7 +47,8 @@ def as_takes(
         User id and item id of each take; a third column holds times. A pair may come several times: its counts add up,
         and its time is the latest. A frame may have a column of counts (count, plays, clicks, ...), and one of times;
         a column of ratings says nothing but that the item was taken. Entries of a sparse matrix are counts. Any rated
-        item of a `Ratings`, or of a data set, counts as taken once.
+        item of a `Ratings`, of a data set, or of a frame with a column of ratings counts as taken once, however often
+        it was rated.
     y : array-like of shape (n,), optional
         How often each pair was taken, where X does not hold it; 0 is no take, but user and item are known then.
     times : array-like of shape (n,), optional
@@ -75,6 +76,7 @@ def as_takes(
     """
     if isinstance(X, Ratings):
         return _of_ratings(X, y, times, sample_weight, items)
+    named = once = False  # whether a name says that these are counts, and whether repeats are ratings of one take
     # A data set has X and y; so may a frame, as the names of columns.
     if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
         if y is not None:
@@ -85,8 +87,11 @@ def as_takes(
         if getattr(data, "holds_takes", False):  # whose counts are known to be such
             weights = as_weights(sample_weight, len(data.y), "take")
             sample_weight = data.y if weights is None else data.y * weights
+        else:
+            once = sample_weight is None
     elif y is None and is_frame(X):
-        X, y, times = _split_frame(X, times)
+        X, y, times, rated = _split_frame(X, times)
+        named, once = y is not None, rated and sample_weight is None
     if sparse.issparse(X) and y is not None:
         raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
     if sparse.issparse(X) and items is None and times is None and sample_weight is None:
@@ -94,7 +99,7 @@ def as_takes(
     shape = cast(Any, X).shape if sparse.issparse(X) else None
     user_ids, item_ids, values, stamps = entries_of(X, () if y is None else y, times)
     n = len(user_ids)
-    counts = np.ones(n) if y is None and shape is None else _counts(values, n)
+    counts = np.ones(n) if y is None and shape is None else _counts(values, n, named=named, matrix=shape is not None)
     refuse_none(counts)
     weights = as_weights(sample_weight, n, "take")
     counts = counts if weights is None else counts * weights
@@ -104,12 +109,14 @@ def as_takes(
     rows, columns = users.index(user_ids), items.index(item_ids)
     known = columns >= 0
     if not (unknown_items == "drop" and known.any()):
-        refuse_unknown(columns, np.asarray(item_ids))
+        refuse_unknown(columns, np.asarray(item_ids), "take")
     seconds = None if stamps is None else seconds_of(stamps, n)
     kept = known & (counts > 0)
     if not (counts > 0).any():
         raise _nobody()
-    return _added_up(users, items, rows[kept], columns[kept], counts[kept], None if seconds is None else seconds[kept])
+    stamped = None if seconds is None else seconds[kept]
+    takes = _added_up(users, items, rows[kept], columns[kept], counts[kept], stamped)
+    return replace(takes, weights=None) if once else takes
 
 
 def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
@@ -183,7 +190,7 @@ def _of_sparse(X: Any) -> Ratings:
     found = X if X.format in ("csr", "csc", "coo") else sparse.coo_array(X)
     n_entries, ones = len(found.data), bool((found.data == 1).all())
     if not ones:
-        _counts(found.data, n_entries)
+        _counts(found.data, n_entries, matrix=True)
     refuse_none(found.data)
     table = sparse.csr_array(found)
     if table.has_canonical_format:
@@ -225,8 +232,8 @@ def _added_up(
     return replace(takes, weights=None if (totals == 1).all() else totals)
 
 
-def _counts(y: Any, n: int) -> NDArray[np.float64]:
-    """Return checked counts."""
+def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDArray[np.float64]:
+    """Return checked counts; `named` if a column's name says that they are such, `matrix` if they are its entries."""
     values = rating_values(y, n)
     negative = np.flatnonzero(values < 0)
     if negative.size:
@@ -235,24 +242,32 @@ def _counts(y: Any, n: int) -> NDArray[np.float64]:
             argument="y",
             advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
         )
-    if looks_like_ratings(values):
-        found = ", ".join(f"{one:g}" for one in np.unique(values))
-        raise InvalidInputError(
-            f"y is to hold counts, and these look like ratings: {found}",
-            argument="y",
-            advice=(
-                "leave y out, so that each rated item counts as taken once; if they are counts, pass them as ",
-                Argument("sample_weight"),
-            ),
-        )
+    if not named and looks_like_ratings(values):
+        raise _ratings_for_counts(values, matrix)
     return values
 
 
-def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any]:
-    """Return the two columns of ids of a frame, its counts if it has some, and times."""
+def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInputError:
+    """Return the error for what looks like ratings where counts belong: how to pass either."""
+    found = ", ".join(f"{one:g}" for one in np.unique(values))
+    where, once = ("the entries of X are", "pass X.astype(bool)") if matrix else ("y is to hold", "leave y out")
+    pass_counts: tuple[str | Argument, ...] = ("pass them as ", Argument("sample_weight"))
+    if matrix:
+        pass_counts = ("pass them so: fit(X.astype(bool), sample_weight=X.tocoo().data)",)
+    else:
+        pass_counts = (*pass_counts, ", or in a frame whose column is called count, plays, clicks or the like")
+    return InvalidInputError(
+        f"{where} counts, and these look like ratings: {found}",
+        argument="X" if matrix else "y",
+        advice=(f"{once}, so that each rated item counts as taken once; if they are counts, ", *pass_counts),
+    )
+
+
+def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any, bool]:
+    """Return the two columns of ids of a frame, its counts if it has some, times, and whether there are ratings."""
     frame = nw.from_native(X, eager_only=True)
     if len(frame.columns) == 2:
-        return X, None, times
+        return X, None, times, False
     user, item = frame_columns(X, rating=False).values()
     named = [name for name in frame.columns if name not in (user, item) and plain(str(name)) in COUNT_NAMES]
     counts = frame[named[0]].to_native() if named else None
@@ -262,7 +277,8 @@ def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any]:
     position = find_timestamp(columns, len(columns), [frame.columns.index(name) for name in taken])
     if times is not None and position is not None:
         raise InvalidInputError("the frame X has a column of times: give no others", argument="time")
-    return frame.select(user, item).to_native(), counts, stamps
+    rated = counts is None and any(plain(name) in ALIASES["rating"] for name in columns)
+    return frame.select(user, item).to_native(), counts, stamps, rated
 
 
 def holds_no_ratings(X: Any, y: Any) -> bool:

@@ -52,7 +52,7 @@ class ExplainsByItsParts:
 
         Notes
         -----
-        A reason for taking is by how much the weighted sum :math:`c \cdot \ell` of the logarithms of the exposure
+        A reason for taking is by how much the weighted sum :math:`c_u \cdot \ell` of the logarithms of the exposure
         models' scores falls where the take's contribution to each score (see `RatingModel.explain`) is taken away: for
         `EASE` exactly what the user would have without the take. A reason for liking is the change of the
         logarithm of the probability to like the item, to first order.
@@ -101,7 +101,8 @@ def _of_taking(model: Recommender, row: int, columns: NDArray[np.int32]) -> NDAr
         scores = part._explained(row, columns).astype(np.float64)[:, None]
         left = scores - part._contributions(row, columns)
         total = total + weight * (part._log_takes(scores).astype(np.float64) - part._log_takes(left))
-    return np.asarray(total, dtype=np.float64)
+    power = model._powers(model._require_ratings().user_counts[[row]])
+    return np.asarray(total * power, dtype=np.float64)
 
 
 def _of_liking(

@@ -34,6 +34,7 @@ from cofactor.ratings.sampled.chains import (
     run_side_by_side,
 )
 from cofactor.ratings.sampled.draws import Draws, spaced
+from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
 from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
@@ -134,6 +135,9 @@ class SampledModel(RatingModel):
     #: The last fit, if it ended before its first sample: a warm start goes on from there.
     _unfinished: Unfinished | None = None
 
+    #: The samples that fold-ins go through.
+    _some: Thinned | None = None
+
     @property
     def _sides(self) -> dict[str, str]:
         """Quantities of a sample that belong to users or items, and to which of them."""
@@ -226,7 +230,7 @@ class SampledModel(RatingModel):
                 ),
                 argument="burn_in",
             ) from None
-        self._unfinished = None
+        self._unfinished = self._some = None
         return self
 
     def _fit(self, given: FitInput) -> None:
@@ -284,6 +288,12 @@ class SampledModel(RatingModel):
             samples[name][:, unrated] = samples[name][:, -1:]
         return samples
 
+    def _thinned(self, n: int) -> Thinned:
+        """Return n samples, evenly spaced, the same for all fold-ins."""
+        if self._some is None or not self._some.is_of(self.samples_, n):
+            self._some = Thinned(self.samples_, n)
+        return self._some
+
     def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
         """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
 
@@ -298,7 +308,7 @@ class SampledModel(RatingModel):
             for name, side in self._sides.items()
             if side == joint.side
         }
-        self.samples_, self.chains_, self._unfinished = self.samples_ | joined, [], None
+        self.samples_, self.chains_, self._unfinished, self._some = self.samples_ | joined, [], None, None
 
     # ---------------------------------------------------------------- diagnostics
 

@@ -22,8 +22,9 @@ from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.reasons import gaussian_reasons
+from cofactor.ratings.sampled.thinned import Sample
 from cofactor.ratings.updating import SideName
 from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
@@ -228,7 +229,9 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         ratings = given.ratings
         entries = ratings.indices, self._targets(ratings)
         features = self.links_[0].features(Side.users(ratings), given.user_features)
-        self._draw_rows(NewRows.of(given, "user"), self._prior("user", features), entries, ratings.weights)
+        self._draw_rows(
+            NewRows.of(given, "user", _FOLD_IN_SAMPLES), self._prior("user", features), entries, ratings.weights
+        )
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Draw the new items' rows under each of some samples."""
@@ -236,7 +239,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         entries = ratings.col_indices, self._targets(ratings)[ratings.to_csr]
         weights = None if ratings.weights is None else ratings.weights[ratings.to_csr]
         features = self.links_[1].features(Side.items(ratings), given.item_features)
-        self._draw_rows(NewRows.of(given, "item"), self._prior("item", features), entries, weights)
+        self._draw_rows(NewRows.of(given, "item", _FOLD_IN_SAMPLES), self._prior("item", features), entries, weights)
 
     def _draw_rows(
         self,
@@ -253,7 +256,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
             noise = noise if weights is None else noise * weights
             return *entries, noise, sample[other], precision, prior.shifts(state, n)
 
-        rows.draw(self, fold_rows, given_sample, {own: (n, self.n_factors)}, _FOLD_IN_SAMPLES)
+        rows.draw(self, fold_rows, map(given_sample, rows.samples), {own: (n, self.n_factors)})
 
     # ---------------------------------------------------------------- saving
 

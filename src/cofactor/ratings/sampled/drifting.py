@@ -21,6 +21,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.visits import Visits, visits_of
 from cofactor.typing import Ids
 
@@ -257,12 +258,13 @@ class FoldInDrift:
         if self._drifts:
             self.shapes = {"drift_multiplier": (n,), "drift": (n_moments, K)}
 
-    def prior(self, sample: dict[str, NDArray[np.float32]]) -> tuple[Any, ...]:
-        """Return variances and times of the processes under a sample, and the variance of log-multipliers."""
+    def prior(self, samples: Thinned) -> tuple[NDArray[np.float64], ...]:
+        """Return variances and times of the processes under each sample, and the variances of log-multipliers."""
+        S = len(samples)
         if not self._drifts:
-            return np.zeros(0), np.zeros(0), 1.0
-        scales, times = (sample[f"drift_{name}"].astype(np.float64) for name in ("scale", "time"))
-        return scales**2, times, float(sample["drift_spread"][0])
+            return np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
+        scales, times, spread = (samples[f"drift_{name}"].astype(np.float64) for name in ("scale", "time", "spread"))
+        return scales**2, times, spread[:, 0]
 
     def kernel(self, *arguments: Any) -> None:
         """Call the kernel, which writes what `shapes` says after rows and thresholds."""

@@ -19,7 +19,8 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
-from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.new_rows import NewRows
+from cofactor.ratings.sampled.thinned import Sample
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -222,11 +223,15 @@ class GibbsIPMMMF(SampledModel):
             return (
                 data.indices, data.levels, V, self.biases, len(shares), logits,
                 centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(U, likely)[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre), rows.n_cycles,
+                rows.begin(U, likely[None])[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre[None]),
+                rows.n_cycles,
             )  # fmt: skip
 
         rows.draw(
-            self, fold_features, given_sample, {"U": (n, d + self.biases), "thresholds": (n, len(self.scale_) - 1)}
+            self,
+            fold_features,
+            map(given_sample, rows.samples),
+            {"U": (n, d + self.biases), "thresholds": (n, len(self.scale_) - 1)},
         )
 
     def _fold_in_items(self, given: FitInput) -> None:
@@ -251,7 +256,7 @@ class GibbsIPMMMF(SampledModel):
             fold_hinge_columns(lo, hi, key, indptr, *rest, own)
             out[lo:hi, used] = own[lo:hi]
 
-        rows.draw(self, of_features_in_use, given_sample, {"V": (m, self.n_factors + self.biases)})
+        rows.draw(self, of_features_in_use, map(given_sample, rows.samples), {"V": (m, self.n_factors + self.biases)})
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -22,7 +22,8 @@ from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
-from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.new_rows import NewRows
+from cofactor.ratings.sampled.thinned import Sample
 from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
@@ -248,11 +249,11 @@ class GibbsMMMF(SampledModel):
             return (
                 data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float), means,
                 centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre), rows.n_cycles,
+                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre[None]), rows.n_cycles,
             )  # fmt: skip
 
         shapes = {"U": (n, prior.n_columns), "thresholds": (n, len(self.scale_) - 1)}
-        rows.draw(self, fold_hinge_rows, given_sample, shapes)
+        rows.draw(self, fold_hinge_rows, map(given_sample, rows.samples), shapes)
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Run a short chain for each item under each sample, with rows and thresholds of the users."""
@@ -269,7 +270,7 @@ class GibbsMMMF(SampledModel):
                 rows.begin(sample["V"], means), rows.n_cycles,
             )  # fmt: skip
 
-        rows.draw(self, fold_hinge_columns, given_sample, {"V": (m, prior.n_columns)})
+        rows.draw(self, fold_hinge_columns, map(given_sample, rows.samples), {"V": (m, prior.n_columns)})
 
     def _features(self, side: int, rows: Side) -> Features:
         """Return the features of users (0), or items (1), with such ratings."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -12,13 +13,13 @@ from numpy.typing import NDArray
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.updating import SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
 
-__all__ = ["NewRows", "Sample"]
+__all__ = ["NewRows"]
 
 #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
 _FOLD_IN_SAMPLES = 20
@@ -36,8 +37,6 @@ _ENTRIES = 512
 #: What keys of draws are made of besides seed and sample.
 _PARTS = {"user": -1, "item": -2}
 
-Sample = dict[str, NDArray[np.float32]]
-
 
 @dataclass(frozen=True)
 class NewRows:
@@ -48,6 +47,8 @@ class NewRows:
     side : {"user", "item"}
     fitted : SampledModel
         The model they are new to.
+    samples : Thinned
+        What they are drawn under: all samples of the model in an update, some in a fold-in.
     indptr : ndarray
         Offsets of the rows among their ratings; the last row is a cold one.
     before : ndarray of shape (n_rows,), int32
@@ -58,20 +59,23 @@ class NewRows:
 
     side: SideName
     fitted: SampledModel
+    samples: Thinned
     indptr: NDArray[np.int64]
     before: NDArray[np.int32]
     update: int
 
     @classmethod
-    def of(cls, given: FitInput, side: SideName) -> Self:
-        """Return those of the ratings given."""
+    def of(cls, given: FitInput, side: SideName, n_samples: int = _FOLD_IN_SAMPLES) -> Self:
+        """Return those of the ratings given; a fold-in goes through so many samples."""
         ratings, model = given.ratings, cast("SampledModel", given.before)
         indptr = ratings.indptr if side == "user" else ratings.col_indptr
         before = np.full(len(indptr), -1, dtype=np.int32)
         if given.update:
             known = model.users_ if side == "user" else model.items_
             before[:-1] = known.index((ratings.users if side == "user" else ratings.items).ids)
-        return cls(side, model, np.append(indptr, indptr[-1]), before, given.update)
+        every = len(model.samples_["U"])
+        samples = Thinned(model.samples_, every) if given.update else model._thinned(n_samples)
+        return cls(side, model, samples, np.append(indptr, indptr[-1]), before, given.update)
 
     @property
     def n_cycles(self) -> int:
@@ -79,56 +83,68 @@ class NewRows:
         return _UPDATE_CYCLES if (self.before[:-1] >= 0).all() else _FOLD_IN_CYCLES
 
     def begin(
-        self, rows: NDArray[Any], prior: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
+        self,
+        rows: NDArray[Any],
+        prior: NDArray[Any],
+        of: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
+        axis: int = 0,
     ) -> NDArray[np.float64]:
-        """Return where the rows begin: at what is made of those of the sample, or at the prior, one for all or each."""
-        out = np.empty((len(self.before), *rows.shape[1:]))
+        """Return where the rows begin, along an axis: at what is made of those of samples, or at the prior.
+
+        Of the prior there is a row for each, or one for all. In a fold-in nobody looks at `rows`.
+        """
+        out = np.empty((*prior.shape[:axis], len(self.before), *prior.shape[axis + 1 :]))
         out[:] = prior
         known = self.before >= 0
         if known.any():
-            out[known] = of(rows[self.before[known]])
+            out[(slice(None),) * axis + (known,)] = of(np.take(rows, self.before[known], axis))
         return out
 
     def draw(
         self,
         model: SampledModel,
         kernel: Callable[..., object],
-        given: Callable[[Sample], tuple[Any, ...]],
+        arguments: Iterable[tuple[Any, ...]],
         shapes: Mapping[str, tuple[int, ...]],
-        n_samples: int = _FOLD_IN_SAMPLES,
     ) -> None:
-        """Draw what belongs to the rows under each of some samples, in an update of all; the model has these then.
+        """Draw what belongs to the rows under each of the samples; the model has these samples then.
+
+        The cold row stays what it is there: nothing new is known of it.
 
         Parameters
         ----------
         model : SampledModel
         kernel : callable
-            Called as ``kernel(lo, hi, key, indptr, *given(sample), *new)`` for blocks of rows, to fill `new`.
-        given : callable
-            Returns what the kernel needs of one sample.
+            Called as ``kernel(lo, hi, key, indptr, *arguments, *new)`` for blocks of rows, to fill `new`.
+        arguments : iterable of tuple
+            What the kernel needs of each sample.
         shapes : mapping of str to tuple of int
             Quantities to draw, and the shape of each.
-        n_samples : int, default=20
-            Number of samples that a fold-in goes through, evenly spaced.
         """
-        every = len(model.samples_["U"])
-        where = spaced(every, every if self.update else n_samples)
-        S, samples = len(where), model.samples_
+        S, samples = len(self.samples), model.samples_
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
-        arguments = [given({name: array[s] for name, array in samples.items()}) for s in where]
+        given = list(arguments)
         # Who is drawn for a second time in an update, or in a later one, gets other numbers.
         of_update = (self.update, int(self.n_cycles == _UPDATE_CYCLES)) if self.update else ()
-        keys = [fold(model.seed_, s, _PARTS[self.side], *of_update) for s in range(S)]
-        cuts = cut_rows(self.indptr, _ENTRIES)
+        keys = _keys(model.seed_, S, _PARTS[self.side], *of_update)
+        cuts = cut_rows(self.indptr[:-1], _ENTRIES)
         n_blocks = len(cuts) - 1
 
         def block(task: int) -> None:
             s, k = divmod(task, n_blocks)
             out = (array[s] for array in new.values())
-            kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *arguments[s], *out)
+            kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *given[s], *out)
 
         parallel_for(block, S * n_blocks)
-        model.samples_ = {name: new[name] if name in new else array[where] for name, array in samples.items()}
-        model.chains_ = []
+        for name in model._sides.keys() & new.keys():
+            new[name][:, -1] = samples[name][self.samples.where, -1]
+        model.samples_ = {name: new[name] if name in new else self.samples[name] for name in samples}
+        model.chains_, model._some = [], None
         if not self.update:
-            model._keep_frames(self.fitted, where)
+            model._keep_frames(self.fitted, self.samples.where)
+
+
+@lru_cache(maxsize=16)
+def _keys(seed: int, n_samples: int, *parts: int) -> tuple[np.uint64, ...]:
+    """Return the key of each sample's draws."""
+    return tuple(fold(seed, s, *parts) for s in range(n_samples))

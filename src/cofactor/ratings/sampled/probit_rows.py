@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Side
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
-from cofactor.ratings.sampled.new_rows import NewRows, Sample
+from cofactor.ratings.sampled.new_rows import NewRows
+from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
 from cofactor.samplers import State
@@ -32,58 +33,57 @@ _FOLD_IN_SAMPLES = 40
 
 def draw_users(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each user under each of some samples of items and priors."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "user"), model.n_factors_ + 1
-    data, n = WithCold.of(ratings), len(ratings.users) + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "user", _FOLD_IN_SAMPLES), model.n_factors_ + 1
+    data, n, samples = WithCold.of(ratings), len(ratings.users) + 1, rows.samples
     features = model._own_link(0, ratings).features(Side.users(ratings), given.user_features)
     prior = BiasedPrior("user", p, features)
-    shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
+    state, S = _of_prior(prior, samples), len(samples)
+    precision, means = prior.precision(state), prior.means(state, n)
+    gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
     drift = FoldInDrift(None if model.past_ is None else moments_of(ratings))
-    visits = None
+    moved, multipliers = [np.zeros(len(data.levels))] * S, np.ones((S, n))
     if rows.update and model.past_ is not None:
         visits = model.past_.places(Visits(rows.before[ratings.row_of_entry], times_of(ratings)))
-
-    def given_sample(sample: Sample) -> tuple[Any, ...]:
-        state = _of_prior(prior, sample)
-        means, gaps = prior.means(state, n), sample["gap_mean"].astype(float)
-        multipliers = rows.begin(sample["drift_multiplier"], np.ones(())) if visits is not None else np.ones(n)
-        precision = prior.precision(state)
-        return (
-            data.indices, data.levels, *drift.times, sample["V"], precision, np.einsum("ab,nb->na", precision, means),
-            gaps, sample["gap_precision"].astype(float), *drift.prior(sample),
-            rows.begin(sample["U"], means), rows.begin(sample["thresholds"], gaps, log_gaps),
-            np.zeros(len(data.levels)) if visits is None else visits.under(sample)[0], multipliers, rows.n_cycles,
-        )  # fmt: skip
-
-    rows.draw(model, drift.kernel, given_sample, shapes | drift.shapes, _FOLD_IN_SAMPLES)
+        moved = [visits.under(sample)[0] for sample in samples]
+        multipliers = rows.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
+    each = zip(
+        samples["V"], precision, np.einsum("sab,snb->sna", precision, means), gaps, gap_precision,
+        *drift.prior(samples), rows.begin(samples.whole["U"], means, axis=1),
+        rows.begin(samples.whole["thresholds"], gaps[:, None], log_gaps, axis=1), moved, multipliers,
+        strict=True,
+    )  # fmt: skip
+    shared, n_cycles = (data.indices, data.levels, *drift.times), rows.n_cycles
+    shapes: dict[str, tuple[int, ...]] = {"U": (n, p), "thresholds": (n, len(model.scale_) - 1)}
+    rows.draw(model, drift.kernel, ((*shared, *own, n_cycles) for own in each), shapes | drift.shapes)
     if model.past_ is not None:
         model.past_ = Past.of(drift.moments, model.past_.now)
 
 
 def draw_items(model: OrdinalProbit, given: FitInput) -> None:
     """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
-    ratings, rows, p = given.ratings, NewRows.of(given, "item"), model.n_factors_ + 1
-    data, m = WithCold.of(ratings), len(ratings.items) + 1
+    ratings, rows, p = given.ratings, NewRows.of(given, "item", _FOLD_IN_SAMPLES), model.n_factors_ + 1
+    data, m, samples = WithCold.of(ratings), len(ratings.items) + 1, rows.samples
     side = Side.items(ratings).among(~model.is_shadow_)
     prior = BiasedPrior("item", p, model._own_link(1, ratings).features(side, given.item_features))
-    levels = data.levels[data.to_csr]
-    places, unmoved = None, (np.zeros(len(levels)), np.ones(len(levels)))
+    state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
+    drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
     if model.past_ is not None:
         places = model.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+        drifts = [places.under(sample) for sample in samples]
+    first, n_cycles = rows.begin(samples.whole["V"], prior.means(state, m), axis=1), rows.n_cycles
+    of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
+    of_items = zip(prior.precision(state), prior.shifts(state, m), first, strict=True)
+    arguments = (
+        (data.col_indices, levels, U, thresholds, *drift, *own, n_cycles)
+        for (U, thresholds, drift), own in zip(of_users, of_items, strict=True)
+    )
+    rows.draw(model, fold_ordinal_columns, arguments, {"V": (m, p)})
 
-    def given_sample(sample: Sample) -> tuple[Any, ...]:
-        state = _of_prior(prior, sample)
-        return (
-            data.col_indices, levels, sample["U"], sample["thresholds"],
-            *(unmoved if places is None else places.under(sample)), prior.precision(state), prior.shifts(state, m),
-            rows.begin(sample["V"], prior.means(state, m)), rows.n_cycles,
-        )  # fmt: skip
 
-    rows.draw(model, fold_ordinal_columns, given_sample, {"V": (m, p)}, _FOLD_IN_SAMPLES)
-
-
-def _of_prior(prior: BiasedPrior, sample: Sample) -> State:
-    """Return the parameters of a prior in a sample, in double precision."""
-    return {name: array.astype(np.float64) for name, array in sample.items() if name.startswith(f"{prior.name}_")}
+def _of_prior(prior: BiasedPrior, samples: Thinned) -> State:
+    """Return the parameters of a prior in samples, in double precision."""
+    names = [name for name in samples.whole if name.startswith(f"{prior.name}_")]
+    return {name: samples[name].astype(np.float64) for name in names}
 
 
 def join_past(model: OrdinalProbit, part: OrdinalProbit, joint: Joint) -> None:
