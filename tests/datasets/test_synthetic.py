@@ -37,7 +37,7 @@ def test_sample_agrees_with_the_complete_matrix(n, m, d, levels, density, seed):
     assert complete.shape == (n, m)
     assert np.isin(complete, np.arange(1, levels + 1)).all()
     np.testing.assert_array_equal(complete[data.X[:, 0], data.X[:, 1]], data.y)
-    assert len(np.unique(data.X, axis=0)) == len(data.X) == max(1, round(density * n * m))
+    assert len(np.unique(data.X, axis=0)) == len(data.X) == max(1, round(density * (n * m)))
     order = np.lexsort((data.X[:, 1], data.X[:, 0]))
     np.testing.assert_array_equal(order, np.arange(len(order)))
 

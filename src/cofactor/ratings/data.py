@@ -50,7 +50,8 @@ class Ratings:
 
     In memory it takes 13 bytes a rating: 4 for `indices`, 1 for `levels`, 4 for `col_indices` and 4 for `to_csr`; with
     `times` 8 more, with `weights` 8 more. `row_of_entry` takes 4 more from its first use on, and each user and each
-    item 8 beside its id. What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
+    item 8 beside its id. To build it takes up to 57 bytes a rating besides what it is built of (measured on ten million
+    ratings). What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
 
     Attributes
     ----------

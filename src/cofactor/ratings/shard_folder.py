@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, NoReturn
 
 import numpy as np
@@ -357,7 +358,7 @@ def _damage(path: Path) -> Iterator[None]:
     """Within the block, an error of what a file holds names it."""
     try:
         yield
-    except (EOFError, KeyError, TypeError, ValueError) as error:
+    except (EOFError, KeyError, SyntaxError, TokenError, TypeError, ValueError) as error:
         _refuse(path, f"is damaged ({error})")
 
 

@@ -14,7 +14,7 @@ from tests.ratings.sharding.files import rows, small, write
 
 from cofactor.coding import Coding
 from cofactor.datasets import read_ratings
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.ratings import Ratings, ShardedRatings, as_ratings, shard_files
 from cofactor.ratings.sharding import routing
 
@@ -57,7 +57,7 @@ def test_bounds_are_those_of_shards_in_memory(tmp_path) -> None:
 cells = st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 5)), min_size=2, max_size=80)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(cells, st.data(), st.sampled_from(["last", "mean"]), st.booleans(), st.sampled_from([".csv", ".parquet"]))
 def test_repeated_pairs_count_as_in_memory(pairs, data, duplicates, timed, suffix) -> None:
     n = len(pairs)
@@ -193,6 +193,18 @@ def test_times_in_one_file_only(tmp_path) -> None:
     files = [write(tmp_path / "a.csv", rows(timed=True)), write(tmp_path / "b.csv", rows(5))]
     with pytest.raises(InvalidInputError, match="b.csv, line 2: has no times"):
         shard_files(files, tmp_path / "big", 2, duplicates="last")
+
+
+def test_what_is_no_time(tmp_path) -> None:
+    table = rows(timed=True)
+    table["timestamp"][250] = "soon"
+    with pytest.raises(InvalidInputError, match=r"a.csv, line 252, column 'timestamp': a time must be .* found 'soon'"):
+        shard_files(write(tmp_path / "a.csv", table), tmp_path / "big", 2)
+    table["timestamp"][1] = "soon"
+    write(tmp_path / "a.csv", table)
+    with pytest.warns(InputWarning, match="so that no times are used"):
+        sharded = shard_files(tmp_path / "a.csv", tmp_path / "big", 2)
+    assert not sharded.has_times
 
 
 def test_files_that_are_not_there_or_empty(tmp_path) -> None:

@@ -78,7 +78,9 @@ class RatingBatch:
         return self.table.place(int(self.rows[row]), None if role is None else self.positions[role])
 
 
-def rating_batches(path: PathLike, options: BatchOptions, after: Mark | None = None) -> Iterator[RatingBatch]:
+def rating_batches(
+    path: PathLike, options: BatchOptions, after: Mark | None = None, *, timed: bool | None = None
+) -> Iterator[RatingBatch]:
     """Read ratings from a text or Parquet file, some at a time.
 
     Parameters
@@ -89,6 +91,8 @@ def rating_batches(path: PathLike, options: BatchOptions, after: Mark | None = N
         How to read it. Ratings which are words need a scale.
     after : Mark, optional
         Where to go on; by default from the beginning.
+    timed : bool, optional
+        Whether earlier batches of this file had times. If not, none are looked for; if so, what is no time is an error.
 
     Yields
     ------
@@ -118,7 +122,10 @@ def rating_batches(path: PathLike, options: BatchOptions, after: Mark | None = N
         if coding is None and o.scale is not None:
             check_on_scale(np.asarray(o.scale), values, dropped, table, positions["rating"])
         users, items = (table.id_cells(positions[role]) for role in ("user", "item"))
-        times = times_in(table, positions, asked=o.timestamp is not None)
+        times = None
+        if timed is not False:
+            times = times_in(table, positions, asked=timed or o.timestamp is not None)
+        timed = times is not None
         if len(kept) < len(values):
             users, items = users.take(kept), items.take(kept)
             values, times = values[kept], None if times is None else times[kept]

@@ -50,7 +50,8 @@ def read_all(work: Path, journal: Journal, options: BatchOptions, listener: List
                 journal.starts.append(journal.n_ratings)
                 journal.mark = Mark()
             before = sum(one.size for one in journal.sources[:k])
-            for batch in rating_batches(source.path, options, journal.mark):
+            timed = journal.timed if journal.mark.bytes else None
+            for batch in rating_batches(source.path, options, journal.mark, timed=timed):
                 spill.append(_records(batch, users, items, journal))
                 journal.n_ratings += len(batch.values)
                 journal.mark = batch.after
