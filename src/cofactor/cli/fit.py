@@ -9,7 +9,9 @@ import typer
 from cofactor.cli import options
 from cofactor.cli.errors import naming
 from cofactor.cli.files import check_sources, check_target, inputs_of, place_of, save_model
+from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
+from cofactor.errors import InvalidInputError
 from cofactor.tasks.plain import Settings
 
 
@@ -26,6 +28,13 @@ def fit(
     param: options.Params = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a folder of shards: let the workers of this Dask scheduler fit."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Of a folder of shards: go on with a fit that was interrupted or killed.")
+    ] = False,
     json: options.Json = False,
     **own: Any,
 ) -> None:
@@ -33,6 +42,8 @@ def fit(
 
     [bold]cofactor fit ratings.csv[/bold] is enough where the columns are called user, item and rating (in many
     spellings), or stand in this order. The model keeps the ratings, so that recommend can leave out what users know.
+
+    [bold]cofactor fit big --model als --alpha 5[/bold] fits to the folder that cofactor shard made.
 
     [bold]cofactor fit tags.arff[/bold] learns to predict labels; of a table say which columns they are:
     [bold]--labels tag_[/bold]. Notes with tags: [bold]--text body --labels tags --label-sep "|"[/bold].
@@ -43,14 +54,28 @@ def fit(
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
+    with loading():
+        from cofactor.tasks.sharding import fit_shards, holds_shards
     with naming(options.names_of(params)):
         built = chosen.build(model or chosen.default_models(settings)[0], settings)
-        loaded = chosen.read(file, reading, progress=Download(file, quiet=json))
+        sharded = holds_shards(file)
+        loaded = None if sharded else chosen.read(file, reading, progress=Download(file, quiet=json))
+        _refuse_beside_files(sharded, scheduler, resume)
         with fit_progress(f"fitting {chosen.name_of(built.model)}", quiet=json) as listen, limited_threads(threads):
-            fitted, facts = chosen.fit(built.model, loaded, settings, listen)
+            if loaded is None:
+                fitted, facts = fit_shards(chosen, built.model, file, scheduler, resume, listen)
+            else:
+                fitted, facts = chosen.fit(built.model, loaded, settings, listen)
             save_model(fitted, out)
     if json and out != "-":
         print_json({**facts.values, "out": out})
     else:
         show_facts(facts, {"model file": place_of(out)}, stderr=out == "-")
     show_notes((*built.notes, *facts.notes))
+
+
+def _refuse_beside_files(sharded: bool, scheduler: str | None, resume: bool) -> None:
+    """Refuse options that are for folders of shards where a file is given."""
+    if not sharded and (scheduler is not None or resume):
+        option = "--scheduler" if scheduler is not None else "--resume"
+        raise InvalidInputError(f"{option} is for a folder that cofactor shard made")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
+from cofactor.tasks.base import Task
+from cofactor.tasks.places import about
 from cofactor.tasks.plain import Facts
+from cofactor.tasks.rating_facts import facts_of
 from cofactor.text import counted
+from cofactor.typing import Listener
 
-__all__ = ["appended_shards", "checked_shards", "made_shards"]
+__all__ = ["appended_shards", "checked_shards", "fit_shards", "holds_shards", "made_shards"]
 
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
 _Told: TypeAlias = Callable[[str, str, float, float], object]
@@ -80,6 +87,64 @@ def checked_shards(folder: str) -> Facts:
     sharded = ShardedRatings.open(folder)
     sharded.verify()
     return _described(sharded, folder)
+
+
+def holds_shards(file: str) -> bool:
+    """Whether a path is that of a folder which `made_shards` wrote."""
+    return sniff(file).format == "shards"
+
+
+def fit_shards(
+    task: Task, model: Any, folder: str, scheduler: str | None, resume: bool, listen: Listener | None = None
+) -> tuple[Any, Facts]:
+    """Fit a model of ratings to a folder of shards, and describe it.
+
+    Parameters
+    ----------
+    task : Task
+        That of ratings.
+    model : RatingModel
+        Not fitted.
+    folder : str
+        Written by `made_shards`.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers do the work; None for this process.
+    resume : bool
+        Go on with a fit that did not end.
+    listen : callable, optional
+        Told about progress.
+    """
+    sharded = ShardedRatings.open(folder)
+    if listen is not None:
+        task.listen(model, listen)
+    began = time.perf_counter()
+    with about(folder), _client(scheduler) as client:
+        model.fit(sharded.on(client, resume=resume))
+    seconds = time.perf_counter() - began
+    task.listen(model, None)
+    facts = facts_of(model)
+    values = {**facts.values, "data": folder, "ratings": sharded.n_ratings, "seconds": round(seconds, 3)}
+    shown = {**facts.shown, "ratings": f"{sharded.n_ratings:,}", "seconds": f"{seconds:.2f}"}
+    return model, Facts(f"{values['model']} fitted to {folder}", values, shown)
+
+
+@contextmanager
+def _client(scheduler: str | None) -> Iterator[Any]:
+    """Yield a client of a Dask scheduler; None where no scheduler is given."""
+    if scheduler is None:
+        yield None
+        return
+    argument = Argument("scheduler")
+    try:
+        from distributed import Client  # an extra
+    except ImportError as error:
+        raise InvalidInputError((argument, " needs Dask"), advice="pip install 'cofactor[cluster]'") from error
+    try:
+        client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
+    with client:
+        yield client
 
 
 def _reading(files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
