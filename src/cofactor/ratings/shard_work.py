@@ -22,7 +22,7 @@ from cofactor.text import some_of
 if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["Work", "check_shards", "in_memory"]
+__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory"]
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,7 @@ class Work:
 
 def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
     """Return ratings in shards to learn from, or say why a model cannot."""
-    name = type(model).__name__
-    if model._fit_shards is None:
-        raise InvalidInputError(
-            f"{name} learns from ratings in memory alone",
-            argument="X",
-            advice="take one of those that learn in shards (ALS, BinaryMMMF, MMMF, PMMMF, HMF), or X.to_ratings()",
-        )
+    check_learns_in_shards(model)
     for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
         if given is not None:
             raise InvalidInputError(
@@ -74,6 +68,16 @@ def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_
             f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
         )
     return check_variety(ratings)
+
+
+def check_learns_in_shards(model: Any) -> None:
+    """Refuse a model which cannot learn from ratings in shards."""
+    if getattr(type(model), "_fit_shards", None) is None:
+        raise InvalidInputError(
+            f"{type(model).__name__} learns from ratings in memory alone",
+            argument="X",
+            advice="ALS, BinaryMMMF, MMMF, PMMMF and HMF learn in shards; in Python X.to_ratings() takes all to memory",
+        )
 
 
 def in_memory(ratings: Ratings | ShardedRatings, what: str) -> Ratings:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
+from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.tasks.base import Task
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Facts
@@ -115,6 +116,7 @@ def fit_shards(
         Told about progress.
     """
     sharded = ShardedRatings.open(folder)
+    check_learns_in_shards(model)
     if listen is not None:
         task.listen(model, listen)
     began = time.perf_counter()
@@ -140,7 +142,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     except ImportError as error:
         raise InvalidInputError((argument, " needs Dask"), advice="pip install 'cofactor[cluster]'") from error
     try:
-        client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
+        client: Any = Client(scheduler, timeout=5)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
     with client:

@@ -100,7 +100,7 @@ def _check(model: FactorModel, given: FitInput, solver: str) -> None:
         raise InvalidInputError(
             (Argument("alpha", "auto"), " is chosen by fits of data in memory"),
             argument="alpha",
-            advice="fit some shards with 'auto' first, and give the alpha_ found, see ShardedRatings.sample",
+            advice="fit one shard, X.shard(0), with 'auto' first, and give the alpha_ found",
         )
     if model.solver != solver:
         raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=model.solver)
