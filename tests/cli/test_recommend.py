@@ -88,6 +88,9 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     (tmp_path / "one.csv").write_text("x\n")
     error = run("recommend", model, "--user", 5, "--groups", tmp_path / "one.csv", "--per-group", 1).error
     assert "expected an item id and a group, found 'x'" in error
+    (tmp_path / "two.csv").write_text("5,x\n6,x\n5,y\n")
+    error = run("recommend", model, "--user", 5, "--groups", tmp_path / "two.csv", "--per-group", 1).error
+    assert "two.csv, line 3: item '5' has a second group, expected one for each item" in error
 
 
 def test_new_users_are_folded_in(run, model: Path) -> None:

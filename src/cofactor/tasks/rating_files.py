@@ -456,4 +456,11 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
         if len(row) == 1:
             message = f"expected an item id and a {what}, found {row[0]!r}"
             raise InvalidInputError(message, place=Place(source, line))
-    return {row[0].strip(): row[1].strip() for row in rows if row}
+    found: dict[str, str] = {}
+    for line, row in enumerate(rows, 1):
+        if row and found.setdefault(row[0].strip(), row[1].strip()) != row[1].strip():
+            if what == "group":
+                message = f"item {row[0].strip()!r} has a second group, expected one for each item"
+                raise InvalidInputError(message, place=Place(source, line))
+            found[row[0].strip()] = row[1].strip()
+    return found
