@@ -82,6 +82,14 @@ def recommender(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Pa
     return path
 
 
+def test_quotas_hold_for_new_items_too(run, recommender: Path, tables, tmp_path: Path) -> None:
+    groups = tmp_path / "groups.csv"
+    groups.write_text("".join(f"{item},x\n" for item in [*range(40, 58), "up", "900"]))
+    asked = ["recommend", recommender, "--user", 5, "-n", 4, "--item-features", tables[1], "--json"]
+    found = json.loads(run(*asked, "--groups", groups, "--per-group", 1).out)
+    assert sum(str(row["item"]) in {*map(str, range(40, 58)), "up", "900"} for row in found) <= 1
+
+
 def test_a_recommender_ranks_new_items_among_the_others(run, recommender: Path, tables, tmp_path: Path) -> None:
     model = cofactor.load(recommender)
     features = FeatureTable.read((["up", "900"], G[[58, 59]]), "item_features")

@@ -24,7 +24,17 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.typing import Ids, SideName
 
-__all__ = ["Alike", "Factored", "Vectors", "covariance", "directions", "directions_of_takes", "refuse_fold_in"]
+__all__ = [
+    "Alike",
+    "Factored",
+    "Vectors",
+    "covariance",
+    "directions",
+    "directions_of_takes",
+    "directions_of_users",
+    "refuse_fold_in",
+    "similar_rows",
+]
 
 SIMILARITY, SCORES = "similarity", "scores"
 
@@ -156,7 +166,7 @@ class Alike:
         >>> model.similar_items([0], 2, min_ratings=0)[0].tolist()
         [[2, 4]]
         """
-        return _similar(self, "item", self._item_directions, items, n, candidates, min_ratings)
+        return similar_rows(self, "item", self._item_directions, items, n, candidates, min_ratings)
 
     def item_vectors(self) -> Vectors:
         """Return a vector of length 1 of each item, whose inner products are the similarities of `similar_items`.
@@ -223,7 +233,7 @@ class Factored(Alike):
         >>> sorted(model.similar_users([1], 3)[0][0].tolist())
         [3, 5, 7]
         """
-        return _similar(self, "user", lambda: _of_rows(self, "user"), users, n, candidates, min_ratings)
+        return similar_rows(self, "user", lambda: directions_of_users(self), users, n, candidates, min_ratings)
 
     def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
         r"""Return a vector of each item, for software that searches nearest neighbours.
@@ -279,13 +289,19 @@ def _vectors(model: Any, side: SideName, for_: str) -> Vectors:
     check_choice("for_", for_, (SIMILARITY, SCORES))
     ids = (model.users_ if side == "user" else model.items_).ids
     if for_ == SIMILARITY:
-        return Vectors(ids, _of_rows(model, side).astype(np.float32))
+        found = model._item_directions() if side == "item" else directions_of_users(model)
+        return Vectors(ids, found.astype(np.float32))
     U, V, c = model.U_, model.V_, model.item_bias_
     last = np.ones(len(U)) if side == "user" else c
     return Vectors(ids, np.column_stack([U if side == "user" else V, last]).astype(np.float32))
 
 
-def _similar(
+def directions_of_users(model: Any) -> NDArray[np.float64]:
+    """Return vectors of users whose inner products are the correlations of their scores over all items."""
+    return _of_rows(model, "user")
+
+
+def similar_rows(
     model: Any,
     side: SideName,
     vectors_of: Callable[[], NDArray[np.float64]],

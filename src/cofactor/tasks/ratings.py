@@ -233,7 +233,7 @@ class RatingTask(Task):
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
         folding = request.ratings is not None or options["user_features"] is not None
-        rules = rules_of(model, request, folding=folding)
+        rules = rules_of(model, request, folding=folding, new=new)
         if folding:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)

@@ -15,7 +15,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
-from cofactor.ratings.similar import covariance, directions
+from cofactor.ratings.similar import Factored, covariance, directions
 from cofactor.ratings.updating import Joint
 
 __all__ = ["FactorExposure", "own_takes"]
@@ -28,7 +28,7 @@ def own_takes(model: ExposureModel, user: int) -> tuple[NDArray[np.int32], NDArr
     return takes.indices[own], strengths_of(model, takes, own).astype(np.float64)
 
 
-class FactorExposure(ExposureModel):
+class FactorExposure(Factored, ExposureModel):
     r"""An exposure model whose score is :math:`U_i \cdot V_j + c_j`, so that new users are rows solved for.
 
     Attributes

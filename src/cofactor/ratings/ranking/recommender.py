@@ -29,11 +29,11 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
+from cofactor.ratings.ranking.alike import AlikeByItsParts
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
 from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
 from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
 from cofactor.ratings.ranking.ease import EASE
-from cofactor.ratings.ranking.factors import FactorExposure
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.predicting import PredictsByItsPart
@@ -44,7 +44,6 @@ from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.similar import Alike
 from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
@@ -57,7 +56,7 @@ _USERS_OF_FEATURES = 256
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeable, Alike, BaseEstimator):
+class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -366,11 +365,6 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, Arrangeab
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `Arrangeable`."""
         return self.exposures_[0]._support()
-
-    def _item_directions(self) -> NDArray[np.float64]:
-        """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
-        with_factors = next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
-        return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
     def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them."""
