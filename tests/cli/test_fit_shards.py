@@ -24,7 +24,7 @@ def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Pa
     assert run(*there, "--out", out).status == 0
     same = ALS(3, alpha=2.0, random_state=0).fit(ShardedRatings.open(folder))
     np.testing.assert_array_equal(cofactor.load(out).V_, same.V_)
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
         assert run(*there, "--out", out, "--scheduler", cluster.scheduler_address).status == 0
     np.testing.assert_array_equal(cofactor.load(out).V_, same.V_)
     listed = run("recommend", out, "--user", same.users_.ids[0], "-n", "3")

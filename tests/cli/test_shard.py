@@ -95,7 +95,7 @@ def test_other_commands_say_that_they_do_not_take_shards(run, file: Path, tmp_pa
     run("shard", file, "--out", tmp_path / "big", "--shards", "4")
     found = sniff(tmp_path / "big")
     assert (found.kind, found.format, found.holds) == ("folder", "shards", "ratings")
-    for arguments in (("fit",), ("evaluate",), ("compare",)):
+    for arguments in (("evaluate",), ("compare",)):
         assert "is a folder of sharded ratings" in run(*arguments, tmp_path / "big").err
 
 

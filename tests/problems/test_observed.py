@@ -206,7 +206,7 @@ def test_bits_depend_neither_on_threads_nor_on_blocks(
 ) -> None:
     results = []
     for limit, entries_per_block in ((1, 16384), (2, 16384), (3, 16384), (3, 1000), (1, 10**9)):
-        monkeypatch.setattr(observed, "_ENTRIES_PER_BLOCK", entries_per_block)
+        monkeypatch.setattr(observed, "ENTRIES_PER_BLOCK", entries_per_block)
         problem, x = large(loss, dtype)
         g = np.empty_like(x)
         with thread_limit(limit):

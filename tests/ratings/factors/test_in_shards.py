@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
     with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as one:
         yield one
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
 
 
 def test_a_closed_client_is_told_apart(folder: Path) -> None:
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster) as one:
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as one:
         there = ShardedRatings.open(folder).on(one)
     with pytest.raises(InvalidInputError, match="the scheduler is gone"):
         MODELS["ALS"]().fit(there)
