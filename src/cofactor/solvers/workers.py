@@ -28,8 +28,8 @@ _PATIENCE = 60.0
 #: Seconds between two looks at which workers are there.
 _LOOK = 0.5
 
-#: Seconds after which an answer that does not arrive is asked for again.
-_FETCH = 30.0
+#: Seconds after which an answer that does not arrive is asked for again; twice as many each time.
+_FETCH = 2.0
 
 #: Let a worker that is gone be noticed soon.
 _CONNECT = {"distributed.comm.timeouts.connect": "5s"}
@@ -56,6 +56,8 @@ class _Group:
         Whether they are there.
     future : Any
         Their answer in the present round.
+    patience : float
+        Seconds to wait for an answer that is ready.
     """
 
     first: int
@@ -63,6 +65,7 @@ class _Group:
     worker: str = ""
     placed: bool = False
     future: Any = None
+    patience: float = _FETCH
 
 
 class OnWorkers(Rounds):
@@ -167,10 +170,10 @@ class OnWorkers(Rounds):
                 continue
             future, group.future = group.future, None
             try:
-                answers[group.first] = future.result(timeout=_FETCH)
+                answers[group.first] = future.result(timeout=group.patience)
                 group.placed = True
             except TimeoutError:  # the worker may have died with its answer
-                group.future = future
+                group.future, group.patience = future, 2 * group.patience
             except _OutOfStepError:
                 group.placed = False
             except Exception as error:

@@ -94,7 +94,7 @@ def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
         np.testing.assert_array_equal(getattr(one, attribute), getattr(whole, attribute))
 
 
-@models
+@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS"])
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     memory = MODELS[name]().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
     files = ShardedRatings.open(folder)
