@@ -31,8 +31,9 @@ _LOOK = 0.5
 #: Seconds after which an answer that does not arrive is asked for again; twice as many each time.
 _FETCH = 2.0
 
-#: Let a worker that is gone be noticed soon.
-_CONNECT = {"distributed.comm.timeouts.connect": "5s"}
+#: Seconds after which a worker to which nothing can be sent counts as gone.
+_GONE = 5
+_CONNECT = {"distributed.comm.timeouts.connect": f"{_GONE}s"}
 
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
@@ -143,7 +144,9 @@ class OnWorkers(Rounds):
 
         try:
             with config.set(_CONNECT):
-                [shared] = self.client.scatter([dict(question)], workers=[group.worker], direct=True, hash=False)
+                [shared] = self.client.scatter(
+                    [dict(question)], workers=[group.worker], direct=True, hash=False, timeout=_GONE
+                )
         except (OSError, TimeoutError):
             group.worker, group.placed = "", False
             return
