@@ -9,6 +9,7 @@ from distributed import Client, LocalCluster
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.ratings import ALS, ShardedRatings, as_ratings
+from cofactor.tasks import sharding
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,10 @@ def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Pa
         (["-m", "als", "--alpha", "2", "--scheduler", "tcp://127.0.0.1:9"], "nothing answers at tcp://127.0.0.1:9"),
     ],
 )
-def test_what_cannot_be_fitted_says_why(run, folder: Path, tmp_path: Path, more: list[str], message: str) -> None:
+def test_what_cannot_be_fitted_says_why(
+    run, folder: Path, tmp_path: Path, more: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharding, "_ANSWERS", 0.3)
     assert message in run("fit", folder, *more, "--out", tmp_path / "m").error
     assert not (tmp_path / "m").exists()
 

@@ -23,6 +23,8 @@ __all__ = ["appended_shards", "checked_shards", "fit_shards", "holds_shards", "m
 
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
 _Told: TypeAlias = Callable[[str, str, float, float], object]
+#: Seconds in which a scheduler must answer.
+_ANSWERS = 5.0
 #: The unit in which each phase is counted, and how many of it are one.
 _UNITS: Mapping[str, tuple[float, str]] = {
     "reading": (1e6, "MB"),
@@ -142,7 +144,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     except ImportError as error:
         raise InvalidInputError((argument, " needs Dask"), advice="pip install 'cofactor[cluster]'") from error
     try:
-        client: Any = Client(scheduler, timeout=5)  # type: ignore[no-untyped-call]
+        client: Any = Client(scheduler, timeout=_ANSWERS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
     with client:

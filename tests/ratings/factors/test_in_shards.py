@@ -103,8 +103,7 @@ def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Pa
     assert not list(folder.glob(".fit-*")), "a fit that ended leaves nothing behind"
 
 
-@pytest.mark.parametrize("every", [0.0, 1000.0])
-def test_lost_workers_change_nothing(every: float, folder: Path, client: Client) -> None:
+def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
     whole = MODELS["MMMF"]().fit(ShardedRatings.open(folder))
     killed: list[int] = []
 
@@ -114,7 +113,7 @@ def test_lost_workers_change_nothing(every: float, folder: Path, client: Client)
             os.kill(killed[-1], signal.SIGKILL)
 
     client.wait_for_workers(2)
-    found = MODELS["MMMF"](callback=kill).fit(ShardedRatings.open(folder).on(client, every=every))
+    found = MODELS["MMMF"](callback=kill).fit(ShardedRatings.open(folder).on(client, every=0.2))
     assert len(killed) == 2
     assert_same_bits(found, whole)
 
