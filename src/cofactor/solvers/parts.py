@@ -98,7 +98,7 @@ def _sum(left: Answer, right: Answer) -> Answer:
 class Rounds(ABC):
     """Parts whose rounds are numbered, and written to a journal if there is one.
 
-    Subclasses know where parts are: `_ask` sums their answers, `_each` has them one by one, `_save` writes states.
+    Subclasses know where parts are: `_ask` sums their answers, `each` has them one by one, `_save` writes states.
     Parts that are made anew take the last `states` and then answer the questions in `replay`.
 
     Parameters
@@ -128,22 +128,26 @@ class Rounds(ABC):
             if self.journal is not None:
                 self.journal.write(self.number, answer)
         if self.number > self._saved:
-            self._note(question)
+            self._keep(question)
+            self._save_if_due()
         return answer
 
+    @abstractmethod
     def each(self, question: Question) -> Iterator[Answer]:
         """Ask all parts what changes nothing; return their answers one by one."""
-        return self._each(question)
 
     def done(self) -> None:
         """Forget what was kept for going on."""
         if self.journal is not None:
             self.journal.remove()
 
-    def _note(self, question: Question) -> None:
-        """Keep a question that was answered, or write states if it is time for that."""
+    def _keep(self, question: Question) -> None:
+        """Keep a question that was answered, for parts that are made anew."""
         # Copies: arrays of a question may be views of what the algorithm goes on to change.
         self.replay.append({name: copy.copy(value) for name, value in question.items()})
+
+    def _save_if_due(self) -> None:
+        """Write states if it is time for that; what was asked before need not be kept then."""
         if self.journal is not None and self.journal.due() and self._living():
             self._save(self.journal.begin_states(self.number))
             self.journal.end_states(self.number)
@@ -153,10 +157,6 @@ class Rounds(ABC):
     @abstractmethod
     def _ask(self, question: Question) -> Answer:
         """Return the sum of the answers of all parts."""
-
-    @abstractmethod
-    def _each(self, question: Question) -> Iterator[Answer]:
-        """Return the answers of all parts."""
 
     @abstractmethod
     def _living(self) -> bool:
@@ -198,6 +198,7 @@ class OneByOne(Rounds):
     def _parts(self) -> list[Part]:
         if not self._made:
             self._made = [made(self.make, k, self.states, self.replay) for k in range(self.n_parts)]
+            self.replay.clear()
         return self._made
 
     def _ask(self, question: Question) -> Answer:
@@ -206,12 +207,12 @@ class OneByOne(Rounds):
             sums.add(k, part.answer(question))
         return sums.total()
 
-    def _note(self, question: Question) -> None:
-        super()._note(question)
-        if self._made:
-            self.replay.clear()  # they are not made again in this process
+    def _keep(self, question: Question) -> None:
+        if not self._made:  # once they are, they are not made again in this process
+            super()._keep(question)
 
-    def _each(self, question: Question) -> Iterator[Answer]:
+    def each(self, question: Question) -> Iterator[Answer]:
+        """Ask all parts what changes nothing; return their answers one by one."""
         return (part.answer(question) for part in self._parts())
 
     def _living(self) -> bool:

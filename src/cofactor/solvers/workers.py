@@ -110,7 +110,8 @@ class OnWorkers(Rounds):
                 sums.add(first, answer, level)
         return sums.total()
 
-    def _each(self, question: Question) -> Iterator[Answer]:
+    def each(self, question: Question) -> Iterator[Answer]:
+        """Ask all parts what changes nothing; return their answers one by one."""
         for group in self._round(_listed, question, None):
             yield from group
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
+from cofactor.problems.observed import Entries
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.loss_fit import all_penalties, without_rounding
@@ -50,7 +52,7 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     own = first_users(np.ones(1, np.int64), d, R, generator)["own"][0] if "own" in penalties else np.zeros(0)
     trace = partial(Trace, max_iter=model.max_iter, tol=model.tol, callback=given.monitor.stage(type(model).__name__))
     vectors = ShardVectors(
-        parts, problem, shared, ratings.shape[0], ratings.item_counts, len(ratings.users) * own, _MEMORY, trace
+        parts, problem, shared, ratings.shape[0], ratings.item_counts, ratings.shape[0] * own, _MEMORY, trace
     )
     result = quasi_newton(vectors, vectors.trace)
     columns = vectors.arrays()
@@ -154,18 +156,22 @@ class _Opened:
 
 def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:
     """Return the rows of shard k at the start."""
-    entries, _ = problem.open(k)
-    start = first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
-    return UserPart(k, problem, start, _MEMORY)
+    return UserPart(k, problem, _first_of(problem.open, k, d, n_levels, generators), _MEMORY)
 
 
 def _least_squares_part(
     problem: ShardLeastSquares, n_levels: int, generators: list[np.random.Generator], k: int
 ) -> LeastSquaresPart:
     """Return the rows of shard k at the start."""
-    entries, _ = problem.open(k)
-    counts = np.diff(entries.indptr)
-    return LeastSquaresPart(k, problem, first_users(counts, problem.n_factors, n_levels, copy.deepcopy(generators[k])))
+    return LeastSquaresPart(k, problem, _first_of(problem.open, k, problem.n_factors, n_levels, generators))
+
+
+def _first_of(
+    open_: Callable[[int], tuple[Entries, Any]], k: int, d: int, n_levels: int, generators: list[np.random.Generator]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the users of shard k at the start."""
+    entries, _ = open_(k)
+    return first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
 
 
 def _rows(parts: Parts, bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
