@@ -36,14 +36,15 @@ def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, 
     K, _, m = features.shape
     own = np.empty((K, m), dtype=np.float32)  # features of what came, and after it of what may be taken still
     u, rates, losses, pulls, spreads = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    mean, items = np.empty(K), np.empty(m + 1, dtype=np.int64)
+    mean, items = np.empty(K), np.empty(m, dtype=np.int64)
     for i in range(lo, hi):
         q = shares[i]
         n_came = n = 0
         for mark in (_CAME, _OPEN):
             for j in range(m):
-                items[n] = j  # and is written over unless it has this mark
-                n += np.int64(marks[i, j] == mark)
+                if marks[i, j] == mark:
+                    items[n] = j
+                    n += 1
             if mark == _CAME:
                 n_came = n
         for k in range(K):

@@ -8,8 +8,8 @@ array: where it is). Each row has its own stream of random numbers, `stream(key,
 import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
-from cofactor.kernels.compile import exact, kernel
-from cofactor.kernels.normal import below, cdf, logarithm, quantiles
+from cofactor.kernels.compile import exact, fused, inlined, kernel
+from cofactor.kernels.normal import LN2, below, cdf, parts, quantiles
 from cofactor.kernels.random import normal, stream, uniform, uniforms
 
 #: Stands for an infinite threshold: no probability is left beyond it.
@@ -21,6 +21,9 @@ PAD = 32
 
 #: Numbers of a row's entries that are multiplied at a time: as many as the fastest memory holds.
 _ROOM = 4096
+
+#: Numbers between .7 and 1.5 whose product is no less than 1e-39.
+_PRODUCT = 256
 
 
 @kernel
@@ -95,13 +98,12 @@ def draw_row(state, targets, weights, other, indices, precision, shift, biased, 
         here = min(size, n - first)
         whole = (here + PAD - 1) // PAD * PAD
         for k in range(here):
-            root = np.sqrt(weights[first + k] if len(weights) > 1 else weights[0])
-            row = other[indices[first + k]]
-            t = targets[first + k]
+            root = np.sqrt(weights[first + k]) if len(weights) > 1 else np.sqrt(weights[0])
+            j, t = indices[first + k], targets[first + k]
             for a in range(p):
-                F[a, k] = root * row[a]
+                F[a, k] = root * other[j, a]
             if biased:
-                t -= row[p - 1]
+                t -= other[j, p - 1]
                 F[p - 1, k] = root
             F[p, k] = root * t
         for a in range(p + 1):
@@ -150,7 +152,7 @@ def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, 
         draw_row(stream(key, 0), targets[here], w, other, indices[here], precision, shift[i], False, gram, out[i])
 
 
-@exact
+@inlined
 def score(u, v, biased):  # type: ignore[no-untyped-def]
     """Return u·v, where with `biased` the last columns are biases, which are added.
 
@@ -158,17 +160,16 @@ def score(u, v, biased):  # type: ignore[no-untyped-def]
     compiled into its caller.
     """
     d = len(u) - 1 if biased else len(u)
-    zero = u[0] * v[0] * 0
-    s0, s1, s2, s3 = zero, zero, zero, zero
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     f = 0
     while f + 3 < d:
-        s0 += u[f] * v[f]
-        s1 += u[f + 1] * v[f + 1]
-        s2 += u[f + 2] * v[f + 2]
-        s3 += u[f + 3] * v[f + 3]
+        s0 = fused(u[f], v[f], s0)
+        s1 = fused(u[f + 1], v[f + 1], s1)
+        s2 = fused(u[f + 2], v[f + 2], s2)
+        s3 = fused(u[f + 3], v[f + 3], s3)
         f += 4
     while f < d:
-        s0 += u[f] * v[f]
+        s0 = fused(u[f], v[f], s0)
         f += 1
     s = (s0 + s1) + (s2 + s3)
     return s + (u[d] + v[d]) if biased else s
@@ -187,10 +188,15 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_of_logarithms(x):  # type: ignore[no-untyped-def]
-    """Return Σ log x."""
+    """Return Σ log x, from one logarithm of the product of some hundred numbers between .7 and 1.5."""
     total = 0.0
-    for k in range(len(x)):
-        total += logarithm(x[k])
+    for first in range(0, len(x), _PRODUCT):
+        product, exponents = 1.0, 0
+        for k in range(first, min(first + _PRODUCT, len(x))):
+            m, e = parts(x[k])
+            product *= m
+            exponents += e
+        total += np.log(product) + exponents * LN2
     return total
 
 
@@ -367,7 +373,7 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
     set_probabilities(below_level, len(draws), out[lo:hi])
 
 
-@kernel
+@exact
 def squared_errors(lo, hi, indptr, indices, targets, weights, own, other, out):  # type: ignore[no-untyped-def]
     """Write Σ_k w_k (t_k - u_i·v_j)² over the entries of each of the rows lo..hi; w may be a single number for all."""
     for i in range(lo, hi):
