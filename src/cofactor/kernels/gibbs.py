@@ -9,7 +9,7 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
-from cofactor.kernels.normal import LN2, below, cdf, parts, quantiles
+from cofactor.kernels.normal import below, cdf, quantiles, sum_of_logarithms
 from cofactor.kernels.random import normal, stream, uniform, uniforms
 
 #: Stands for an infinite threshold: no probability is left beyond it.
@@ -21,9 +21,6 @@ PAD = 32
 
 #: Numbers of a row's entries that are multiplied at a time: as many as the fastest memory holds.
 _ROOM = 4096
-
-#: Numbers between .7 and 1.5 whose product is no less than 1e-39.
-_PRODUCT = 256
 
 
 @kernel
@@ -184,20 +181,6 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
     out[1] = gaps[0]
     for r in range(1, R - 1):
         out[r + 1] = out[r] + np.exp(gaps[r])
-
-
-@kernel
-def sum_of_logarithms(x):  # type: ignore[no-untyped-def]
-    """Return Σ log x, from one logarithm of the product of some hundred numbers between .7 and 1.5."""
-    total = 0.0
-    for first in range(0, len(x), _PRODUCT):
-        product, exponents = 1.0, 0
-        for k in range(first, min(first + _PRODUCT, len(x))):
-            m, e = parts(x[k])
-            product *= m
-            exponents += e
-        total += np.log(product) + exponents * LN2
-    return total
 
 
 @exact

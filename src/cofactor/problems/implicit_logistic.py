@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cofactor.kernels.logistic_cells import logistic_cells
 from cofactor.kernels.threads import parallel_for
 from cofactor.penalties import L2
 from cofactor.problems.observed import Entries
@@ -13,7 +14,6 @@ from cofactor.problems.penalized import PenalizedProblem
 
 _ROWS = 128  # rows of a block, at least: blocks do not depend on the number of threads
 _MOST_BLOCKS = 64
-_MOST = np.float32(60)  # the highest score: eˣ must be finite
 
 
 class ImplicitLogisticProblem(PenalizedProblem):
@@ -70,22 +70,9 @@ class ImplicitLogisticProblem(PenalizedProblem):
         """Return the loss of some rows and what they add to the gradients of V and c; write those of their own."""
         e, U = self.entries, arrays["U"][lo:hi]
         scores = U @ arrays["V"].T
-        scores += arrays["b"][lo:hi, None]
-        scores += arrays["c"]
-        first, last = e.indptr[lo], e.indptr[hi]
-        rows = np.repeat(np.arange(hi - lo), np.diff(e.indptr[lo : hi + 1]))
-        taken, w = (rows, e.indices[first:last]), self._weights[first:last]
-        at = scores[taken]
-        odds = np.exp(np.minimum(scores, _MOST, out=scores), out=scores)
-        whole = odds + 1
-        slopes = np.divide(odds, whole, out=odds)
-        value = float(np.sum(np.log(whole, out=whole), dtype=np.float64))  # log(1 + eˣ)
-        of_taken = whole[taken].astype(np.float64)
-        value += float(np.sum(w * (of_taken - np.minimum(at, _MOST)) - of_taken))
-        slopes[taken] = w * (slopes[taken] - 1)
-        out["U"][lo:hi] = slopes @ arrays["V"]
-        out["b"][lo:hi] = slopes.sum(axis=1)
-        return value, slopes.T @ U, slopes.sum(axis=0)
+        value = logistic_cells(lo, hi, scores, arrays["b"], arrays["c"], e.indptr, e.indices, self._weights, out["b"])
+        out["U"][lo:hi] = scores @ arrays["V"]
+        return value, scores.T @ U, scores.sum(axis=0)
 
     def inverse_curvatures(self, x: np.ndarray) -> np.ndarray:
         """Return a rough guess of 1 / (second derivative of J): takes add about 1."""
