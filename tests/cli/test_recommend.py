@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from pandas import read_csv, read_parquet
+from pandas.testing import assert_frame_equal
 
 import cofactor
 from cofactor.datasets import RatingDataset
 from cofactor.ratings import Rules
+from cofactor.tasks import recommending
 
 NEW = "user,item,rating\nann,3,5\nann,7,1\nbob,3,2\nbob,9,4\nbob,11,5\n"
 
@@ -33,6 +37,19 @@ def test_everyone(run, data: RatingDataset, model: Path, tmp_path: Path) -> None
     lines = out.read_text().splitlines()
     assert lines[0] == "user,rank,item,score,prediction"
     assert len(lines) == 1 + 2 * len(np.unique(data.X[:, 0]))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_lists_are_written_a_few_users_at_a_time(run, model: Path, tmp_path: Path, monkeypatch, suffix: str) -> None:
+    def written(name: str) -> Any:
+        assert (found := run("recommend", model, "--all", "-n", 40, "--out", tmp_path / name)).status == 0
+        assert "get fewer than 40 items" in found.err
+        assert found.err.count("fewer than") == 1  # about all users
+        return read_csv(tmp_path / name) if "csv" in suffix else read_parquet(tmp_path / name)
+
+    whole = written(f"whole{suffix}")
+    monkeypatch.setattr(recommending, "_ITEMS_PER_BLOCK", 120)
+    assert_frame_equal(written(f"blocks{suffix}"), whole)
 
 
 def test_seen_items_are_left_out_unless_asked_for(run, data: RatingDataset, model: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cofactor import files as _bytes
-from cofactor.datasets import load_labels, read_pairs, read_ratings, write_table
+from cofactor.datasets import load_labels, read_pairs, read_ratings, write_blocks, write_table
 from cofactor.errors import InputWarning, InvalidInputError
 
 COLUMNS = {
@@ -87,6 +87,23 @@ def test_round_trip(name, users, seed, tmp_path_factory):
 def test_bad_tables_leave_nothing(name, columns, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         write_table(tmp_path / name, columns)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+def test_a_table_in_blocks_is_the_table(name, tmp_path):
+    whole = {"a;b": np.array(["x", "y", "=z"], dtype=object), "v": np.array([1.5, np.nan, 3.0])}
+    assert write_blocks(tmp_path / name, ({k: c[i : i + 2] for k, c in whole.items()} for i in (0, 2))) == 3
+    write_table(tmp_path / f"whole-{name}", whole)
+    read = pd.read_parquet if "parquet" in name else pd.read_csv
+    pd.testing.assert_frame_equal(read(tmp_path / name), read(tmp_path / f"whole-{name}"))
+    if "csv" in name:
+        assert pd.read_csv(tmp_path / name, header=None).shape == (4, 2)  # one header
+
+
+def test_a_block_of_other_types_leaves_nothing(tmp_path):
+    with pytest.raises(ValueError, match="mixed types"):
+        write_blocks(tmp_path / "t.parquet", [{"a": [1, 2]}, {"a": ["x"]}])
     assert list(tmp_path.iterdir()) == []
 
 

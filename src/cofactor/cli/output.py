@@ -97,7 +97,9 @@ def show_facts(facts: Facts, more: Mapping[str, str], *, stderr: bool = False) -
     console.print(table)
 
 
-def write_table(table: Table, out: str | None, *, as_json: bool, safe_csv: bool = False) -> None:
+def write_table(
+    table: Table, out: str | None, *, as_json: bool, safe_csv: bool = False, names: Mapping[str, str] | None = None
+) -> None:
     """Write a table to a file or to standard output.
 
     Parameters
@@ -111,6 +113,8 @@ def write_table(table: Table, out: str | None, *, as_json: bool, safe_csv: bool 
         Print JSON on standard output: the rows, or their number if they go to a file. Records have a line each.
     safe_csv : bool, default=False
         Write CSV for spreadsheets, see `cofactor.datasets.write_table`.
+    names : mapping from str to str, optional
+        Options of the command, for the notes on rows that follow.
     """
     if as_json and out is None and table.records is not None:
         for record in table.records():
@@ -118,25 +122,46 @@ def write_table(table: Table, out: str | None, *, as_json: bool, safe_csv: bool 
         return
     if table.fault is not None:
         raise table.fault
-    from cofactor.datasets import write_table as write
+    from cofactor.datasets import write_blocks as write
 
-    names = list(table.columns)
-    n_rows = len(table.columns[names[0]])
+    notes: list[Text] = []
+    blocks = _blocks(table, notes)
     if out is not None and out != "-":
-        write(out, table.columns, safe=safe_csv)
+        with Display(f"writing {out}", quiet=as_json, after=1) as display:
+            n_rows = write(out, _told(blocks, display), safe=safe_csv)
         if as_json:
             print_json({"out": out, "rows": n_rows})
         else:
             note(f"wrote {counted(n_rows, 'row', form=',')} to {out}")
     elif as_json:
-        rows = zip(*(_values(column) for column in table.columns.values()), strict=True)
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
+        rows = (row for columns in blocks for row in zip(*map(_values, columns.values()), strict=True))
+        print_json([dict(zip(table.columns, row, strict=True)) for row in rows])
     elif out is None and sys.stdout.isatty() and table.text is not None:
         print(table.text())
     elif out is None and sys.stdout.isatty():
-        _print_rows(table.columns, n_rows, table.title)
+        whole = list(blocks)
+        columns = {name: [one for rows in whole for one in _values(rows[name])] for name in table.columns}
+        _print_rows(columns, len(next(iter(columns.values()))), table.title)
     else:
-        write("-", table.columns, safe=safe_csv)
+        write("-", blocks, safe=safe_csv)
+    show_notes(tuple(notes), names)
+
+
+def _blocks(table: Table, notes: list[Text]) -> Iterator[Mapping[str, Any]]:
+    """Yield the columns of a table and of those that follow, and add the notes on those to `notes`."""
+    yield table.columns
+    for more in table.following or ():
+        notes += more.notes
+        yield more.columns
+
+
+def _told(blocks: Iterator[Mapping[str, Any]], display: Display) -> Iterator[Mapping[str, Any]]:
+    """Yield blocks, and show how many rows they have."""
+    n_rows = 0
+    for columns in blocks:
+        yield columns
+        n_rows += len(next(iter(columns.values())))
+        display.show(detail=counted(n_rows, "row", form=","))
 
 
 def _values(column: Any) -> list[Any]:

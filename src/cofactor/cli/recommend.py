@@ -264,7 +264,7 @@ def recommend(
         reading |= {"known": known, **of_sides}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)
     show_notes(table.notes, names)
-    write_table(table, out, as_json=json, safe_csv=safe_csv)
+    write_table(table, out, as_json=json, safe_csv=safe_csv, names=names)
 
 
 def _model_of(file: str, reading: Mapping[str, Any], of_fit: Mapping[str, Any], *, quiet: bool) -> Any:

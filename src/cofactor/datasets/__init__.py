@@ -8,7 +8,7 @@
 `read_takes`                  who clicked, played or bought what, how often, from any such file
 `read_side_features`          what is known of users, or of items, in any such file
 `load_side_features`          what MovieLens knows of its users and films
-`write_table`                 a table to CSV, TSV or Parquet, completely or not at all
+`write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` piece by piece
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
 `make_ratings`                synthetic ratings whose complete matrix is known
@@ -66,7 +66,7 @@ from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
 from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
 from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
-from cofactor.datasets.write import write_table
+from cofactor.datasets.write import write_blocks, write_table
 from cofactor.recipe import Recipe
 
 __all__ = [
@@ -108,6 +108,7 @@ __all__ = [
     "read_takes",
     "read_timed_pairs",
     "verify",
+    "write_blocks",
     "write_chunks",
     "write_libsvm",
     "write_table",

@@ -5,9 +5,10 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 from cofactor.text import one_line
 
-__all__ = ["write_table"]
+__all__ = ["write_blocks", "write_table"]
 
 #: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
 _SEPARATORS = (",", ";", "|", "\t", "::")
@@ -64,6 +65,68 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
     "user","rating"
     "'=1+1",-3.5
     """
+    write_blocks(path, [columns], safe=safe)
+
+
+def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, safe: bool = False) -> int:
+    """Write a table that comes in blocks of rows, with one of them in memory at a time; see `write_table`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        As in `write_table`.
+    blocks : iterable of mapping from name to array-like
+        At least one, all with the columns of the first. A column of Parquet has the type that it has in the first.
+    safe : bool, default=False
+        As in `write_table`.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        As in `write_table`.
+
+    Examples
+    --------
+    >>> write_blocks("-", ({"user": [k], "square": [k * k]} for k in (2, 3)))
+    user,square
+    2,4
+    3,9
+    2
+    """
+    arrays = map(_checked, blocks)
+    if os.fspath(path) == "-":
+        return _write_lines(arrays, ",", safe, sys.stdout.write)
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    zipped = bool(suffixes) and suffixes[-1] == ".gz"
+    kind = "".join((suffixes[:-1] if zipped else suffixes)[-1:])
+    place = Place(os.fspath(path))
+    if kind in (".parquet", ".pq") and not zipped:
+        if safe:
+            raise InvalidInputError(
+                "is Parquet, in which no text is taken for a formula",
+                advice=("leave out ", Argument("safe_csv", True), ", or write CSV"),
+                place=place,
+            )
+        with replacing(path) as stream:
+            return parquet.write_blocks(stream, arrays)
+    if kind not in (".csv", ".tsv"):
+        raise InvalidInputError(
+            "cannot tell the format from the suffix",
+            advice="use .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
+            place=place,
+        )
+    with replacing(path) as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if zipped else nullcontext() as gz:
+        into: Any = stream if gz is None else gz
+        return _write_lines(arrays, "," if kind == ".csv" else "\t", safe, lambda lines: into.write(lines.encode()))
+
+
+def _checked(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    """Return columns of one length."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
         raise InvalidInputError((Argument("columns"), " is empty, expected at least one column"), argument="columns")
@@ -73,47 +136,31 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
     if len({len(values) for values in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {len(values)}" for name, values in arrays.items())
         raise InvalidInputError((Argument("columns"), f" must have the same length, found {sizes}"), argument="columns")
-    if os.fspath(path) == "-":
-        sys.stdout.write(_delimited(arrays, ",", safe))
-        return
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    zipped = bool(suffixes) and suffixes[-1] == ".gz"
-    kind = (suffixes[:-1] if zipped else suffixes)[-1:]
-    if kind in ([".parquet"], [".pq"]) and not zipped:
-        if safe:
-            raise InvalidInputError(
-                "is Parquet, in which no text is taken for a formula",
-                advice=("leave out ", Argument("safe_csv", True), ", or write CSV"),
-                place=Place(os.fspath(path)),
-            )
-        content = parquet.encode(arrays)
-    elif kind in ([".csv"], [".tsv"]):
-        content = _delimited(arrays, "," if kind == [".csv"] else "\t", safe).encode()
-        content = gzip.compress(content, mtime=0) if zipped else content
-    else:
-        raise InvalidInputError(
-            "cannot tell the format from the suffix",
-            advice="use .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
-            place=Place(os.fspath(path)),
-        )
-    with replacing(path) as stream:
-        stream.write(content)
+    return arrays
 
 
-def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool) -> str:
+def _write_lines(
+    blocks: Iterable[dict[str, NDArray[Any]]], sep: str, safe: bool, write: Callable[[str], object]
+) -> int:
+    """Write blocks as text below one header; return the number of rows."""
+    n_rows = 0
+    for number, arrays in enumerate(blocks):
+        write(_delimited(arrays, sep, safe, header=number == 0))
+        n_rows += len(next(iter(arrays.values())))
+    return n_rows
+
+
+def _delimited(arrays: Mapping[str, NDArray], sep: str, safe: bool, header: bool) -> str:
     buffer = _Lines()
     # Quoted text stays one cell also where a spreadsheet expects another separator.
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if safe else csv.QUOTE_MINIMAL
     writer = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=quoting)
     rows = zip(*map(_cells, arrays.values()), strict=True)
-    if safe:
-        writer.writerow(map(_harmless, arrays))
-        writer.writerows(map(_harmless, row) for row in rows)
-    else:
-        unclear = any(mark in name for mark in _SEPARATORS for name in arrays)
-        header = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=csv.QUOTE_ALL)
-        (header if unclear else writer).writerow(arrays)
-        writer.writerows(rows)
+    if header:
+        unclear = not safe and any(mark in name for mark in _SEPARATORS for name in arrays)
+        quoted = csv.writer(buffer, delimiter=sep, lineterminator=_Lines.END, quoting=csv.QUOTE_ALL)
+        (quoted if unclear else writer).writerow(map(_harmless, arrays) if safe else arrays)
+    writer.writerows((map(_harmless, row) for row in rows) if safe else rows)
     return buffer.getvalue()
 
 

@@ -228,6 +228,8 @@ class Table:
         What the user should also know.
     text : callable, optional
         Returns what people read on a terminal, if that is not the columns.
+    following : iterator of Table, optional
+        Tables with more rows of the same columns, each made when it is asked for; notes on all rows are with the last.
     """
 
     title: str
@@ -236,6 +238,7 @@ class Table:
     fault: InvalidInputError | None = None
     notes: tuple[Text, ...] = ()
     text: Callable[[], str] | None = None
+    following: Iterator[Table] | None = None
 
 
 #: Where a column is shown: always, only on wide terminals, or not at all.

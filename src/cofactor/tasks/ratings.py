@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -239,14 +239,21 @@ class RatingTask(Task):
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
-        columns, short = recommendations(model, ids, request, allowed, new, **rules)
-        notes = (*notes, *short)
-        if titles is not None:
-            columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
         if request.why:
             model._require_ratings(("what raises a score is among them: save it with ratings=True",))
-            columns["because"] = because(model, columns["user"], columns["item"], titles)
-        return Table("Recommendations", columns, notes=notes)
+        found = recommendations(model, ids, request, allowed, new, **rules)
+
+        def tables() -> Iterator[Table]:
+            for columns, more in found:
+                if titles is not None:
+                    columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
+                if request.why:
+                    columns["because"] = because(model, columns["user"], columns["item"], titles)
+                yield Table("Recommendations", columns, notes=more)
+
+        following = tables()
+        first = next(following)
+        return replace(first, notes=(*notes, *first.notes), following=following)
 
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
         """Return similar items, or users; see `Task.similar`."""

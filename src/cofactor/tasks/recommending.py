@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
 __all__ = ["check_users", "ranking_model", "recommendations", "with_meaning"]
+
+#: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
+_ITEMS_PER_BLOCK = 500_000
 
 
 def ranking_model(model: Any, request: Request) -> Any:
@@ -71,8 +74,8 @@ def recommendations(
     allowed: Sequence[Any] | None,
     new: FeatureTable | None = None,
     **more: Any,
-) -> tuple[dict[str, Any], tuple[Text, ...]]:
-    """Return the columns of recommendations, and notes on lists of fewer than n items.
+) -> Iterator[tuple[dict[str, Any], tuple[Text, ...]]]:
+    """Yield the columns of recommendations for some users after others, the last with notes on lists of fewer items.
 
     Parameters
     ----------
@@ -89,8 +92,8 @@ def recommendations(
     **more
         More arguments of ``recommend``.
 
-    Returns
-    -------
+    Yields
+    ------
     columns : dict
         user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
     notes : tuple of Text
@@ -98,8 +101,19 @@ def recommendations(
     for name in ("at_least", "quantile"):
         if getattr(request, name) is not None:
             more[name] = getattr(request, name)
+    more |= {"exclude_seen": not request.include_seen, "candidates": allowed}
+    size, lengths = max(1, _ITEMS_PER_BLOCK // request.n), []
+    for first in range(0, max(len(ids), 1), size):
+        columns, own = _lists(model, ids[first : first + size], request, new, more)
+        lengths.append(own)
+        yield columns, _short_lists(np.concatenate(lengths), request) if first + size >= len(ids) else ()
+
+
+def _lists(
+    model: Any, ids: Sequence[Any], request: Request, new: FeatureTable | None, how: dict[str, Any]
+) -> tuple[dict[str, Any], NDArray[Any]]:
+    """Return the columns for some users, and how many items each of them gets."""
     chances: dict[str, NDArray[Any]] = {}
-    how: dict[str, Any] = {"exclude_seen": not request.include_seen, "candidates": allowed, **more}
     if isinstance(model, Recommender):
         found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=new, **how)
         items, scores = found
@@ -119,7 +133,7 @@ def recommendations(
         **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
         **_predicted(model, pairs, new),
     }
-    return columns, _short_lists(there.sum(axis=1), request)
+    return columns, there.sum(axis=1)
 
 
 def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:

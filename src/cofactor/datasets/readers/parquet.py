@@ -1,9 +1,8 @@
 """Tables in Parquet files."""
 
-import io
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from types import ModuleType
@@ -22,13 +21,13 @@ from cofactor.text import counted
 __all__ = [
     "MAGIC",
     "batches",
-    "encode",
     "looks_like_parquet",
     "opened_parquet",
     "parquet",
     "pieces",
     "read_parquet",
     "reading",
+    "write_blocks",
 ]
 
 MAGIC = b"PAR1"
@@ -160,15 +159,30 @@ def pieces(path: PathLike, options: TableOptions, choose: Choose, after: Mark) -
         yield Piece(table, dict(zip(positions, range(len(columns)), strict=True)), Mark(rows, size * rows // n_rows))
 
 
-def encode(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return a Parquet file with these columns, as bytes."""
+def write_blocks(stream: Any, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> int:
+    """Write a Parquet file of blocks of rows, a row group or several for each; return the number of rows."""
+    writer: Any = None
+    n_rows = 0
     try:
-        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        for columns in blocks:
+            schema = None if writer is None else writer.schema
+            table = _arrow_table(columns, schema)
+            writer = writer or parquet().ParquetWriter(stream, table.schema)
+            writer.write_table(table)
+            n_rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return n_rows
+
+
+def _arrow_table(columns: Mapping[str, NDArray[Any]], schema: Any) -> Any:
+    """Return columns as a table of Arrow, of these types if there is a schema."""
+    types = dict.fromkeys(columns) if schema is None else dict(zip(schema.names, schema.types, strict=True))
+    try:
+        return pa.table({name: pa.array(values, type=types[name]) for name, values in columns.items()})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInputError(
             f"Parquet cannot hold a column of mixed types ({reason})", advice="write .csv instead"
         ) from None
-    buffer = io.BytesIO()
-    parquet().write_table(table, buffer)
-    return buffer.getvalue()
