@@ -75,6 +75,24 @@ def test_candidates(run, model: Path, tmp_path: Path) -> None:
     assert "holds no item ids" in run("recommend", model, "--user", 5, "--candidates", "-").error
 
 
+def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
+    def items(content: str) -> dict[int, set[int]]:
+        (tmp_path / "out.csv").write_text(content)
+        options = ("--user", 5, "--user", 2, "-n", 40, "--include-seen", "--json")
+        found = json.loads(run("recommend", model, *options, "--exclude", tmp_path / "out.csv").out)
+        return {user: {row["item"] for row in found if row["user"] == user} for user in (5, 2)}
+
+    everything = items("999\n")
+    assert items("item\n3\n8\n") == {user: found - {3, 8} for user, found in everything.items()}
+    assert items("user,item\n5,3\n5,8\n2,3\n77777,4\n") == {5: everything[5] - {3, 8}, 2: everything[2] - {3}}
+    (tmp_path / "out.csv").write_text("5,3\n8\n999,3\n")
+    error = run("recommend", model, "--all", "--exclude", tmp_path / "out.csv").error
+    assert "out.csv, line 2: expected user and item, found 8" in error
+    outcome = run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"3\n999\n")
+    assert "1 line names what the model does not know" in " ".join(outcome.err.split())
+    assert "holds no ids" in run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"item\n").error
+
+
 def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
     def items(*options: object) -> list[int]:
         found = json.loads(run("recommend", model, "--user", 5, "-n", 8, "--json", *options).out)

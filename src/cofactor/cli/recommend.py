@@ -48,13 +48,23 @@ def recommend(
         str | None,
         typer.Option(metavar="FILE", help="Recommend only items of this list, one id in a line; - for standard input."),
     ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Items to leave out: one id in a line, for all users; or user and item, for each user. - for standard "
+            "input.",
+        ),
+    ] = None,
     titles: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Titles: a known data set such as ml-100k, or a table of id and title."),
     ] = None,
     encoding: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Encoding of the text files of --titles, --candidates and --ratings."),
+        typer.Option(
+            metavar="NAME", help="Encoding of the text files of --titles, --candidates, --exclude and --ratings."
+        ),
     ] = "utf-8",
     rank_by: Annotated[
         str | None,
@@ -222,7 +232,7 @@ def recommend(
     """
     features = {"--user-features": user_features, "--item-features": item_features}
     inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
-    inputs["--groups"] = groups
+    inputs |= {"--groups": groups, "--exclude": exclude}
     check_target(out, *inputs.values())
     check_sources(inputs)
     if known and not ratings:
@@ -259,6 +269,7 @@ def recommend(
             novelty=novelty,
             groups=groups,
             per_group=per_group,
+            exclude=exclude,
             why=why,
         )
         reading |= {"known": known, **of_sides}

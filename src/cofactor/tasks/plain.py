@@ -120,6 +120,8 @@ class Request:
         File with the group of each item.
     per_group : int, optional
         Most items of each group in a list.
+    exclude : str, optional
+        File of items that lists must not hold: one in a line for all users, or user and item.
     why : bool, default=False
         Whether to say which of the user's own ratings raise the score most.
     """
@@ -139,6 +141,7 @@ class Request:
     novelty: float | None = None
     groups: str | None = None
     per_group: int | None = None
+    exclude: str | None = None
     why: bool = False
 
 

@@ -431,6 +431,18 @@ def read_candidates(
     return [one for one, there in zip(ids, known, strict=True) if there], (note,)
 
 
+def rows_of(source: str, encoding: str) -> list[list[str]]:
+    """Return the cells of a small table by lines, whatever separates them."""
+    source, content = display_name(source), read_bytes(source)
+    text = to_utf8(content, source, encoding).decode()
+    first, _, _ = text.partition("\n")
+    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ",")
+    try:
+        return list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
+    except csv.Error as error:
+        raise InvalidInputError(str(error), advice="is a quotation mark missing?", place=Place(source)) from None
+
+
 def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:
     """Return titles, or groups, by item id, from a known data set or from the first two columns of a table.
 
@@ -445,13 +457,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     """
     if what == "title" and sniff(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
-    text = to_utf8(read_bytes(source), source, encoding).decode()
-    first, _, _ = text.partition("\n")
-    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ",")
-    try:
-        rows = list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
-    except csv.Error as error:
-        raise InvalidInputError(str(error), advice="is a quotation mark missing?", place=Place(source)) from None
+    rows = rows_of(source, encoding)
     for line, row in enumerate(rows, 1):
         if len(row) == 1:
             message = f"expected an item id and a {what}, found {row[0]!r}"

@@ -22,6 +22,7 @@ from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
+from cofactor.tasks.exclusions import read_exclusions
 from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
 from cofactor.tasks.places import about
@@ -233,12 +234,15 @@ class RatingTask(Task):
         if request.titles is not None:
             titles = rating_files.read_titles(request.titles, request.encoding)
         folding = request.ratings is not None or options["user_features"] is not None
-        rules = rules_of(model, request, folding=folding, new=new)
+        rules: dict[str, Any] = {**rules_of(model, request, folding=folding, new=new)}
         if folding:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
         ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
         check_users(ids, model, request.ratings or options["user_features"])
+        if request.exclude is not None:
+            rules["exclude"], more = read_exclusions(request.exclude, model, request.encoding)
+            notes = (*notes, *more)
         if request.why:
             model._require_ratings(("what raises a score is among them: save it with ratings=True",))
         found = recommendations(model, ids, request, allowed, new, **rules)

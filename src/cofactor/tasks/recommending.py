@@ -144,7 +144,7 @@ def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:
     whom = f"{counted(short, 'user gets', 'users get', form=',')} fewer than {counted(request.n, 'item', form=',')}"
     none = f", {empty:,} of them none" if empty else ""
     limits: list[Text] = [] if request.include_seen else [(Argument("exclude_seen", False), " adds what users know")]
-    asked = ("candidates", "min_support", "per_group")
+    asked = ("candidates", "exclude", "min_support", "per_group")
     limits += [(Argument(name), " leaves fewer") for name in asked if getattr(request, name) is not None]
     why: list[str | Argument] = []
     for limit in limits:

@@ -13,7 +13,7 @@ import cofactor
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender
+from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender, ShardedRatings, as_ratings
 from cofactor.ratings.ranking.takes import as_takes
 
 from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
@@ -195,6 +195,13 @@ PAIRS = [(k, 0) for k in range(100)]
 def test_what_is_no_take_is_refused(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         Popularity().fit(X, y)
+
+
+@pytest.mark.parametrize("model", [EASE(), Recommender()])
+def test_ratings_in_shards_are_not_taken_for_takes(model: Any) -> None:
+    ratings = as_ratings([(0, 1), (0, 2), (1, 1)], [1, 2, 2])
+    with pytest.raises(InvalidInputError, match="learns from ratings in memory alone"):
+        model.fit(ShardedRatings.from_ratings(ratings, 2))
 
 
 @pytest.mark.parametrize("name", ["EASE", "Recommender"])

@@ -40,6 +40,8 @@ from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import Arrangeable, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.saving import Saved
+from cofactor.ratings.shard_work import check_learns_in_shards
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Alike
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
@@ -170,6 +172,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             A ValueError, if parameters or data are not valid; the message says what was found and what to do.
         """
         self._check_params()
+        if isinstance(X, ShardedRatings):
+            check_learns_in_shards(self)
         return self._learn(FitInput(as_takes(X, y, times=time, sample_weight=sample_weight)))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:

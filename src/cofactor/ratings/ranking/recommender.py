@@ -44,6 +44,8 @@ from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+from cofactor.ratings.shard_work import check_learns_in_shards
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
@@ -231,6 +233,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self
         """
         self._check_params()
+        if isinstance(X, ShardedRatings):
+            check_learns_in_shards(self)
         of_users, of_items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
         rated = None
         if self.ratings is None or holds_no_ratings(X, y):
