@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from cofactor.cli.demo import TerminalReporter, move_report
-from cofactor.datasets import load_ratings, make_ratings
+from cofactor.datasets import make_ratings
 from cofactor.experiments.demos.base import Extent, Finding, Row, Trial, run_demo
 from cofactor.experiments.demos.ratings import RatingDemo
 
@@ -77,11 +76,9 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
 
 
 @pytest.mark.evidence
-def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = load_ratings("ml-100k")
-    first = (data.X < 200).all(axis=1)  # users and films: a fit of all takes twenty times as long
-    few = replace(data, X=data.X[first], y=data.y[first], timestamps=None)
-    monkeypatch.setattr("cofactor.datasets.load_ratings", lambda name: {"ml-100k": few}[name])
+def test_the_commands_at_the_end_work(
+    run, little_movielens: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="ml-100k"), [], {}, [Row("MMMF", {}, extra={"alpha": 17.8})])
     for command, _ in RatingDemo().next_steps(Finding(Extent(quick=True), [trial])):
