@@ -47,6 +47,7 @@ def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)  # tests leave little too
     gc.enable()
 
 
