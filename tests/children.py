@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -23,6 +24,12 @@ def forking() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__", *IMPORTED])
     return context
+
+
+def start_server() -> None:
+    """Start the server of `forking` for others who take the method "forkserver": a process has one such server."""
+    forking()
+    forkserver.ensure_running()
 
 
 def answer_of(code: str, **names: Any) -> Any:

@@ -72,7 +72,7 @@ def test_a_callback_that_ends_a_fit() -> None:
     assert names["model"].n_iter_ == 1  # type: ignore[union-attr]
 
 
-def test_commands_that_can_be_pasted(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_that_can_be_pasted(little_movielens: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first commands name a known data set only, so that they run as they are."""
     from cofactor.cli import main
 

@@ -132,9 +132,10 @@ def _names() -> list[str]:
 
     Models of ratings share kernels, which processes that run at once would each compile, and share few with those of
     labels: one process begins with ratings, the others with labels. What takes long comes before what does not, so that
-    all processes end together.
+    all processes end together. Trees come before forests that consist of them, which would follow at the same moment.
     """
-    first = ("OrdinalProbit", "BinaryRelevance", *LABEL_MODELS, *TRANSFORMERS, "GPLVM", "MMMF", "IPMMMF", "GibbsIPMMMF")
+    labels = ("MLDecisionTree", "BinaryRelevance", *LABEL_MODELS, *TRANSFORMERS)
+    first = ("OrdinalProbit", *labels, "GPLVM", "MMMF", "IPMMMF", "GibbsIPMMMF")
     return list(dict.fromkeys([*first, *RATING_MODELS, *RANKING_MODELS]))
 
 

@@ -76,7 +76,9 @@ def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_
 
 
 @pytest.mark.evidence
-def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_at_the_end_work(
+    run, little_movielens: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="ml-100k"), [], {}, [Row("MMMF", {}, extra={"alpha": 17.8})])
     for command, _ in RatingDemo().next_steps(Finding(Extent(quick=True), [trial])):

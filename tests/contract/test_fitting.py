@@ -116,7 +116,7 @@ def test_nothing_but_true_ends_a_fit(answer):
 @having("burn_in")
 def test_a_sampler_that_ends_within_burn_in_can_go_on(name):
     model = fresh(name, warm_start=True).set_params(callback=lambda progress: progress.iteration == 5)
-    with pytest.raises(InvalidInputError, match="no sample .* 5 sweeps, with burn_in=20, where the callback ended the"):
+    with pytest.raises(InvalidInputError, match="no sample .* 5 sweeps, with burn_in=12, where the callback ended the"):
         model.fit(*data(name))
     whole = fresh(name).fit(*data(name))
     model.set_params(n_sweeps=whole.n_sweeps - 5, callback=None).fit(*data(name))

@@ -49,7 +49,7 @@ from cofactor.reports.comparison import write_report
 Start = Callable[..., BaseProcess]
 
 STARS = make_ratings(40, 30, 3, density=0.4, random_state=0)
-X, Y = make_multilabel_classification(90, 8, n_classes=4, random_state=1)
+X, Y = make_multilabel_classification(90, 8, n_classes=4, random_state=3)
 MEANS = {"mean": DummyRegressor(), "median": DummyRegressor(strategy="median")}
 TOY = ([(user, item) for user in range(12) for item in range(5)], np.array([1, 2, 3, 5, 4] * 12, dtype=float))
 NOT_TIMES = ("mae", "rmse", "nmae", "fre", "zero_one")

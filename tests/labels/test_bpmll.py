@@ -69,7 +69,9 @@ def test_steps_in_single_precision_and_outputs_at_their_bounds() -> None:
     start.V *= 300
     assert np.abs(start.outputs(X)).max() == 1
     weights = [[start.of(kind).W, start.of(kind).b, start.of(kind).V, start.of(kind).c] for kind in (np.float32, float)]
-    errors = [ranking_epoch(np.arange(9), *arrays_of(X, Y), *parts, 0.05, 1e-9) for parts in weights]
+    errors = [
+        ranking_epoch(np.arange(9), *arrays_of(X.astype(parts[0].dtype), Y), *parts, 0.05, 1e-9) for parts in weights
+    ]
     single, double = weights
     assert errors[0] == pytest.approx(errors[1], rel=1e-5)
     assert ranking_epoch(np.array([0]), *arrays_of(X, Y), *double, 1e-9, 0.0) == pytest.approx(

@@ -410,7 +410,7 @@ def test_refusals_of_recorded_shares(recorded, threshold, message) -> None:
 @pytest.mark.parametrize(
     ("name", "models"),
     [
-        ("medical", [(PLST(1.0, 1.0), 1), (GroPLE(scale="none"), 1)]),
+        ("medical", [(PLST(1.0, 1.0), 1)]),
         ("yeast", [(PLST(1.0, 50.0), 1), (GroPLE(scale="standard"), 1), (BinaryRelevance(scale="standard"), 3)]),
     ],
 )

@@ -21,7 +21,7 @@ from cofactor.model.selection.trials import out_of_fold_scores, try_all, try_one
 from cofactor.ratings import ALS, OrdinalProbit
 
 STARS = make_ratings(40, 30, 3, density=0.4, random_state=0)
-X, Y = make_multilabel_classification(80, 8, n_classes=4, random_state=1)
+X, Y = make_multilabel_classification(80, 8, n_classes=4, random_state=3)
 GRID = {"alpha": [2.0, 10.0, 50.0]}
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 from typer.main import get_command
@@ -66,6 +67,7 @@ def run(arguments: Sequence[str] | None) -> int:
     return status if isinstance(status, int) else 0
 
 
+@cache
 def _program() -> Any:
     """Return the program; each of its commands begins to work only when its arguments are read."""
     program = get_command(app)

@@ -51,4 +51,5 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             for k in range(n):
                 z[k] /= root[k]
             state = draw_row(state, z, weights, other, users, precision, shifts[j], True, gram, v)
-        out[j] = v
+        for a in range(p):
+            out[j, a] = v[a]

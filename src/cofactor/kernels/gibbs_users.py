@@ -43,7 +43,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         fades(0, last - first, gaps[first:last], times, fade)
         g, g_reach = 1.0, 1.0
         if drifts:
-            moved[:] = first_moved[here]
+            for k in range(n):
+                moved[k] = first_moved[indptr[i] + k]
             g = first_multipliers[i]
         for cycle in range(n_cycles):
             for k in range(n):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from tests.children import forking, start_server
 
 import cofactor
 from cofactor.datasets import make_ratings
@@ -32,15 +32,14 @@ models = pytest.mark.parametrize("name", MODELS)
 
 #: A fit in a process of its own, which is killed at an iteration.
 KILLED = """
-import os, signal, sys
-from tests.ratings.factors.test_in_shards import MODELS
+import os, signal
 from cofactor.ratings import ShardedRatings
 
 def die(progress):
     if progress.iteration == 12:
         os.kill(os.getpid(), signal.SIGKILL)
 
-MODELS[sys.argv[1]](callback=die).fit(ShardedRatings.open(sys.argv[2]).on(every=float(sys.argv[3])))
+model.set_params(callback=die).fit(ShardedRatings.open(folder).on(every=every))
 """
 
 
@@ -59,7 +58,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
-    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as one:
+    start_server()  # else that of Dask, which has not imported this package
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        LocalCluster(n_workers=2, **options) as cluster,
+        Client(cluster) as one,
+    ):
         yield one
 
 
@@ -124,9 +128,10 @@ def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
 @pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0)])
 def test_a_killed_fit_goes_on(name: str, every: float, folder: Path) -> None:
     whole = MODELS[name]().fit(ShardedRatings.open(folder))
-    command = [sys.executable, "-c", KILLED, name, str(folder), str(every)]
-    ended = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    process = forking().Process(target=exec, args=(KILLED, {"model": MODELS[name](), "folder": folder, "every": every}))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     [kept] = folder.glob(".fit-*")
     assert bool(list(kept.glob("state-*"))) == (every == 0)
     assert_same_bits(MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True)), whole)

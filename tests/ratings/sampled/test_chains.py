@@ -113,24 +113,24 @@ def test_a_fitted_model_stays_as_it_was_and_each_fit_can_be_gone_on_with():
 def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
     """One after the other, or side by side; and nothing goes on behind the scenes."""
     heard: list[str] = []
-    stop = stop_at(100, how, stage)
+    stop = stop_at(30, how, stage)
 
     def note(progress: Progress) -> None:
         heard.append(progress.stage)
         stop(progress)
 
     model = OrdinalProbit(2, implicit=None, n_chains=3, n_jobs=n_jobs, callback=note, random_state=0)
-    n_sweeps = 150 if n_jobs == 1 else 600  # side by side no other chain comes to its end before this one is stopped
-    model.set_params(n_sweeps=n_sweeps, burn_in=10, thin=20)
+    n_sweeps = 45 if n_jobs == 1 else 180  # side by side no other chain comes to its end before this one is stopped
+    model.set_params(n_sweeps=n_sweeps, burn_in=3, thin=6)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after \d+ to \d+ sweeps: the \d+ samples kept so far"):
         model.fit(DATA.X, DATA.y)
     n_heard = len(heard)
     done = [chain.n_sweeps for chain in model.chains_]
     assert sum(done) == n_heard
-    assert done[2] == 0 if n_jobs == 1 or stage == "chain 1" else done[1] >= 100
-    model.set_params(callback=None, warm_start=True, n_sweeps=100).fit(DATA.X, DATA.y)
+    assert done[2] == 0 if n_jobs == 1 or stage == "chain 1" else done[1] >= 30
+    model.set_params(callback=None, warm_start=True, n_sweeps=30).fit(DATA.X, DATA.y)
     assert len(heard) == n_heard
-    assert [chain.n_sweeps for chain in model.chains_] == [max(done) + 100] * 3
+    assert [chain.n_sweeps for chain in model.chains_] == [max(done) + 30] * 3
     assert not any(chain.interrupted for chain in model.chains_)
 
 
