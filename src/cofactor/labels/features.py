@@ -137,8 +137,18 @@ def as_features(
         raise _refusal_of_features(X, error, names) from error
     if is_sparse(table):
         table = canonical(table)
+    table = _aligned(table)
     _check_range(table, reset, names)
     return table
+
+
+def _aligned(table: Any) -> Any:
+    """Return a table whose numbers lie where numbers lie; those received from another machine may not.
+
+    Sums over others are rounded otherwise.
+    """
+    arrays = (table.data, table.indices, table.indptr) if is_sparse(table) else (table,)
+    return table if all(array.flags.aligned for array in arrays) else table.copy()
 
 
 def check_n_features(X: Any, estimator: Any) -> None:

@@ -47,7 +47,13 @@ def in_processes(task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]],
 
 
 def in_workers(
-    tasks: Iterable[Any], n_jobs: int | None, *, backend: str | None = None, ordered: bool = True, **options: Any
+    tasks: Iterable[Any],
+    n_jobs: int | None,
+    *,
+    backend: str | None = None,
+    prefer: str | None = None,
+    ordered: bool = True,
+    **options: Any,
 ) -> Generator[Any]:
     """Hand tasks to joblib, and yield results as they come.
 
@@ -61,15 +67,17 @@ def in_workers(
         Number of processes, as joblib understands it.
     backend : str, optional
         By default the one that ``joblib.parallel_config`` says, which is processes where it says nothing.
+    prefer : {"threads"}, optional
+        Threads instead, where it says nothing.
     ordered : bool, default=True
         Whether results come in the order of the tasks, else as they end.
     **options
         Of ``joblib.Parallel``.
     """
     named: dict[str, Any] = {} if backend is None else {"backend": backend}
-    named |= _of_processes(backend)
+    named |= _of_processes(backend, prefer)
     return_as = "generator" if ordered else "generator_unordered"
-    parallel = Parallel(n_jobs=n_jobs, return_as=return_as, **named, **options)
+    parallel = Parallel(n_jobs=n_jobs, return_as=return_as, prefer=prefer, **named, **options)
     results: Any = None
     try:
         with held_back():  # processes are started here, with the first tasks

@@ -325,7 +325,7 @@ class MLForest(TreeModel):
                 yield delayed(grow_tree)(given, settings, int(seed), counts if random_forest else None)
 
         grown: list[GrownTree] = []
-        for tree in in_workers(tasks(), n_side_by_side(T, self.n_jobs), backend="threading"):
+        for tree in in_workers(tasks(), n_side_by_side(T, self.n_jobs), prefer="threads"):
             grown.append(tree)
             data.monitor.note("trees", len(grown), T, float(T - len(grown)))
             if data.monitor.stopped:
