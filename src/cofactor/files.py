@@ -9,7 +9,7 @@ import shutil
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -239,3 +239,30 @@ def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(folder: PathLike) -> Iterator[None]:
+    """Be the only process that changes a folder, within the block; refuse to begin while another one does.
+
+    A process that is killed lets go of it. Where file systems have no locks, several processes may begin.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # no locks here
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidInputError(
+                    "another process is changing this folder",
+                    advice="wait until it has ended",
+                    place=Place(display_name(folder)),
+                ) from None
+        yield
+    finally:
+        os.close(handle)

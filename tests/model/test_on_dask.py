@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -12,9 +14,12 @@ from distributed import Client
 from sklearn.naive_bayes import GaussianNB
 from tests.clusters import two_workers
 
+import cofactor
 from cofactor.datasets import make_labels, make_ratings
+from cofactor.errors import InvalidInputError
 from cofactor.labels import MLCHMF, BinaryRelevance, ChainCRFEnsemble, EnsembleOfChains, MLForest
-from cofactor.ratings import HMF, MMMF, Ensemble, OrdinalProbit
+from cofactor.ratings import ALS, HMF, MMMF, Ensemble, OrdinalProbit, ShardedRatings, as_ratings
+from cofactor.solvers import workers
 
 LABELS: dict[str, Callable[[], Any]] = {
     "BinaryRelevance": lambda: BinaryRelevance(GaussianNB(), random_state=0),
@@ -65,3 +70,38 @@ def test_models_of_ratings_have_the_same_bits_there(name: str, client: Client) -
     found, went = there(client, lambda: RATINGS[name]().fit(data.X, data.y))
     np.testing.assert_array_equal(found.predict(data.X), here.predict(data.X))
     assert went
+
+
+def test_a_worker_without_the_package_is_told(client: Client, tmp_path: Path) -> None:
+    data = make_ratings(40, 30, 2, random_state=0)
+    ShardedRatings.from_ratings(as_ratings(data.X, data.y), 2).save(tmp_path / "shards")
+    sharded = ShardedRatings.open(tmp_path / "shards").on(client)
+    client.run(_forget, "cofactor.solvers.workers")
+    try:
+        with pytest.raises(InvalidInputError, match="cannot import this package.*cofactor.solvers.workers"):
+            ALS(2, alpha=1.0).fit(sharded)
+    finally:
+        client.run(_remember, "cofactor.solvers.workers")
+
+
+def test_a_worker_of_another_version_is_told(client: Client, tmp_path: Path) -> None:
+    data = make_ratings(40, 30, 2, random_state=0)
+    ShardedRatings.from_ratings(as_ratings(data.X, data.y), 2).save(tmp_path / "shards")
+    client.run(_rename, "0.0.1")
+    try:
+        with pytest.raises(InvalidInputError, match="a worker has cofactor 0.0.1 and the client has"):
+            ALS(2, alpha=1.0).fit(ShardedRatings.open(tmp_path / "shards").on(client))
+    finally:
+        client.run(_rename, cofactor.__version__)
+
+
+def _rename(version: str) -> None:
+    workers.__version__ = version
+
+
+def _forget(name: str) -> None:
+    sys.modules[f"before {name}"], sys.modules[name] = sys.modules[name], None  # type: ignore[assignment]
+
+
+def _remember(name: str) -> None:
+    sys.modules[name] = sys.modules.pop(f"before {name}")

@@ -99,6 +99,7 @@ class OnWorkers(Rounds):
         super().__init__(n_parts, journal)
         self.client, self.make, self.name = client, make, name
         self._run = uuid.uuid4().hex
+        _check_packages(client)
         n_groups = max(1, min(n_parts, len(self._workers())))
         ends = np.linspace(0, n_parts, n_groups + 1).round().astype(int).tolist()
         self._groups = [_Group(a, b) for a, b in itertools.pairwise(ends)]
@@ -233,7 +234,31 @@ class OnWorkers(Rounds):
         return found
 
 
+def _check_packages(client: Any) -> None:
+    """Refuse workers that have not this package, or another version of it."""
+    for worker, found in sorted(client.run(_version, on_error="return").items()):
+        if isinstance(found, Exception):
+            raise InvalidInputError(
+                f"the worker {worker} cannot import this package: {found}",
+                advice=f"install cofactor {__version__} and the same packages on the scheduler and all workers",
+            ) from found
+        _check_version(found)
+
+
+def _check_version(found: str, own: str = __version__) -> None:
+    """Refuse a worker of another version than the client."""
+    if found != own:
+        raise InvalidInputError(
+            f"a worker has cofactor {found} and the client has {own}", advice="install the same one"
+        )
+
+
 # ---------------------------------------------------------------- on the workers
+
+
+def _version() -> str:
+    """Return the version that a worker has."""
+    return __version__
 
 
 def _work(
@@ -252,10 +277,7 @@ def _work(
     with thread_limit(get_worker().state.nthreads):
         if anew is not None:
             make, states, replay, version = anew
-            if version != __version__:
-                raise InvalidInputError(
-                    f"a worker has cofactor {__version__} and the client has {version}", advice="install the same one"
-                )
+            _check_version(__version__, version)
             _held.setdefault(run, {}).update({k: (before, made(make, k, states, replay)) for k in range(first, last)})
         held = _held.get(run, {})
         if any(k not in held or held[k][0] != before for k in range(first, last)):

@@ -15,7 +15,8 @@ from tests.ratings.sharding.files import rows, small, write
 from cofactor.coding import Coding
 from cofactor.datasets import read_ratings
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.ratings import Ratings, ShardedRatings, as_ratings, shard_files
+from cofactor.files import alone
+from cofactor.ratings import Ratings, ShardedRatings, append_files, as_ratings, shard_files
 from cofactor.ratings.sharding import routing
 
 
@@ -226,6 +227,18 @@ def test_a_folder_that_is_in_use(tmp_path) -> None:
     shard_files(path, tmp_path / "big", 2)
     with pytest.raises(InvalidInputError, match="is there already"):
         shard_files(path, tmp_path / "big", 2)
+
+
+def test_a_folder_that_another_process_changes(tmp_path) -> None:
+    path, folder = write(tmp_path / "a.csv", rows()), tmp_path / "big"
+    folder.mkdir()
+    with alone(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
+        shard_files(path, folder, 2)
+    assert list(folder.iterdir()) == []
+    shard_files(path, folder, 2)
+    with alone(folder), pytest.raises(InvalidInputError, match="another process is changing this folder"):
+        append_files(path, folder)
+    assert ShardedRatings.open(folder).n_ratings == len(rows()["user"])
 
 
 def test_more_shards_than_users(tmp_path) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cofactor.columns import Column
 from cofactor.datasets.readers.rating_batches import BatchOptions
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike
+from cofactor.files import PathLike, alone
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates, Ratings
 from cofactor.ratings.entries import check_duplicates
@@ -98,15 +98,29 @@ def append_files(
     check_duplicates(duplicates)
     old = ShardedRatings.open(folder)
     target = Path(folder).resolve()
-    manifest, work = Manifest.read(target), target / _WORK
     scale = old.scale.tolist() if old.coding is None else old.coding
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
+    with alone(target):
+        _append(files, target, options, duplicates, callback or (lambda *_: None))
+    return ShardedRatings.open(target)
+
+
+def _append(
+    files: PathLike | Sequence[PathLike],
+    target: Path,
+    options: BatchOptions,
+    duplicates: Duplicates,
+    listener: Listener,
+) -> None:
+    """Append files to a folder that no other process changes."""
+    old = ShardedRatings.open(target)
+    manifest, work = Manifest.read(target), target / _WORK
     shard_folder.remove_others(target, manifest)  # of a call that was ended
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir()
         journal = Journal(tuple(sources_of(files)), {})
-        encoders = read_all(work, journal, options, callback or (lambda *_: None))
+        encoders = read_all(work, journal, options, listener)
         new = _News.of(work, journal, encoders, old, options)
         shards = _merged(target, manifest, old, new, duplicates)
         generation = shard_folder.number_of(manifest.items.folder) + 1
@@ -114,7 +128,6 @@ def append_files(
     finally:
         shutil.rmtree(work, ignore_errors=True)
         shard_folder.remove_others(target, Manifest.read(target))
-    return ShardedRatings.open(target)
 
 
 @dataclass(frozen=True)

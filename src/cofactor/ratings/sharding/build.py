@@ -18,7 +18,7 @@ from cofactor.columns import Column
 from cofactor.datasets.readers.rating_batches import BatchOptions
 from cofactor.datasets.readers.ratings import Scale
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import PathLike
+from cofactor.files import PathLike, alone
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
@@ -112,14 +112,15 @@ def shard_files(
     target, listener = Path(folder).resolve(), callback or (lambda *_: None)
     work, sources = target / WORK, sources_of(files)
     if not work.is_dir():
-        shard_folder.new_folder(folder)
-    elif (target / shard_folder.MANIFEST).exists():  # all was done but this
-        shutil.rmtree(work)
-        return ShardedRatings.open(target)
+        shard_folder.new_folder(folder).mkdir(exist_ok=True)
     told = {**asdict(options), "scale": levels, "words": None if coding is None else coding.words}
-    journal = begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
     try:
-        return _built(target, journal, options, levels, coding, n_shards, duplicates, listener)
+        with alone(target):
+            if (target / shard_folder.MANIFEST).exists():  # all was done but this
+                shutil.rmtree(work, ignore_errors=True)
+                return ShardedRatings.open(target)
+            journal = begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
+            return _built(target, journal, options, levels, coding, n_shards, duplicates, listener)
     except KeyboardInterrupt:
         kept = f"interrupted: what was done is kept in {os.fspath(folder)}, and the same command goes on"
         raise KeyboardInterrupt(kept) from None
