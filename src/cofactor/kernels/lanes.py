@@ -63,10 +63,11 @@ def load(typing: Any, table: Any, row: Any) -> Any:
 
 @_known
 def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
-    """Put sixteen numbers into a row of a table; see `load`."""
+    """Put sixteen numbers into a row of a table, in its precision if that is the higher one; see `load`."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _place(context, builder, signature, arguments), align=4)
+        place, x = _place(context, builder, signature, arguments), arguments[2]
+        builder.store(x if x.type == place.type.pointee else builder.fpext(x, place.type.pointee), place, align=4)
         return context.get_dummy_value()
 
     return types.void(table, types.uintp, x), code

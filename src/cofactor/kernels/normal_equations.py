@@ -4,9 +4,9 @@ Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·
 r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
 
 The equations of a row with p features are the sums of the products of all pairs of its features and the target, which
-counts as feature p. They are *packed*: those of the pairs (0, 0), ..., (0, p), (1, 1), ..., (p, p), in the precision of
-the features. They are summed in that over `_CHUNK` entries, beyond that in double precision, and solved in double
-precision, since a row may have fewer entries than features: then only the ridge keeps them regular.
+counts as feature p. They are *packed*: those of the pairs (0, 0), ..., (0, p), (1, 1), ..., (p, p), in double
+precision. Sums over `_CHUNK` entries are in the precision of the features, beyond that in double precision; for a row
+with fewer entries than features they are in double precision at once, since only the ridge keeps its equations regular.
 """
 
 import numpy as np
@@ -46,55 +46,86 @@ def packed_size(n_features: int) -> int:
 
 
 @ordered
-def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out, losses):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi and what is left of their squared errors; zero for a row without entries."""
-    p = len(ridge)
-    F, G, W = _room(p, features)
-    sums = np.empty((p + 1) * (p + 2) // 2, features.dtype)
+def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi; zero for a row without entries."""
+    p, eps = len(ridge), np.finfo(out.dtype).eps
+    G, W = _room(p)
+    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
     for i in range(lo, hi):
-        if indptr[i] < indptr[i + 1]:
-            _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, G)
-            _pack(G, p, sums)
-        else:
-            _clear(sums)
-        losses[i] = _solve(sums, ridge, shares[i], G, W, out[i])
+        if indptr[i] == indptr[i + 1]:
+            for f in range(p):
+                out[i, f] = 0
+            continue
+        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
+        _solve(G, p, ridge, shares[i], eps, W, out[i])
 
 
 @ordered
-def normal_equations(lo, hi, p, indptr, indices, targets, roots, offsets, features, sums):  # type: ignore[no-untyped-def]
+def pack_equations(lo, hi, p, indptr, indices, targets, roots, offsets, features, sums):  # type: ignore[no-untyped-def]
     """Write the packed equations of rows lo..hi."""
-    F, G, _ = _room(p, features)
+    G, _ = _room(p)
+    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
+    width = (p + LANES) // LANES * LANES
+    g = G.reshape(width, width)
     for i in range(lo, hi):
-        if indptr[i] < indptr[i + 1]:
-            _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, G)
-            _pack(G, p, sums[i])
-        else:
-            _clear(sums[i])
+        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
+        at = 0
+        for a in range(p + 1):
+            n = p + 1 - a
+            row, place = g[a, a : p + 1], sums[i, at : at + n]
+            for c in range(n):
+                place[c] = row[c]
+            at += n
 
 
 @ordered
-def solve_packed(lo, hi, sums, ridge, out, losses):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi and what is left of their squared errors, from their packed equations."""
-    _, G, W = _room(len(ridge), sums)
+def solve_packed(lo, hi, sums, ridge, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi from their packed equations; zero where no entry says anything."""
+    p, eps = len(ridge), np.finfo(out.dtype).eps
+    G, W = _room(p)
+    width = (p + LANES) // LANES * LANES
+    g = G.reshape(width, width)
     for i in range(lo, hi):
-        losses[i] = _solve(sums[i], ridge, 1.0, G, W, out[i])
+        at = 0
+        for a in range(p + 1):
+            n = p + 1 - a
+            row, given = g[a, a : p + 1], sums[i, at : at + n]
+            for c in range(n):
+                row[c] = given[c]
+            at += n
+        _solve(G, p, ridge, 1.0, eps, W, out[i])
 
 
 @ordered
-def _room(p, features):  # type: ignore[no-untyped-def]
-    """Return tables: for some rows of features, for the equations of a row, for its minimiser and products with it."""
+def _room(p):  # type: ignore[no-untyped-def]
+    """Return tables for the equations of a row, and for its minimiser."""
     L = (p + LANES) // LANES
-    F = np.zeros((_CHUNK * L, LANES), features.dtype)
-    return F, np.zeros((L * LANES * L, LANES)), np.zeros((2 * L, LANES))
+    return np.zeros((L * LANES * L, LANES)), np.zeros((L, LANES))
 
 
 @ordered
-def _add_up(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
-    """Write the sums of products over the entries start..end-1 to G, from the diagonal on; F is room."""
+def _copies(p, zero):  # type: ignore[no-untyped-def]
+    """Return a table for the features and targets of some entries, in the precision of `zero`."""
+    return np.full((_CHUNK * ((p + LANES) // LANES), LANES), zero)
+
+
+@ordered
+def _add_up(start, end, p, indices, targets, roots, offsets, features, F, few, G):  # type: ignore[no-untyped-def]
+    """Write the sums of products over the entries start..end-1 to G, from the diagonal on; F and `few` are room."""
     L = (p + LANES) // LANES
     for a in range(p + 1):
         for b in range(a // LANES, L):
             store(G, a * L + b, filled(0.0))
+    if end - start < p:
+        _add_entries(start, end, p, indices, targets, roots, offsets, features, few, G)
+    else:
+        _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G)
+
+
+@ordered
+def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
+    """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them."""
+    L = (p + LANES) // LANES
     target = F.reshape(_CHUNK, L * LANES)[:, p]
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
@@ -138,48 +169,16 @@ def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def _clear(sums):  # type: ignore[no-untyped-def]
-    for k in range(len(sums)):
-        sums[k] = 0
-
-
-@ordered
-def _pack(G, p, sums):  # type: ignore[no-untyped-def]
-    """Write the upper triangle of the first p + 1 rows of G."""
+def _solve(G, p, ridge, share, eps, W, out):  # type: ignore[no-untyped-def]
+    """Write the minimiser of a row from its equations, which are overwritten."""
     width = (p + LANES) // LANES * LANES
-    g, at = G.reshape(-1), 0
-    for a in range(p + 1):
-        n = p + 1 - a
-        row, out = g[a * width + a : a * width + p + 1], sums[at : at + n]
-        for c in range(n):
-            out[c] = row[c]
-        at += n
-
-
-@ordered
-def _solve(sums, ridge, share, G, W, out):  # type: ignore[no-untyped-def]
-    """Write the minimiser of a row from its packed equations; return what is left of its squared errors."""
-    p = len(ridge)
-    if sums[len(sums) - 1] == 0:  # no target says anything
-        for f in range(p):
-            out[f] = 0
-        return 0.0
-    width = (p + LANES) // LANES * LANES
-    g, w, at = G.reshape(width, width), W.reshape(-1), 0
-    for a in range(p):
-        n = p + 1 - a
-        row, given = g[a, a : p + 1], sums[at : at + n]
-        for c in range(n):
-            row[c] = given[c]
-        row[0] += share * ridge[a]
-        at += n
-    _factorize(G, p, p * np.finfo(sums.dtype).eps)
+    g, w = G.reshape(width, width), W.reshape(-1)
+    for f in range(p):
+        g[f, f] += share * ridge[f]
+    _factorize(G, p, p * eps)
     _solve_upper(G, p, W)
     for f in range(p):
         out[f] = w[f]
-        w[f] = out[f]
-    w[p] = -1
-    return _form(sums, w[: p + 1], w[width : width + p + 1])
 
 
 @ordered
@@ -211,30 +210,13 @@ def _factorize(G, p, eps):  # type: ignore[no-untyped-def]
 
 @ordered
 def _solve_upper(G, p, W):  # type: ignore[no-untyped-def]
-    """Solve R w = y, y being column p of G; w is the first row of W, whose other numbers become zero."""
+    """Write w to W, with zeros behind it, where R w = y; y is column p of G."""
     L = (p + LANES) // LANES
     g, w = G.reshape(L * LANES, L * LANES), W.reshape(-1)
-    for k in range(2 * L):
+    for k in range(L):
         store(W, k, filled(0.0))
     for i in range(p - 1, -1, -1):
         s = filled(0.0)
         for b in range(i // LANES, L):
             s += load(G, i * L + b) * load(W, b)
         w[i] = (g[i, p] - total(s)) / g[i, i]
-
-
-@ordered
-def _form(sums, w, v):  # type: ignore[no-untyped-def]
-    """Return Σ w_a w_c s_ac over all pairs, s being packed; v is zero on entry."""
-    at = 0
-    for a in range(len(w)):
-        n, x = len(w) - a, w[a]
-        row, out = sums[at : at + n], v[a:]
-        for c in range(n):
-            out[c] += x * row[c]
-        at += n
-    form, at = 0.0, 0
-    for a in range(len(w)):
-        form += w[a] * (2 * v[a] - w[a] * sums[at])
-        at += len(w) - a
-    return form

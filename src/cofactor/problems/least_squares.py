@@ -88,11 +88,11 @@ class LeastSquaresProblem(ObservedProblem):
         self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
         self._roots = np.ones(1, self.dtype) if weights is None else np.sqrt(weights).astype(self.dtype)
 
-    def update_rows(self, x: np.ndarray) -> float | None:
-        """Minimise J over U and b, in place; return J, or None after conjugate gradient steps."""
+    def update_rows(self, x: np.ndarray) -> None:
+        """Minimise J over U and b, in place."""
         e = self.entries
         given = e.indptr, e.indices, self.targets, self._roots
-        return self._update(x, ("U", "b"), ("V", "c"), given, self._row_cuts)
+        self._update(x, ("U", "b"), ("V", "c"), given, self._row_cuts)
 
     @cached_property
     def _by_column(self) -> tuple[np.ndarray, np.ndarray]:
@@ -100,15 +100,16 @@ class LeastSquaresProblem(ObservedProblem):
         order = self.entries.to_csr
         return self.targets[order], self._roots if self.weights is None else self._roots[order]
 
-    def update_columns(self, x: np.ndarray) -> float | None:
-        """Minimise J over V and c, in place; return J, or None after conjugate gradient steps."""
+    def update_columns(self, x: np.ndarray) -> float:
+        """Minimise J over V and c, in place; return J."""
         e = self.entries
         given = e.col_indptr, e.col_indices, *self._by_column
-        return self._update(x, ("V", "c"), ("U", "b"), given, self._col_cuts)
+        self._update(x, ("V", "c"), ("U", "b"), given, self._col_cuts)
+        return self._value(x)
 
     def _update(
         self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: Given, cuts: np.ndarray
-    ) -> float | None:
+    ) -> None:
         arrays, free = self.arrays(x), self.layout.views(x)
         features, current = arrays[other[0]], free[own[0]]
         d, offsets, shares = features.shape[1], arrays[other[1]], self._shares[own[0]]
@@ -119,7 +120,7 @@ class LeastSquaresProblem(ObservedProblem):
             scores = self._scores_of(centres, with_constant(features, out.shape[1]), given, cuts)
             given = (*given[:2], given[2] - scores, given[3])
         if self.row_solver == "exact":
-            losses = solve_rows(given, cuts, offsets, features, self._ridge, shares, out)
+            solve_rows(given, cuts, offsets, features, self._ridge, shares, out)
         else:
             features = with_constant(features, out.shape[1])
             start = (*given, offsets, features, self._ridge, shares, CG_STEPS, out)
@@ -129,12 +130,10 @@ class LeastSquaresProblem(ObservedProblem):
         current[...] = out[:, :d]
         if own[1] in free:
             free[own[1]][...] = out[:, d]
-        if self.row_solver == "cg":
-            return None
-        return losses + self._penalties_of(other, free) + self._penalties_of(own, free)
 
-    def _penalties_of(self, names: tuple[str, str], arrays: Mapping[str, np.ndarray]) -> float:
-        return sum((self.penalties[name].value(arrays[name]) for name in names if name in self.penalties), 0.0)
+    def _value(self, x: np.ndarray) -> float:
+        """Return J at `x`, without its gradient."""
+        return self.losses(self.arrays(x), {}) + self.add_penalties(x, np.empty_like(x))
 
     def _centres(
         self, own: tuple[str, str], free: Mapping[str, np.ndarray], shape: tuple[int, ...]
@@ -180,8 +179,8 @@ def solve_rows(
     ridge: np.ndarray,
     shares: np.ndarray,
     out: np.ndarray,
-) -> float:
-    """Write the minimisers of ridge regressions, one for each row of a sparse matrix; return their squared errors.
+) -> None:
+    """Write the minimisers of ridge regressions, one for each row of a sparse matrix.
 
     Parameters
     ----------
@@ -198,13 +197,7 @@ def solve_rows(
     shares : ndarray of shape (n_rows,)
         What `ridge` is multiplied by in each row.
     out : ndarray of shape (n_rows, p)
-
-    Returns
-    -------
-    float
-        Sum of squared errors, without penalties.
     """
-    table, losses = normal_equations.table_of(features, len(ridge) > features.shape[1]), np.empty(len(out))
-    start = (*given, offsets, table, ridge, shares, out, losses)
+    table = normal_equations.table_of(features, len(ridge) > features.shape[1])
+    start = (*given, offsets, table, ridge, shares, out)
     parallel_for(lambda k: normal_equations.ridge_exact(cuts[k], cuts[k + 1], *start), len(cuts) - 1)
-    return float(np.add.reduce(losses))

@@ -103,7 +103,7 @@ class LeastSquaresPart:
         return getattr(self, "_" + question["op"])(question)
 
     def _rows(self, question: Question) -> Answer:
-        """Minimise over the rows, given V and c; return their penalties, and the normal equations of some columns."""
+        """Minimise over the rows, given V and c; return the normal equations of some columns."""
         entries, levels = self.problem.open(self.k)
         ridge, d = self.problem.ridge, self.problem.n_factors
         given = entries.indptr, entries.indices, self.problem.values[levels], np.ones(1, self.problem.dtype)
@@ -113,9 +113,7 @@ class LeastSquaresPart:
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
             self.arrays["b"] = out[:, d].copy()
-        own = self.problem.penalties(("U", "b"))
-        penalties = np.array(sum((penalty.value(self.arrays[name]) for name, penalty in own.items()), 0.0))
-        return self._columns(question) | {"penalties": penalties}
+        return self._columns(question)
 
     def _columns(self, question: Question) -> Answer:
         """Return the normal equations of some columns, packed."""
@@ -125,21 +123,34 @@ class LeastSquaresPart:
         targets, roots = self.problem.values[levels[entries.to_csr[some]]], np.ones(1, self.problem.dtype)
         p = len(self.problem.ridge)
         features = normal_equations.table_of(self.arrays["U"], p > self.problem.n_factors)
-        sums = np.empty((len(indptr) - 1, normal_equations.packed_size(p)), self.problem.dtype)
+        sums = np.empty((len(indptr) - 1, normal_equations.packed_size(p)))
         given = indptr, entries.col_indices[some], targets, roots, self.arrays["b"], features, sums
         cuts = cut_rows(indptr, ENTRIES_PER_BLOCK)
-        parallel_for(lambda k: normal_equations.normal_equations(cuts[k], cuts[k + 1], p, *given), len(cuts) - 1)
+        parallel_for(lambda k: normal_equations.pack_equations(cuts[k], cuts[k + 1], p, *given), len(cuts) - 1)
         return {"sums": sums}
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        problem, columns, own = self.problem.of_shard(self.k), ("V", "c"), self.problem.penalties(("U", "b"))
-        arrays = self.arrays | {name: question[name] for name in columns}
-        out = {name: np.empty_like(arrays[name]) for name in (*own, *columns)}
-        value = problem.losses(arrays, out)
-        value += sum(penalty.add_gradient(arrays[name], out[name]) for name, penalty in own.items())
+        columns, own = ("V", "c"), self.problem.penalties(("U", "b"))
+        out = {name: np.empty_like(array) for name, array in self._with(question).items() if name in (*own, *columns)}
+        value = self._evaluated(question, out)
         squared = sum(vectors.dot(out[name].reshape(-1), out[name].reshape(-1)) for name in own)
         return {name: out[name] for name in columns} | {"value": np.array(value), "squared": np.array(squared)}
+
+    def _value(self, question: Question) -> Answer:
+        """Return losses and penalties of rows."""
+        return {"value": np.array(self._evaluated(question, {}))}
+
+    def _with(self, question: Question) -> dict[str, NDArray[Any]]:
+        """Return the arrays of rows, and V and c."""
+        return self.arrays | {name: question[name] for name in ("V", "c")}
+
+    def _evaluated(self, question: Question, out: dict[str, NDArray[Any]]) -> float:
+        """Return losses and penalties of rows; write the gradient by what `out` has."""
+        own, arrays = self.problem.penalties(("U", "b")), self._with(question)
+        value = self.problem.of_shard(self.k).losses(arrays, out)
+        slopes = {name: out.get(name, np.empty_like(arrays[name])) for name in own}
+        return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
 
     def _arrays(self, question: Question) -> Answer:
         return {name: array.copy() for name, array in self.arrays.items()}
@@ -182,32 +193,26 @@ class ColumnsInShards(PenalizedProblem):
 
     def update(self, x: NDArray[Any]) -> float:
         """Minimise over rows, then over columns, in place; return the objective there."""
-        views, own = self.layout.views(x), self.problem.penalties(("V", "c"))
-        solved, m = partial(_solved, self.problem.ridge), len(views["V"])
-        whole = m * normal_equations.packed_size(len(self.problem.ridge)) * self.dtype.itemsize
+        views, m = self.layout.views(x), self.layout.shapes["V"][0]
+        solved = partial(_solved, self.problem.ridge)
+        whole = 8 * m * normal_equations.packed_size(len(self.problem.ridge))
         cuts = np.linspace(0, m, -(-whole // _EQUATIONS) + 1).astype(int).tolist()
-        losses, penalties = np.empty(m), 0.0
         question: dict[str, Any] = {"op": "rows", **{name: array.copy() for name, array in self.arrays(x).items()}}
         for first, last in itertools.pairwise(cuts):
-            answer = self.parts.total(question | {"first": first, "last": last}, solved)
-            views["V"][first:last] = answer["rows"][:, : self.problem.n_factors]
+            found = self.parts.total(question | {"first": first, "last": last}, solved)["rows"]
+            views["V"][first:last] = found[:, : self.problem.n_factors]
             if "c" in views:
-                views["c"][first:last] = answer["rows"][:, -1]
-            losses[first:last] = answer["losses"]
-            penalties += float(answer.get("penalties", 0.0))
+                views["c"][first:last] = found[:, -1]
             question = {"op": "columns"}
-        penalties += sum((penalty.value(views[name]) for name, penalty in own.items()), 0.0)
-        return float(np.add.reduce(losses)) + penalties
+        answer = self.parts.total({"op": "value", **self.arrays(x)})
+        return float(answer["value"]) + self.add_penalties(x, np.empty_like(x))
 
 
 def _solved(ridge: NDArray[Any], answer: Answer) -> Answer:
-    """Return the minimisers of columns and what is left of their squared errors, in place of their equations."""
-    sums = answer.pop("sums")
-    rows, losses = np.empty((len(sums), len(ridge)), sums.dtype), np.empty(len(sums))
+    """Return the minimisers of columns in place of their normal equations."""
+    sums, rows = answer["sums"], np.empty((len(answer["sums"]), len(ridge)), ridge.dtype)
     parallel_for(
-        lambda k: normal_equations.solve_packed(
-            k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, rows, losses
-        ),
+        lambda k: normal_equations.solve_packed(k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, rows),
         -(-len(rows) // _SOLVED),
     )
-    return answer | {"rows": rows, "losses": losses}
+    return {"rows": rows}
