@@ -3,7 +3,7 @@
 import numpy as np
 
 from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import LANES, any_nonzero, filled, load, store, total, where_positive
+from cofactor.kernels.lanes import LANES, any_nonzero, doubled, filled, load, spread, store, total, where_positive
 
 
 @ordered
@@ -54,3 +54,20 @@ def test_sums_are_those_of_all_numbers():
     out = np.empty(3, np.float32)
     sums(table, out)
     np.testing.assert_allclose(out, table.sum(axis=1, dtype=np.float64), rtol=1e-5, atol=1e-6)
+
+
+@ordered
+def mixed(table, wide, out):
+    x = doubled(load(table, 1)) * load(wide, 0) + filled(0.1)
+    store(out, 0, x - doubled(spread(table, 1, 3)))
+    store(out, 1, doubled(load(wide, 1)) / spread(wide, 0, 17))
+    return total(x)
+
+
+def test_double_precision_and_what_comes_to_it():
+    rng = np.random.default_rng(2)
+    table, wide = rng.normal(size=(2, LANES)).astype(np.float32), rng.normal(size=(2, LANES))
+    out = np.empty((2, LANES))
+    x = table[1].astype(float) * wide[0] + 0.1
+    assert abs(mixed(table, wide, out) - x.sum()) < 1e-14
+    np.testing.assert_allclose(out, [x - table[1, 3].astype(float), wide[1] / wide[1, 1]], rtol=1e-14, atol=1e-15)

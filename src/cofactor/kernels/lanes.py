@@ -1,8 +1,8 @@
-"""Sixteen numbers in one register: arithmetic of the rows of tables of sixteen columns.
+"""Sixteen numbers at a time: arithmetic of the rows of tables of sixteen columns, float32 or float64.
 
 LLVM vectorizes a loop over columns, but keeps their sums in memory from one step of the loop around it to the next, and
-asks each time whether arrays overlap: four times as slow. Machines with shorter registers take several. Every operation
-is rounded as it is written, but a product may be fused with a sum.
+asks each time whether arrays overlap: four times as slow. Sixteen numbers of single precision are one register of some
+machines, others take several. Every operation is rounded as it is written, but a product may be fused with a sum.
 """
 
 import operator
@@ -17,8 +17,10 @@ from numba.extending import intrinsic, lower_builtin, register_model
 
 LANES = 16  #: numbers of a register, columns of a table
 
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_NONE = ir.Constant(_VECTOR, [0.0] * LANES)
+
+def _none(kind: Any) -> Any:
+    """Return sixteen zeros of a type."""
+    return ir.Constant(kind, [0.0] * LANES)
 
 
 def _known(function: Callable[..., Any]) -> Any:
@@ -27,34 +29,45 @@ def _known(function: Callable[..., Any]) -> Any:
 
 
 class Lanes(types.Type):
-    """The type of sixteen numbers, float32."""
+    """The type of sixteen numbers of a type."""
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+        super().__init__(f"lanes({number})")
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+        number = ir.DoubleType() if kind.number == types.float64 else ir.FloatType()
+        super().__init__(manager, kind, ir.VectorType(number, LANES))  # type: ignore[no-untyped-call]
 
 
-_lanes = Lanes("lanes")
+_single, _double = Lanes(types.float32), Lanes(types.float64)
+
+
+def _lanes(number: Any) -> Lanes:
+    """Return the type of sixteen of these numbers; double precision only if they have it."""
+    return _double if number == types.float64 else _single
 
 
 @_known
 def load(typing: Any, table: Any, row: Any) -> Any:
-    """Return a row, which is not checked, of a contiguous table of shape (n, LANES), float32."""
+    """Return a row, which is not checked, of a contiguous table of shape (n, LANES), float32 or float64."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_place(context, builder, signature, arguments), align=4)
 
-    return _lanes(table, types.uintp), code
+    return _lanes(table.dtype)(table, types.uintp), code
 
 
 @_known
 def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
-    """Put sixteen numbers into a row of a table; see `load`."""
+    """Put sixteen numbers into a row of a table, in its precision if that is the higher one; see `load`."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _place(context, builder, signature, arguments), align=4)
+        place, x = _place(context, builder, signature, arguments), arguments[2]
+        builder.store(x if x.type == place.type.pointee else builder.fpext(x, place.type.pointee), place, align=4)
         return context.get_dummy_value()
 
     return types.void(table, types.uintp, x), code
@@ -65,10 +78,34 @@ def filled(typing: Any, x: Any) -> Any:
     """Return a number sixteen times."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first = builder.insert_element(_NONE, arguments[0], ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, _NONE, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        return _spread(builder, arguments[0])
 
-    return _lanes(types.float32), code
+    lanes = _lanes(x)
+    return lanes(lanes.number), code
+
+
+@_known
+def spread(typing: Any, table: Any, row: Any, column: Any) -> Any:
+    """Return a number of a table, at a place that is not checked, sixteen times; see `load`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        table, row, column = arguments
+        data = context.make_array(signature.args[0])(context, builder, table).data
+        at = builder.add(builder.mul(row, ir.Constant(row.type, LANES)), column)
+        return _spread(builder, builder.load(builder.gep(data, [at])))
+
+    return _lanes(table.dtype)(table, types.uintp, types.uintp), code
+
+
+@_known
+def doubled(typing: Any, x: Any) -> Any:
+    """Return sixteen numbers in double precision."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.DoubleType(), LANES)
+        return arguments[0] if arguments[0].type == kind else builder.fpext(arguments[0], kind)
+
+    return _double(x), code
 
 
 @_known
@@ -77,9 +114,9 @@ def where_positive(typing: Any, x: Any, y: Any, z: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, y, z = arguments
-        return builder.select(builder.fcmp_ordered(">", x, _NONE), y, z)
+        return builder.select(builder.fcmp_ordered(">", x, _none(x.type)), y, z)
 
-    return _lanes(x, y, z), code
+    return x(x, y, z), code
 
 
 @_known
@@ -87,7 +124,7 @@ def any_nonzero(typing: Any, x: Any) -> Any:
     """Return whether a number is not 0."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = builder.bitcast(builder.fcmp_unordered("!=", arguments[0], _NONE), ir.IntType(LANES))
+        mask = builder.bitcast(builder.fcmp_unordered("!=", arguments[0], _none(arguments[0].type)), ir.IntType(LANES))
         return builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
 
     return types.boolean(x), code
@@ -106,14 +143,22 @@ def total(typing: Any, x: Any) -> Any:
             x = builder.fadd(builder.shuffle_vector(x, x, low), builder.shuffle_vector(x, x, high))
         return builder.extract_element(x, ir.Constant(ir.IntType(32), 0))
 
-    return types.float32(x), code
+    return x.number(x), code
+
+
+def _spread(builder: Any, x: Any) -> Any:
+    """Return a number sixteen times."""
+    none = _none(ir.VectorType(x.type, LANES))
+    first = builder.insert_element(none, x, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, none, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return where a row of a table begins."""
     table = context.make_array(signature.args[0])(context, builder, arguments[0])
     first = builder.mul(arguments[1], ir.Constant(arguments[1].type, LANES))
-    return builder.bitcast(builder.gep(table.data, [first]), _VECTOR.as_pointer())
+    place = builder.gep(table.data, [first])
+    return builder.bitcast(place, ir.VectorType(place.type.pointee, LANES).as_pointer())
 
 
 def _define(functions: tuple[Any, ...], operation: Callable[[Any, Any, Any], Any]) -> None:
@@ -123,7 +168,7 @@ def _define(functions: tuple[Any, ...], operation: Callable[[Any, Any, Any], Any
         return operation(builder, *arguments)
 
     for function in functions:
-        of_two = type("_OfTwo", (ConcreteTemplate,), {"cases": [_lanes(_lanes, _lanes)]})
+        of_two = type("_OfTwo", (ConcreteTemplate,), {"cases": [kind(kind, kind) for kind in (_single, _double)]})
         infer_global(function)(of_two)  # type: ignore[no-untyped-call]
         lower_builtin(function, Lanes, Lanes)(code)  # type: ignore[no-untyped-call]
 

@@ -1,12 +1,12 @@
-"""Ridge regressions, one for each row of a sparse matrix: exact, or a few conjugate gradient steps.
+"""Ridge regressions, one for each row of a sparse matrix, by a few conjugate gradient steps.
 
 Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries,
-r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
+r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row. For their
+exact solutions see `normal_equations`.
 """
 
 import numpy as np
 
-from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
 
 
@@ -32,84 +32,6 @@ def add_outer(F, gram):  # type: ignore[no-untyped-def]
             for b in range(a + 1):
                 row[b] += f[a] * f[b]
         k += 1
-
-
-@kernel
-def _weighted(start, n, indices, targets, roots, offsets, features, F, x):  # type: ignore[no-untyped-def]
-    """Write the features of the entries start..start+n-1 times their roots to F, and add Fᵀ (targets) to x."""
-    for k in range(n):
-        j = indices[start + k]
-        root = roots[start + k] if len(roots) > 1 else roots[0]
-        t = root * (targets[start + k] - offsets[j])
-        for f in range(len(x)):
-            own = root * features[j, f]
-            F[k, f] = own
-            x[f] += t * own
-
-
-@kernel
-def _solve(gram, x, eps, out):  # type: ignore[no-untyped-def]
-    """Write gram⁻¹ x; both are overwritten."""
-    d = len(x)
-    factorize(gram, d, eps)
-    solve_lower(gram, x, d)
-    solve_upper(gram, x, d)
-    for f in range(d):
-        out[f] = x[f]
-
-
-@kernel
-def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi, from the normal equations; zero for a row without entries.
-
-    In double precision, since a row may have fewer entries than features and then only `ridge` keeps FᵀF regular.
-    """
-    d = features.shape[1]
-    eps = d * np.finfo(features.dtype).eps
-    gram = np.empty((d, d))
-    x = np.empty(d)
-    for i in range(lo, hi):
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        x[:] = 0
-        if n == 0:
-            out[i] = 0
-            continue
-        F = np.empty((n, d))
-        _weighted(start, n, indices, targets, roots, offsets, features, F, x)
-        gram[:] = 0
-        for f in range(d):
-            gram[f, f] = shares[i] * ridge[f]
-        add_outer(F, gram)
-        _solve(gram, x, eps, out[i])
-
-
-@kernel
-def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, features, grams, sides):  # type: ignore[no-untyped-def]
-    """Write the normal equations of rows lo..hi without the ridge, to row i - first: Σ r² F Fᵀ below, Σ r² F t."""
-    d = features.shape[1]
-    for i in range(lo, hi):
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        gram = grams[i - first]
-        x = sides[i - first]
-        gram[:] = 0
-        x[:] = 0
-        F = np.empty((n, d))
-        _weighted(start, n, indices, targets, roots, offsets, features, F, x)
-        add_outer(F, gram)
-
-
-@kernel
-def solve_normal_equations(lo, hi, grams, sides, ridge, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi; zero where no entry says anything. The equations are overwritten."""
-    d = sides.shape[1]
-    eps = d * np.finfo(out.dtype).eps
-    for i in range(lo, hi):
-        gram = grams[i]
-        for f in range(d):
-            gram[f, f] += ridge[f]
-        _solve(gram, sides[i], eps, out[i])
 
 
 @kernel

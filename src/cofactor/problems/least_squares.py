@@ -6,11 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from cofactor.kernels import observed, rows
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels import normal_equations, observed, rows
+from cofactor.kernels.threads import parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
-from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries, ObservedProblem, masses
+from cofactor.problems.observed import Entries, ObservedProblem, masses
+
+#: Where rows begin, the columns of their entries, targets, and roots of weights.
+Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
 
@@ -88,7 +91,8 @@ class LeastSquaresProblem(ObservedProblem):
     def update_rows(self, x: np.ndarray) -> None:
         """Minimise J over U and b, in place."""
         e = self.entries
-        self._update(x, ("U", "b"), ("V", "c"), e.indptr, e.indices, self.targets, self._roots, self._row_cuts)
+        given = e.indptr, e.indices, self.targets, self._roots
+        self._update(x, ("U", "b"), ("V", "c"), given, self._row_cuts)
 
     @cached_property
     def _by_column(self) -> tuple[np.ndarray, np.ndarray]:
@@ -96,75 +100,40 @@ class LeastSquaresProblem(ObservedProblem):
         order = self.entries.to_csr
         return self.targets[order], self._roots if self.weights is None else self._roots[order]
 
-    def normal_equations(self, arrays: Mapping[str, np.ndarray], first: int, last: int) -> tuple[np.ndarray, ...]:
-        """Return the normal equations of columns first..last-1 for V and c, given U and b, without their penalties.
-
-        Parameters
-        ----------
-        arrays : mapping from str to ndarray
-            U (n, d) and b (n,).
-        first, last : int
-
-        Returns
-        -------
-        grams : ndarray of shape (last - first, p, p), float64
-            Sums of the outer products of the rows of U, to which a one is appended where there are biases: p = d + 1
-            then, else d. Only the lower triangle is to be read.
-        sides : ndarray of shape (last - first, p), float64
-            Sums of such rows times what b leaves of the targets.
-        """
-        e, (targets, roots) = self.entries, self._by_column
-        features = arrays["U"]
-        if "b" in self.layout.shapes:
-            features = np.column_stack([features, np.ones(len(features), self.dtype)])
-        p = features.shape[1]
-        grams, sides = np.empty((last - first, p, p)), np.empty((last - first, p))
-        cuts = first + cut_rows(e.col_indptr[first : last + 1] - e.col_indptr[first], ENTRIES_PER_BLOCK)
-        given = (e.col_indptr, e.col_indices, targets, roots, arrays["b"], np.ascontiguousarray(features))
-        parallel_for(lambda k: rows.normal_equations(cuts[k], cuts[k + 1], first, *given, grams, sides), len(cuts) - 1)
-        return grams, sides
-
-    def update_columns(self, x: np.ndarray) -> None:
-        """Minimise J over V and c, in place."""
+    def update_columns(self, x: np.ndarray) -> float:
+        """Minimise J over V and c, in place; return J."""
         e = self.entries
-        targets, roots = self._by_column
-        self._update(x, ("V", "c"), ("U", "b"), e.col_indptr, e.col_indices, targets, roots, self._col_cuts)
+        given = e.col_indptr, e.col_indices, *self._by_column
+        self._update(x, ("V", "c"), ("U", "b"), given, self._col_cuts)
+        return self._value(x)
 
     def _update(
-        self,
-        x: np.ndarray,
-        own: tuple[str, str],
-        other: tuple[str, str],
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        targets: np.ndarray,
-        roots: np.ndarray,
-        cuts: np.ndarray,
+        self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: Given, cuts: np.ndarray
     ) -> None:
         arrays, free = self.arrays(x), self.layout.views(x)
         features, current = arrays[other[0]], free[own[0]]
-        if own[1] in free:  # the own bias is the weight of a constant feature
-            features = np.column_stack([features, np.ones(len(features), self.dtype)])
-            current = np.column_stack([current, free[own[1]]])
-        features, out = np.ascontiguousarray(features), np.ascontiguousarray(current)
+        d, offsets, shares = features.shape[1], arrays[other[1]], self._shares[own[0]]
+        out = np.column_stack([current, free[own[1]]]) if own[1] in free else current.copy()
         centres = self._centres(own, free, out.shape)
         if centres is not None:
-            out, targets = out - centres, targets - self._scores_of(centres, features, indptr, indices, cuts)
-        start = (indptr, indices, targets, roots, arrays[other[1]], features, self._ridge, self._shares[own[0]])
-
-        def block(k: int) -> None:
-            if self.row_solver == "exact":
-                rows.ridge_exact(cuts[k], cuts[k + 1], *start, out)
-            else:
-                rows.ridge_cg(cuts[k], cuts[k + 1], *start, CG_STEPS, out)
-
-        parallel_for(block, len(cuts) - 1)
+            out -= centres
+            scores = self._scores_of(centres, with_constant(features, out.shape[1]), given, cuts)
+            given = (*given[:2], given[2] - scores, given[3])
+        if self.row_solver == "exact":
+            solve_rows(given, cuts, offsets, features, self._ridge, shares, out)
+        else:
+            features = with_constant(features, out.shape[1])
+            start = (*given, offsets, features, self._ridge, shares, CG_STEPS, out)
+            parallel_for(lambda k: rows.ridge_cg(cuts[k], cuts[k + 1], *start), len(cuts) - 1)
         if centres is not None:
             out += centres
-        d = free[own[0]].shape[1]
-        free[own[0]][...] = out[:, :d]
+        current[...] = out[:, :d]
         if own[1] in free:
             free[own[1]][...] = out[:, d]
+
+    def _value(self, x: np.ndarray) -> float:
+        """Return J at `x`, without its gradient."""
+        return self.losses(self.arrays(x), {}) + self.add_penalties(x, np.empty_like(x))
 
     def _centres(
         self, own: tuple[str, str], free: Mapping[str, np.ndarray], shape: tuple[int, ...]
@@ -184,13 +153,51 @@ class LeastSquaresProblem(ObservedProblem):
             out[:, -1] = found.get(own[1], 0)
         return out
 
-    def _scores_of(
-        self, centres: np.ndarray, features: np.ndarray, indptr: np.ndarray, indices: np.ndarray, cuts: np.ndarray
-    ) -> np.ndarray:
+    def _scores_of(self, centres: np.ndarray, features: np.ndarray, given: Given, cuts: np.ndarray) -> np.ndarray:
         """Return the products of centres with the features of each entry."""
+        indptr, indices, *_ = given
         scores, _ = observed.passes()
         out, no_biases = np.empty(len(indices), self.dtype), [np.zeros(len(a), self.dtype) for a in (centres, features)]
         parallel_for(
             lambda k: scores(cuts[k], cuts[k + 1], indptr, indices, centres, features, *no_biases, out), len(cuts) - 1
         )
         return out
+
+
+def with_constant(features: np.ndarray, width: int) -> np.ndarray:
+    """Return contiguous features of so many columns: a one follows where they have one column less."""
+    if features.shape[1] < width:  # a bias is the weight of a constant feature
+        return np.column_stack([features, np.ones(len(features), features.dtype)])
+    return np.ascontiguousarray(features)
+
+
+def solve_rows(
+    given: Given,
+    cuts: np.ndarray,
+    offsets: np.ndarray,
+    features: np.ndarray,
+    ridge: np.ndarray,
+    shares: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write the minimisers of ridge regressions, one for each row of a sparse matrix.
+
+    Parameters
+    ----------
+    given : tuple
+        Where rows begin, columns, targets, and roots of weights (one for all if there is only one).
+    cuts : ndarray
+        Blocks of rows: see `cut_rows`.
+    offsets : ndarray of shape (n_columns,)
+        What is taken off the targets.
+    features : ndarray of shape (n_columns, d)
+        Rows V_j.
+    ridge : ndarray of shape (p,)
+        Weights of squares: p = d, or d + 1 for a constant feature beside them.
+    shares : ndarray of shape (n_rows,)
+        What `ridge` is multiplied by in each row.
+    out : ndarray of shape (n_rows, p)
+    """
+    table = normal_equations.table_of(features, len(ridge) > features.shape[1])
+    start = (*given, offsets, table, ridge, shares, out)
+    parallel_for(lambda k: normal_equations.ridge_exact(cuts[k], cuts[k + 1], *start), len(cuts) - 1)

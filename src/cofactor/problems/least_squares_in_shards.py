@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels import rows, vectors
-from cofactor.kernels.threads import parallel_for
+from cofactor.kernels import normal_equations, vectors
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.penalties import L2
-from cofactor.problems.least_squares import LeastSquaresProblem
-from cofactor.problems.observed import Entries
+from cofactor.problems.least_squares import LeastSquaresProblem, solve_rows
+from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.parts import Answer, Parts, Question
 
@@ -21,7 +23,8 @@ __all__ = ["ColumnsInShards", "LeastSquaresPart", "ShardLeastSquares"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
-#: Bytes that the normal equations of the columns in one question may take.
+#: Bytes that the normal equations of the columns in one question may take. While those of n shards are summed, there
+#: are up to log2(n) + 2 of them: at 64 shards 1 GB.
 _EQUATIONS = 1 << 27
 
 #: Columns whose equations a thread solves at a time.
@@ -35,27 +38,35 @@ class ShardLeastSquares:
     Attributes
     ----------
     open : callable
-        ``open(k)`` returns the entries of shard k and their targets.
-    n_factors, alpha, alpha_bias, dtype
+        ``open(k)`` returns the entries of shard k and the levels of their targets, counted from 1.
+    values : ndarray of shape (n_levels + 1,)
+        Targets of the levels, in the precision of the fit; the first one is of no level.
+    n_factors, alpha, alpha_bias
         See `LeastSquaresProblem`.
     """
 
     open: Callable[[int], tuple[Entries, NDArray[Any]]]
+    values: NDArray[Any]
     n_factors: int
     alpha: float
     alpha_bias: float | None
-    dtype: np.dtype
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of factors and biases."""
+        return self.values.dtype
 
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
-        entries, targets = self.open(k)
+        entries, levels = self.open(k)
+        targets = self.values[levels]
         return LeastSquaresProblem(entries, targets, self.n_factors, self.alpha, self.alpha_bias, "exact", self.dtype)
 
     @property
     def ridge(self) -> NDArray[Any]:
         """Weights of the penalties of a row, or of a column, that of its bias last."""
         weights = [self.alpha] * self.n_factors + ([] if self.alpha_bias is None else [self.alpha_bias])
-        return np.array(weights, dtype=np.float64)
+        return np.array(weights, dtype=self.dtype)
 
     def penalties(self, names: tuple[str, str]) -> dict[str, L2]:
         """Return the penalties of factors and biases of these names."""
@@ -92,28 +103,54 @@ class LeastSquaresPart:
         return getattr(self, "_" + question["op"])(question)
 
     def _rows(self, question: Question) -> Answer:
-        """Minimise over the rows, given V and c."""
-        problem = self.problem.of_shard(self.k)
-        x = problem.pack(self.arrays | {"V": question["V"], "c": question["c"]})
-        problem.update_rows(x)
-        found = problem.layout.views(x)
-        self.arrays = {name: found[name].copy() if name in found else self.arrays[name] for name in ("U", "b")}
-        return {}
+        """Minimise over the rows, given V and c; return the normal equations of some columns."""
+        entries, levels = self.problem.open(self.k)
+        ridge, d = self.problem.ridge, self.problem.n_factors
+        given = entries.indptr, entries.indices, self.problem.values[levels], np.ones(1, self.problem.dtype)
+        out = np.empty((len(entries.indptr) - 1, len(ridge)), self.problem.dtype)
+        cuts, shares = cut_rows(entries.indptr, ENTRIES_PER_BLOCK), np.ones(len(out), self.problem.dtype)
+        solve_rows(given, cuts, question["c"], question["V"], ridge, shares, out)
+        self.arrays["U"] = np.ascontiguousarray(out[:, :d])
+        if out.shape[1] > d:
+            self.arrays["b"] = out[:, d].copy()
+        return self._columns(question)
 
-    def _equations(self, question: Question) -> Answer:
-        """Return the normal equations of some columns."""
-        grams, sides = self.problem.of_shard(self.k).normal_equations(self.arrays, question["first"], question["last"])
-        return {"grams": grams, "sides": sides}
+    def _columns(self, question: Question) -> Answer:
+        """Return the normal equations of some columns, packed."""
+        entries, levels = self.problem.open(self.k)
+        starts = np.asarray(entries.col_indptr[question["first"] : question["last"] + 1])
+        some, indptr = slice(starts[0], starts[-1]), starts - starts[0]
+        targets, roots = self.problem.values[levels[entries.to_csr[some]]], np.ones(1, self.problem.dtype)
+        p = len(self.problem.ridge)
+        features = normal_equations.table_of(self.arrays["U"], p > self.problem.n_factors)
+        sums = np.empty((len(indptr) - 1, normal_equations.packed_size(p)))
+        given = indptr, entries.col_indices[some], targets, roots, self.arrays["b"], features, sums
+        cuts = cut_rows(indptr, ENTRIES_PER_BLOCK)
+        parallel_for(lambda k: normal_equations.pack_equations(cuts[k], cuts[k + 1], p, *given), len(cuts) - 1)
+        return {"sums": sums}
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        problem, columns, own = self.problem.of_shard(self.k), ("V", "c"), self.problem.penalties(("U", "b"))
-        arrays = self.arrays | {name: question[name] for name in columns}
-        out = {name: np.empty_like(arrays[name]) for name in (*own, *columns)}
-        value = problem.losses(arrays, out)
-        value += sum(penalty.add_gradient(arrays[name], out[name]) for name, penalty in own.items())
+        columns, own = ("V", "c"), self.problem.penalties(("U", "b"))
+        out = {name: np.empty_like(array) for name, array in self._with(question).items() if name in (*own, *columns)}
+        value = self._evaluated(question, out)
         squared = sum(vectors.dot(out[name].reshape(-1), out[name].reshape(-1)) for name in own)
         return {name: out[name] for name in columns} | {"value": np.array(value), "squared": np.array(squared)}
+
+    def _value(self, question: Question) -> Answer:
+        """Return losses and penalties of rows."""
+        return {"value": np.array(self._evaluated(question, {}))}
+
+    def _with(self, question: Question) -> dict[str, NDArray[Any]]:
+        """Return the arrays of rows, and V and c."""
+        return self.arrays | {name: question[name] for name in ("V", "c")}
+
+    def _evaluated(self, question: Question, out: dict[str, NDArray[Any]]) -> float:
+        """Return losses and penalties of rows; write the gradient by what `out` has."""
+        own, arrays = self.problem.penalties(("U", "b")), self._with(question)
+        value = self.problem.of_shard(self.k).losses(arrays, out)
+        slopes = {name: out.get(name, np.empty_like(arrays[name])) for name in own}
+        return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
 
     def _arrays(self, question: Question) -> Answer:
         return {name: array.copy() for name, array in self.arrays.items()}
@@ -154,24 +191,28 @@ class ColumnsInShards(PenalizedProblem):
         """Return the norm of the gradient by all arrays, of which those of rows are what they were evaluated at."""
         return float(np.hypot(super().certificate(x, gradient), np.sqrt(self._squared)))
 
-    def update(self, x: NDArray[Any]) -> None:
-        """Minimise over rows, then over columns, in place."""
-        self.parts.total({"op": "rows", **self.arrays(x)})
-        views, ridge = self.layout.views(x), self.problem.ridge
-        p, m = len(ridge), len(views["V"])
-        size = max(1, _EQUATIONS // (8 * p * (p + 1)))
-        for first in range(0, m, size):
-            last = min(first + size, m)
-            sums = self.parts.total({"op": "equations", "first": first, "last": last})
-            found = np.empty((last - first, p), self.dtype)
-            _solve(sums["grams"], sums["sides"], ridge, found)
+    def update(self, x: NDArray[Any]) -> float:
+        """Minimise over rows, then over columns, in place; return the objective there."""
+        views, m = self.layout.views(x), self.layout.shapes["V"][0]
+        solved = partial(_solved, self.problem.ridge)
+        whole = 8 * m * normal_equations.packed_size(len(self.problem.ridge))
+        cuts = np.linspace(0, m, -(-whole // _EQUATIONS) + 1).astype(int).tolist()
+        question: dict[str, Any] = {"op": "rows", **{name: array.copy() for name, array in self.arrays(x).items()}}
+        for first, last in itertools.pairwise(cuts):
+            found = self.parts.total(question | {"first": first, "last": last}, solved)["rows"]
             views["V"][first:last] = found[:, : self.problem.n_factors]
             if "c" in views:
                 views["c"][first:last] = found[:, -1]
+            question = {"op": "columns"}
+        answer = self.parts.total({"op": "value", **self.arrays(x)})
+        return float(answer["value"]) + self.add_penalties(x, np.empty_like(x))
 
 
-def _solve(grams: NDArray[Any], sides: NDArray[Any], ridge: NDArray[Any], out: NDArray[Any]) -> None:
+def _solved(ridge: NDArray[Any], answer: Answer) -> Answer:
+    """Return the minimisers of columns in place of their normal equations."""
+    sums, rows = answer["sums"], np.empty((len(answer["sums"]), len(ridge)), ridge.dtype)
     parallel_for(
-        lambda k: rows.solve_normal_equations(k * _SOLVED, min((k + 1) * _SOLVED, len(out)), grams, sides, ridge, out),
-        -(-len(out) // _SOLVED),
+        lambda k: normal_equations.solve_packed(k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, rows),
+        -(-len(rows) // _SOLVED),
     )
+    return {"rows": rows}

@@ -38,8 +38,8 @@ class Part(Protocol):
 class Parts(Protocol):
     """All parts, wherever they are."""
 
-    def total(self, question: Question) -> Answer:
-        """Ask all parts; return the sum of their answers."""
+    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
+        """Ask all parts; return the sum of their answers, or what follows from it: `then` is a pure function."""
 
     def each(self, question: Question) -> Iterator[Answer]:
         """Ask all parts what changes nothing; return their answers one by one. Arrays may have any shapes."""
@@ -119,12 +119,14 @@ class Rounds(ABC):
         """Folder with the last states of parts."""
         return None if self.journal is None else self.journal.states()
 
-    def total(self, question: Question) -> Answer:
-        """Ask all parts, unless the journal knows what they answered; return the sum of their answers."""
+    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
+        """Ask all parts, unless the journal knows what came of it; return the sum of their answers, or what follows."""
         self.number += 1
         answer = None if self.journal is None else self.journal.read(self.number)
         if answer is None:
             answer = self._ask(question)
+            if then is not None:  # the journal keeps what is small
+                answer = then(answer)
             if self.journal is not None:
                 self.journal.write(self.number, answer)
         if self.number > self._saved:

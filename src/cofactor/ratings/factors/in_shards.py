@@ -74,8 +74,8 @@ def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
     shared = first_items(ratings.item_counts, d, generator)
     model.boundaries_ = half_way(ratings.scale)
     model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
-    opened = _Opened(ratings, _LessMean(model.mean_))
-    problem = ShardLeastSquares(opened, d, alpha, model.alpha_bias, np.dtype(model.dtype))
+    values = np.append(0.0, ratings.scale - model.mean_).astype(model.dtype)
+    problem = ShardLeastSquares(_Levels(ratings), values, d, alpha, model.alpha_bias)
     make = partial(_least_squares_part, problem, ratings.n_levels, generators)
     parts = ratings.parts(make, _key(model))
     columns = ColumnsInShards(parts, problem, ratings.shape[1])
@@ -133,16 +133,6 @@ class HasTargets(Protocol):
 
 
 @dataclass(frozen=True)
-class _LessMean:
-    """Ratings less their mean."""
-
-    mean: float
-
-    def _targets(self, ratings: Ratings) -> NDArray[Any]:
-        return ratings.values - self.mean
-
-
-@dataclass(frozen=True)
 class _Opened:
     """The entries and targets of any shard."""
 
@@ -152,6 +142,17 @@ class _Opened:
     def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
         shard = self.ratings.shard(k)
         return shard, self.model._targets(shard)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """The entries of any shard and their levels."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
+        shard = self.ratings.shard(k)
+        return shard, shard.levels
 
 
 def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:

@@ -1,0 +1,222 @@
+"""Ridge regressions, one for each row of a sparse matrix, by normal equations.
+
+Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries,
+r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
+
+The equations of a row with p features are the sums of the products of all pairs of its features and the target, which
+counts as feature p. They are *packed*: those of the pairs (0, 0), ..., (0, p), (1, 1), ..., (p, p), in double
+precision. Sums over `_CHUNK` entries are in the precision of the features, beyond that in double precision; for a row
+with fewer entries than features they are in double precision at once, since only the ridge keeps its equations regular.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import ordered
+from cofactor.kernels.lanes import LANES, doubled, filled, load, spread, store, total
+
+_CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
+
+
+def table_of(features: np.ndarray, constant: bool) -> np.ndarray:
+    """Return features as a table of sixteen columns, whose rows have room for the target; a one follows if `constant`.
+
+    Examples
+    --------
+    >>> table_of(np.full((2, 3), 7.0), True)[:, :5]
+    array([[7., 7., 7., 1., 0.],
+           [7., 7., 7., 1., 0.]])
+    """
+    n, d = features.shape
+    width = -(-(d + constant + 1) // LANES) * LANES
+    out = np.zeros((n, width), features.dtype)
+    out[:, :d] = features
+    out[:, d] = constant
+    return out.reshape(-1, LANES)
+
+
+def packed_size(n_features: int) -> int:
+    """Return the length of the packed equations of a row.
+
+    Examples
+    --------
+    >>> packed_size(1)
+    3
+    """
+    return (n_features + 1) * (n_features + 2) // 2
+
+
+@ordered
+def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi; zero for a row without entries."""
+    p, eps = len(ridge), np.finfo(out.dtype).eps
+    G, W = _room(p)
+    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
+    for i in range(lo, hi):
+        if indptr[i] == indptr[i + 1]:
+            for f in range(p):
+                out[i, f] = 0
+            continue
+        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
+        _solve(G, p, ridge, shares[i], eps, W, out[i])
+
+
+@ordered
+def pack_equations(lo, hi, p, indptr, indices, targets, roots, offsets, features, sums):  # type: ignore[no-untyped-def]
+    """Write the packed equations of rows lo..hi."""
+    G, _ = _room(p)
+    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
+    width = (p + LANES) // LANES * LANES
+    g = G.reshape(width, width)
+    for i in range(lo, hi):
+        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
+        at = 0
+        for a in range(p + 1):
+            n = p + 1 - a
+            row, place = g[a, a : p + 1], sums[i, at : at + n]
+            for c in range(n):
+                place[c] = row[c]
+            at += n
+
+
+@ordered
+def solve_packed(lo, hi, sums, ridge, out):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi from their packed equations; zero where no entry says anything."""
+    p, eps = len(ridge), np.finfo(out.dtype).eps
+    G, W = _room(p)
+    width = (p + LANES) // LANES * LANES
+    g = G.reshape(width, width)
+    for i in range(lo, hi):
+        at = 0
+        for a in range(p + 1):
+            n = p + 1 - a
+            row, given = g[a, a : p + 1], sums[i, at : at + n]
+            for c in range(n):
+                row[c] = given[c]
+            at += n
+        _solve(G, p, ridge, 1.0, eps, W, out[i])
+
+
+@ordered
+def _room(p):  # type: ignore[no-untyped-def]
+    """Return tables for the equations of a row, and for its minimiser."""
+    L = (p + LANES) // LANES
+    return np.zeros((L * LANES * L, LANES)), np.zeros((L, LANES))
+
+
+@ordered
+def _copies(p, zero):  # type: ignore[no-untyped-def]
+    """Return a table for the features and targets of some entries, in the precision of `zero`."""
+    return np.full((_CHUNK * ((p + LANES) // LANES), LANES), zero)
+
+
+@ordered
+def _add_up(start, end, p, indices, targets, roots, offsets, features, F, few, G):  # type: ignore[no-untyped-def]
+    """Write the sums of products over the entries start..end-1 to G, from the diagonal on; F and `few` are room."""
+    L = (p + LANES) // LANES
+    for a in range(p + 1):
+        for b in range(a // LANES, L):
+            store(G, a * L + b, filled(0.0))
+    if end - start < p:
+        _add_entries(start, end, p, indices, targets, roots, offsets, features, few, G)
+    else:
+        _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G)
+
+
+@ordered
+def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
+    """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them."""
+    L = (p + LANES) // LANES
+    target = F.reshape(_CHUNK, L * LANES)[:, p]
+    for first in range(start, end, _CHUNK):
+        n = min(_CHUNK, end - first)
+        for k in range(n):
+            j = indices[first + k]
+            root = roots[first + k] if len(roots) > 1 else roots[0]
+            weight = filled(root)
+            for b in range(L):
+                store(F, k * L + b, weight * load(features, j * L + b))
+            target[k] = root * (targets[first + k] - offsets[j])
+        for a in range(0, p + 1, 8):
+            for b in range(a // LANES, L):
+                _add_products(n, L, a, b, F, G)
+
+
+@ordered
+def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
+    """Add to G the products of the columns a..a+7 of n rows with their columns 16b..16b+15."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = filled(F.dtype.type(0))
+    at, c = a // LANES, a % LANES
+    for k in range(n):
+        x = load(F, k * L + b)
+        s0 += spread(F, at, c) * x
+        s1 += spread(F, at, c + 1) * x
+        s2 += spread(F, at, c + 2) * x
+        s3 += spread(F, at, c + 3) * x
+        s4 += spread(F, at, c + 4) * x
+        s5 += spread(F, at, c + 5) * x
+        s6 += spread(F, at, c + 6) * x
+        s7 += spread(F, at, c + 7) * x
+        at += L
+    g = a * L + b
+    store(G, g, load(G, g) + doubled(s0))
+    store(G, g + L, load(G, g + L) + doubled(s1))
+    store(G, g + 2 * L, load(G, g + 2 * L) + doubled(s2))
+    store(G, g + 3 * L, load(G, g + 3 * L) + doubled(s3))
+    store(G, g + 4 * L, load(G, g + 4 * L) + doubled(s4))
+    store(G, g + 5 * L, load(G, g + 5 * L) + doubled(s5))
+    store(G, g + 6 * L, load(G, g + 6 * L) + doubled(s6))
+    store(G, g + 7 * L, load(G, g + 7 * L) + doubled(s7))
+
+
+@ordered
+def _solve(G, p, ridge, share, eps, W, out):  # type: ignore[no-untyped-def]
+    """Write the minimiser of a row from its equations, which are overwritten."""
+    width = (p + LANES) // LANES * LANES
+    g, w = G.reshape(width, width), W.reshape(-1)
+    for f in range(p):
+        g[f, f] += share * ridge[f]
+    _factorize(G, p, p * eps)
+    _solve_upper(G, p, W)
+    for f in range(p):
+        out[f] = w[f]
+
+
+@ordered
+def _factorize(G, p, eps):  # type: ignore[no-untyped-def]
+    """Replace the first p rows of G, from the diagonal on, by those of R where G = RᵀR; all their columns take part.
+
+    A pivot of less than `eps` times its diagonal entry is raised to that, see `cholesky.factorize`.
+    """
+    L = (p + LANES) // LANES
+    g = G.reshape(L * LANES, L * LANES)
+    for i in range(p):
+        least = max(g[i, i] * eps, np.finfo(np.float64).tiny)
+        for b in range(i // LANES, L):
+            s, t = load(G, i * L + b), filled(0.0)
+            for j in range(0, i - 1, 2):
+                s -= spread(G, j * L, i) * load(G, j * L + b)
+                t -= spread(G, j * L + L, i) * load(G, j * L + L + b)
+            if i % 2:
+                s -= spread(G, i * L - L, i) * load(G, i * L - L + b)
+            store(G, i * L + b, s + t)
+        pivot = np.sqrt(max(g[i, i], least))
+        scale = filled(1 / pivot)
+        for b in range(i // LANES, L):
+            store(G, i * L + b, scale * load(G, i * L + b))
+        g[i, i] = pivot
+        for c in range(i // LANES * LANES, i):
+            g[i, c] = 0
+
+
+@ordered
+def _solve_upper(G, p, W):  # type: ignore[no-untyped-def]
+    """Write w to W, with zeros behind it, where R w = y; y is column p of G."""
+    L = (p + LANES) // LANES
+    g, w = G.reshape(L * LANES, L * LANES), W.reshape(-1)
+    for k in range(L):
+        store(W, k, filled(0.0))
+    for i in range(p - 1, -1, -1):
+        s = filled(0.0)
+        for b in range(i // LANES, L):
+            s += load(G, i * L + b) * load(W, b)
+        w[i] = (g[i, p] - total(s)) / g[i, i]
