@@ -340,7 +340,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
             of_shadow = self._own_link(0, shadow).features(Side.users(shadow), user_table)
             followers = WithCold.of(shadow), BiasedPrior("user", p, of_shadow)
         data, drift = WithCold.of(ratings), None if moments is None else Drift(moments)
-        return OrdinalProbitPosterior(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
+        return OrdinalProbitPosterior.of(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
 
     def _fit(self, given: FitInput) -> None:
         super()._fit(given)
