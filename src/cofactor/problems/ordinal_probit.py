@@ -15,9 +15,9 @@ from cofactor.problems.drift import Drift
 from cofactor.problems.ordinal_moves import MovedUsers, OrdinalMoves
 from cofactor.problems.ordinal_users import LevelData, OrdinalUsers, log_gaps
 from cofactor.problems.priors import Moments, draw_normal_gamma_by
-from cofactor.problems.rows import Array, Then, draw_from_sums
+from cofactor.problems.rows import Array, draw_from_sums
 from cofactor.samplers import Key, State, Step
-from cofactor.solvers.parts import Answer
+from cofactor.solvers.parts import Answer, Then
 
 __all__ = ["GapPrior", "LevelData", "OrdinalProbitPosterior", "UsersOfPosterior", "log_gaps"]
 

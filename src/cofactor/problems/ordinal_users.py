@@ -14,9 +14,9 @@ from cofactor.problems.drift import Drift
 from cofactor.problems.observed import Entries
 from cofactor.problems.ordinal_moves import pay_for_factors, products
 from cofactor.problems.priors import Moments, moments
-from cofactor.problems.rows import Array, Rows, Then
+from cofactor.problems.rows import Array, Rows
 from cofactor.samplers import Key, State
-from cofactor.solvers.parts import Answer
+from cofactor.solvers.parts import Answer, Then
 
 __all__ = ["LevelData", "OrdinalRows", "OrdinalUsers", "log_gaps"]
 

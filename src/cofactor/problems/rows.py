@@ -14,12 +14,9 @@ from cofactor.kernels.gibbs_items import column_equations, draw_solutions
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key
-from cofactor.solvers.parts import Answer
+from cofactor.solvers.parts import Answer, Then
 
 Array = NDArray[np.float64]
-
-#: What makes something else of sums.
-Then = Callable[[Answer], Answer]
 
 #: Entries in one task of a thread.
 _ENTRIES = 2048

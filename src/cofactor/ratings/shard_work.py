@@ -22,7 +22,7 @@ from cofactor.text import some_of
 if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory"]
+__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory", "key_of"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,12 @@ class Work:
         if self.client is None:
             return OneByOne(make, n, journal)
         return OnWorkers(self.client, make, n, journal, key.partition("(")[0])
+
+
+def key_of(model: Any) -> str:
+    """Return the class of a model and its parameters, but for those that change nothing of a fit."""
+    told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
+    return f"{type(model).__name__}({told})"
 
 
 def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:

@@ -253,13 +253,19 @@ class SampledModel(RatingModel):
             )
 
         chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
+        self._set_chains(given, target, chains, plan.described)
+
+    def _set_chains(
+        self, given: FitInput, target: dict[str, Any], chains: list[Chain], described: tuple[str, ...] = ()
+    ) -> None:
+        """Set what chains that drew from a posterior have found."""
         if not any(chain.n_samples for chain in chains):
             raise NothingKeptError(target, chains, given.monitor.stopped)
         self.target_, self.chains_ = target, chains
         self.n_iter_ = min(chain.n_sweeps for chain in chains)
         self.seed_ = chains[0].seed
         self._warn_if_interrupted()
-        self.samples_ = self._pooled(given.ratings, plan.described)
+        self.samples_ = self._pooled(given.ratings, described)
 
     def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):

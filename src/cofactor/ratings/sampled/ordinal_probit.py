@@ -26,6 +26,7 @@ from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
+from cofactor.ratings.sampled.in_shards import fit_ordinal_probit_in_shards
 from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
 from cofactor.ratings.sampled.rank import Rank
 from cofactor.ratings.sampled.reasons import ordinal_reasons
@@ -313,6 +314,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         return self._learn(given)
 
     drift = drift
+
+    _fit_shards = fit_ordinal_probit_in_shards
 
     def _plan(self, given: FitInput) -> Plan:
         rank = self._rank(given.ratings)

@@ -1,0 +1,158 @@
+"""Models drawn from their posterior given ratings in shards: what is drawn for users stays with the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.problems.biased_prior import BiasedPrior
+from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
+from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links import Link
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.warm_start import first_chains, target_of
+from cofactor.ratings.shard_work import key_of
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.samplers import Chain, Posterior, run
+from cofactor.solvers.parts import Rounds
+
+if TYPE_CHECKING:
+    from cofactor.ratings.sampled.base import SampledModel
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+
+__all__ = ["fit_ordinal_probit_in_shards"]
+
+#: Returns parts for a chain, given how each of them is made.
+Begin = Callable[[Callable[[int], Any]], Rounds]
+
+
+def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
+    """Draw from the posterior of `OrdinalProbit` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    _refuse(model, given)
+    rank = model._rank(ratings)
+    model.n_factors_, model.n_implicit_, model.past_ = rank.factors, rank.implicit, None
+    model.links_ = (Link("user_features"), Link("item_features"))
+    model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
+    p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
+    opened = Opened(ratings)
+    problem = ShardOrdinal(opened, _no_features, p, ratings.bounds, kept)
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        users = OrdinalUsersInShards(
+            lambda *start: begin(partial(OrdinalPart, problem, *start)),
+            BiasedPrior("user", p), sizes, ratings.level_counts, kept,
+        )  # fmt: skip
+        items = BiasedPrior("item", p)
+        return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
+
+    fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"))
+
+
+def fit_chains_in_shards(
+    model: SampledModel,
+    given: FitInput,
+    posterior: Callable[[Begin], tuple[Posterior, UsersInShards]],
+    of_state: tuple[str, ...],
+) -> None:
+    """Run chains, one after another; set what they found.
+
+    Parameters
+    ----------
+    model : SampledModel
+    given : FitInput
+    posterior : callable
+        Returns the posterior of a chain, and its users.
+    of_state : tuple of str
+        Arrays of users in the state besides those of samples.
+    """
+    ratings: Any = given.ratings
+    target = target_of(model, given)
+    chains, done = first_chains(model, model, target), list[Rounds]()
+    for chain in chains:
+        key = f"{key_of(model)} chain {chain.number} of {chain.seed}"
+        drawn, users = posterior(partial(ratings.parts, key=key))
+        run(
+            drawn,
+            chain,
+            model.n_sweeps,
+            burn_in=model.burn_in,
+            thin=model.thin,
+            max_seconds=None if model.max_seconds is None else model.max_seconds / len(chains),
+            callback=given.monitor.stage(f"chain {chain.number + 1}"),
+        )
+        if chain.interrupted:
+            raise KeyboardInterrupt(_interrupted(chain, ratings))
+        _gather(chain, users, of_state)
+        done.append(users.parts)
+    for parts in done:
+        parts.done()
+    model._set_chains(given, target, chains)
+
+
+def _gather(chain: Chain, users: UsersInShards, of_state: tuple[str, ...]) -> None:
+    """Give a chain the arrays of all users."""
+    users.end(chain.n_sweeps)
+    sampled = {name: users.samples(name) for name in users.elsewhere}
+    chain.samples = sampled | chain.samples
+    chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
+
+
+def _interrupted(chain: Chain, ratings: ShardedRatings) -> str:
+    how = ": ratings in a folder go on from here with resume=True" if ratings.folder is not None else ""
+    return f"interrupted after {chain.n_sweeps} sweeps{how}"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The levels of any shard, with a cold item, and with a cold user after the last one."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> WithCold:
+        return WithCold.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
+
+
+def _no_features(k: int) -> None:
+    """Return that users of a shard have no features."""
+
+
+def _kept(model: SampledModel) -> Kept:
+    return Kept(model.burn_in, model.thin, model.n_sweeps)
+
+
+def _sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
+    """Return the numbers of users of the shards, a cold one with those of the last."""
+    sizes = np.diff(ratings.bounds)
+    sizes[-1] += 1
+    return sizes
+
+
+def _refuse(model: Any, given: FitInput) -> None:
+    """Refuse what a fit in shards cannot do."""
+    if model.warm_start:
+        raise InvalidInputError(
+            (Argument("warm_start", True), " goes on with ratings in memory"),
+            argument="warm_start",
+            advice="a fit of a folder that did not end goes on with resume=True, see ShardedRatings.on",
+        )
+    if getattr(model, "time", False):
+        raise InvalidInputError(
+            (Argument("time", True), " needs ratings in memory"), argument="time", advice="leave time out"
+        )
+    if model.implicit is not None:
+        raise InvalidInputError(
+            (Argument("implicit", model.implicit), " needs ratings in memory"),
+            argument="implicit",
+            advice=("take ", Argument("implicit", None)),
+        )
+    if given.shadow is not None or any(table is not None for table in given.features):
+        raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")
