@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShard
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Link
+from cofactor.ratings.links_in_shards import NO_FEATURES, decompose_mask
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.warm_start import first_chains, target_of
 from cofactor.ratings.shard_work import key_of
@@ -38,23 +38,23 @@ def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
     """Draw from the posterior of `OrdinalProbit` over ratings in shards; set all that a fit sets."""
     ratings: Any = given.ratings
     _refuse(model, given)
-    rank = model._rank(ratings)
-    model.n_factors_, model.n_implicit_, model.past_ = rank.factors, rank.implicit, None
-    model.links_ = (Link("user_features"), Link("item_features"))
+    rank, sides, passes = model._rank(ratings), NO_FEATURES, ()
+    if model.implicit is not None:
+        sides, *passes = decompose_mask(ratings, rank.implicit, key_of(model))
+    model.n_factors_, model.n_implicit_, model.past_, model.links_ = rank.factors, rank.implicit, None, sides.links
     model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
     p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
-    opened = Opened(ratings)
-    problem = ShardOrdinal(opened, _no_features, p, ratings.bounds, kept)
+    problem = ShardOrdinal(Opened(ratings), sides.users, p, ratings.bounds, kept)
 
     def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
         users = OrdinalUsersInShards(
             lambda *start: begin(partial(OrdinalPart, problem, *start)),
-            BiasedPrior("user", p), sizes, ratings.level_counts, kept,
+            BiasedPrior("user", p, totals=sides.totals), sizes, ratings.level_counts, kept,
         )  # fmt: skip
-        items = BiasedPrior("item", p)
+        items = BiasedPrior("item", p, sides.items)
         return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
 
-    fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"))
+    fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"), passes)
 
 
 def fit_chains_in_shards(
@@ -62,6 +62,7 @@ def fit_chains_in_shards(
     given: FitInput,
     posterior: Callable[[Begin], tuple[Posterior, UsersInShards]],
     of_state: tuple[str, ...],
+    before: Iterable[Rounds] = (),
 ) -> None:
     """Run chains, one after another; set what they found.
 
@@ -73,10 +74,12 @@ def fit_chains_in_shards(
         Returns the posterior of a chain, and its users.
     of_state : tuple of str
         Arrays of users in the state besides those of samples.
+    before : iterable of Rounds
+        What was done for them before.
     """
     ratings: Any = given.ratings
     target = target_of(model, given)
-    chains, done = first_chains(model, model, target), list[Rounds]()
+    chains, done = first_chains(model, model, target), list(before)
     for chain in chains:
         key = f"{key_of(model)} chain {chain.number} of {chain.seed}"
         drawn, users = posterior(partial(ratings.parts, key=key))
@@ -121,10 +124,6 @@ class Opened:
         return WithCold.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
 
 
-def _no_features(k: int) -> None:
-    """Return that users of a shard have no features."""
-
-
 def _kept(model: SampledModel) -> Kept:
     return Kept(model.burn_in, model.thin, model.n_sweeps)
 
@@ -148,11 +147,11 @@ def _refuse(model: Any, given: FitInput) -> None:
         raise InvalidInputError(
             (Argument("time", True), " needs ratings in memory"), argument="time", advice="leave time out"
         )
-    if model.implicit is not None:
+    if model.implicit == "sparse":
         raise InvalidInputError(
-            (Argument("implicit", model.implicit), " needs ratings in memory"),
+            (Argument("implicit", "sparse"), " needs ratings in memory"),
             argument="implicit",
-            advice=("take ", Argument("implicit", None)),
+            advice=("take ", Argument("implicit", "low-rank")),
         )
     if given.shadow is not None or any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")
