@@ -209,9 +209,7 @@ class OrdinalUsersInShards(UsersInShards):
         n = int(self._sums["n"])
         return Moments(n, self._sums["gap_sums"] / n, self._sums["gap_squares"] / n)
 
-    def item_equations(
-        self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then
-    ) -> Answer:
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
         """Return `then` of the equations of some items."""
         return self.ask("equations", then, first=first, last=last, precision=precision, shift=shift)
 

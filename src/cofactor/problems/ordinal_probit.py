@@ -61,9 +61,7 @@ class UsersOfPosterior(MovedUsers, Protocol):
     def gap_moments(self, state: State) -> Moments:
         """Return the moments of log-gaps."""
 
-    def item_equations(
-        self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then
-    ) -> Answer:
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
         """Return `then` of the equations of some items."""
 
 

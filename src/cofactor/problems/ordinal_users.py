@@ -228,9 +228,7 @@ class OrdinalUsers(OrdinalRows):
         [gaps] = self._of(state, "gaps")
         return Moments(len(gaps), *moments(gaps))
 
-    def item_equations(
-        self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then
-    ) -> Answer:
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
         """Return `then` of the equations of the items first..last-1, given z and rows: see `draw_from_sums`."""
         rows, [U] = Rows.of_items(self.data), self._of(state, "U")
         return then({"equations": rows.equations(first, last, self.rest, _ONE, U, precision, shift, True)})

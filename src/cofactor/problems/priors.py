@@ -219,7 +219,9 @@ class NormalWishartPrior:
         table = np.zeros((0, 0)) if features is None else features
         self.features = np.ascontiguousarray(table, dtype=np.float64)
         self.columns = np.ascontiguousarray(table.T, dtype=np.float64)
-        self.squares, self.sums = totals or ((self.columns**2).sum(axis=1), self.columns.sum(axis=1))
+        if totals is None:
+            totals = (self.columns**2).sum(axis=1), self.columns.sum(axis=1)
+        self.squares, self.sums = totals
 
     def start(self) -> State:
         """Return the prior's arrays: mean zero, no regression, precision one."""
@@ -265,7 +267,10 @@ class NormalWishartPrior:
         return RowSums(len(rows), rows.sum(axis=0), self._products(rows))
 
     def expect(self, state: State, sums: RowSums) -> Expected:
-        """Write what is expected of W given the rows and ω, whatever Λ is; return what is of µ and Λ, W integrated out."""
+        """Write what is expected of W given the rows and ω, whatever Λ is.
+
+        Return what is expected of µ and Λ, with W integrated out.
+        """
         *_, weights, scale = self._parameters(state)
         of_weights = scale + self.squares
         gains = self.sums / of_weights  # by how much of µ the weights give way

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,11 +136,11 @@ def draw_from_sums(
     for first in range(0, n, size):
         last = min(first + size, n)
         rows = replace(key, first=first).rows()
-        found = ask(first, last, precision, shift[first:last], lambda sums, rows=rows: {"rows": _drawn(rows, sums, p)})
+        found = ask(first, last, precision, shift[first:last], partial(_drawn, rows, p))
         own[first:last] = found["rows"]
 
 
-def _drawn(key: np.uint64, sums: Answer, p: int) -> Array:
+def _drawn(key: np.uint64, p: int, sums: Answer) -> Answer:
     """Return draws of rows given their equations."""
     equations = sums["equations"]
     out = np.empty((len(equations), p))
@@ -147,4 +148,4 @@ def _drawn(key: np.uint64, sums: Answer, p: int) -> Array:
         lambda k: draw_solutions(k * _DRAWN, min((k + 1) * _DRAWN, len(out)), key, equations, out),
         -(-len(out) // _DRAWN),
     )
-    return out
+    return {"rows": out}

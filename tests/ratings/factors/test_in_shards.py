@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
+from cofactor.ratings import ALS, HMF, MMMF, PMMMF, URP, BinaryMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
 
 SHARDS = 5
 MODELS: dict[str, Callable[..., Any]] = {
@@ -29,18 +29,23 @@ MODELS: dict[str, Callable[..., Any]] = {
     "ALS without biases": lambda **more: ALS(3, alpha=1.0, alpha_bias=None, random_state=0, **more),
 }
 models = pytest.mark.parametrize("name", MODELS)
+SWEEPS: dict[str, Any] = {"n_sweeps": 14, "burn_in": 4, "thin": 2, "random_state": 0}
+SAMPLERS: dict[str, Callable[..., Any]] = {
+    "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
+    "OrdinalProbit without features": lambda **more: OrdinalProbit(3, implicit=None, n_chains=2, **SWEEPS, **more),
+}
 
 #: A fit in a process of its own, which is killed at an iteration.
 KILLED = """
 import os, signal, sys
-from tests.ratings.factors.test_in_shards import MODELS
+from tests.ratings.factors.test_in_shards import MODELS, SAMPLERS
 from cofactor.ratings import ShardedRatings
 
 def die(progress):
     if progress.iteration == 12:
         os.kill(os.getpid(), signal.SIGKILL)
 
-MODELS[sys.argv[1]](callback=die).fit(ShardedRatings.open(sys.argv[2]).on(every=float(sys.argv[3])))
+(MODELS | SAMPLERS)[sys.argv[1]](callback=die).fit(ShardedRatings.open(sys.argv[2]).on(every=float(sys.argv[3])))
 """
 
 
@@ -64,6 +69,10 @@ def client() -> Iterator[Client]:
 
 
 def learned(model: Any) -> list[np.ndarray]:
+    if hasattr(model, "samples_"):
+        named = [model.samples_, *(chain.state for chain in model.chains_)]
+        arrays = [array for arrays in named for _, array in sorted(arrays.items())]
+        return [*arrays, *(np.array(chain.log_likelihood) for chain in model.chains_)]
     parts = model.stages_ if isinstance(model, HMF) else [model]
     names = ("U_", "V_", "user_bias_", "item_bias_", "thresholds_", "common_thresholds_", "planes_")
     arrays = [np.asarray(getattr(part, name)) for part in parts for name in names if hasattr(part, name)]
@@ -94,10 +103,33 @@ def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
         np.testing.assert_array_equal(getattr(one, attribute), getattr(whole, attribute))
 
 
-@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS"])
+def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory() -> None:
+    make, data = SAMPLERS["OrdinalProbit without features"], ratings()
+    one, whole = make().fit(ShardedRatings.from_ratings(data, 1)), make().fit(data)
+    assert_same_bits(one, whole)
+    assert one.target_ == whole.target_
+    some = make().fit(ShardedRatings.from_ratings(data, SHARDS))
+    assert some.target_ == whole.target_
+    for name, array in whole.samples_.items():  # sums are rounded in another order
+        np.testing.assert_allclose(some.samples_[name], array, rtol=1e-4, atol=1e-4)
+
+
+def test_features_of_who_rated_what_are_those_in_memory() -> None:
+    data, made = ratings(), []
+    for given in (data, ShardedRatings.from_ratings(data, SHARDS)):
+        made.append(SAMPLERS["OrdinalProbit"]().fit(given))
+    for one, other in zip(*(model.links_ for model in made), strict=True):
+        np.testing.assert_allclose(one.projection, other.projection, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(one.usual, other.usual, rtol=1e-3, atol=1e-3)
+    pairs = list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True))
+    whole, some = (model.decision_function(pairs) for model in made)
+    np.testing.assert_allclose(some, whole, atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", "OrdinalProbit"])
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     def make() -> Any:
-        return MODELS[name](tol=1e-3)
+        return SAMPLERS[name]() if name in SAMPLERS else MODELS[name](tol=1e-3)
 
     memory = make().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
     files = ShardedRatings.open(folder)
@@ -121,16 +153,18 @@ def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
     assert_same_bits(found, whole)
 
 
-@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0)])
+@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0), ("OrdinalProbit", 0.0)])
 def test_a_killed_fit_goes_on(name: str, every: float, folder: Path) -> None:
-    whole = MODELS[name]().fit(ShardedRatings.open(folder))
+    make = (MODELS | SAMPLERS)[name]
+    whole = make().fit(ShardedRatings.open(folder))
     command = [sys.executable, "-c", KILLED, name, str(folder), str(every)]
     ended = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    [kept] = folder.glob(".fit-*")
-    assert bool(list(kept.glob("state-*"))) == (every == 0)
-    assert_same_bits(MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True)), whole)
-    assert not kept.exists()
+    kept = list(folder.glob(".fit-*"))
+    assert all(bool(list(one.glob("state-*"))) == (every == 0) for one in kept)
+    assert_same_bits(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
+    assert kept
+    assert not list(folder.glob(".fit-*"))
 
 
 def test_a_fit_that_does_not_resume_begins_anew(folder: Path) -> None:
@@ -170,7 +204,11 @@ def test_rows_of_some_users_are_those_of_the_whole(folder: Path) -> None:
 def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
     sharded = ShardedRatings.open(folder)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: OrdinalProbit().fit(sharded), "OrdinalProbit learns from ratings in memory alone"),
+        (lambda: URP().fit(sharded), "URP learns from ratings in memory alone"),
+        (lambda: OrdinalProbit(implicit="sparse").fit(sharded), "implicit='sparse' needs ratings in memory"),
+        (lambda: OrdinalProbit(warm_start=True).fit(sharded), "warm_start=True goes on with ratings in memory"),
+        (lambda: OrdinalProbit(time=True).fit(sharded), "time=True needs ratings in memory"),
+        (lambda: OrdinalProbit().fit(sharded, user_features={1: [2]}), "take no features and no shadow users"),
         (lambda: MMMF().fit(sharded), "'auto' is chosen by fits of data in memory"),
         (lambda: MMMF(alpha=1.0, solver="cg").fit(sharded), "take 'lbfgs'"),
         (lambda: ALS(alpha=1.0, solver="cg").fit(sharded), "take 'exact'"),

@@ -34,8 +34,10 @@ from cofactor.ratings.sampled.chains import (
     run_side_by_side,
 )
 from cofactor.ratings.sampled.draws import Draws, spaced
+from cofactor.ratings.sampled.in_shards import refuse_in_shards
 from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
@@ -210,6 +212,8 @@ class SampledModel(RatingModel):
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""
+        if isinstance(given.ratings, ShardedRatings):
+            refuse_in_shards(self, given)
         try:
             super()._learn(given, listener)
         except NothingKeptError as end:

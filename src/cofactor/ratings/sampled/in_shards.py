@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
-__all__ = ["fit_ordinal_probit_in_shards"]
+__all__ = ["fit_ordinal_probit_in_shards", "refuse_in_shards"]
 
 #: Returns parts for a chain, given how each of them is made.
 Begin = Callable[[Callable[[int], Any]], Rounds]
@@ -37,10 +37,10 @@ Begin = Callable[[Callable[[int], Any]], Rounds]
 def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
     """Draw from the posterior of `OrdinalProbit` over ratings in shards; set all that a fit sets."""
     ratings: Any = given.ratings
-    _refuse(model, given)
-    rank, sides, passes = model._rank(ratings), NO_FEATURES, ()
+    rank, sides, passes = model._rank(ratings), NO_FEATURES, list[Rounds]()
     if model.implicit is not None:
-        sides, *passes = decompose_mask(ratings, rank.implicit, key_of(model))
+        sides, found = decompose_mask(ratings, rank.implicit, key_of(model))
+        passes.append(found)
     model.n_factors_, model.n_implicit_, model.past_, model.links_ = rank.factors, rank.implicit, None, sides.links
     model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
     p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
@@ -135,7 +135,7 @@ def _sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
     return sizes
 
 
-def _refuse(model: Any, given: FitInput) -> None:
+def refuse_in_shards(model: Any, given: FitInput) -> None:
     """Refuse what a fit in shards cannot do."""
     if model.warm_start:
         raise InvalidInputError(
@@ -147,7 +147,7 @@ def _refuse(model: Any, given: FitInput) -> None:
         raise InvalidInputError(
             (Argument("time", True), " needs ratings in memory"), argument="time", advice="leave time out"
         )
-    if model.implicit == "sparse":
+    if getattr(model, "implicit", None) == "sparse":
         raise InvalidInputError(
             (Argument("implicit", "sparse"), " needs ratings in memory"),
             argument="implicit",

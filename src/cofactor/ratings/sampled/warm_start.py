@@ -109,5 +109,5 @@ def checksum(ratings: Ratings | ShardedRatings) -> int:
     for name in ("indices", "levels", "weights"):
         for part in parts:
             array = getattr(part, name)
-            check = check if array is None else zlib.crc32(np.ascontiguousarray(array), check)
+            check = check if array is None else zlib.crc32(np.ascontiguousarray(array).data, check)
     return check
