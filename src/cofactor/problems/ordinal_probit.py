@@ -164,7 +164,7 @@ class OrdinalProbitPosterior:
         """
         own = OrdinalUsers(data, users, N_TRIES, drift=drift)
         followers = None if shadow is None else OrdinalUsers(*shadow, N_TRIES, "shadow_")
-        return cls(own, data.shape[1], n_levels, items, gap_prior, followers)
+        return cls(own, len(data.col_indptr) - 1, n_levels, items, gap_prior, followers)
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that fit the frequencies of the levels."""
