@@ -101,14 +101,14 @@ def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, fe
 
 
 @kernel
-def solve_normal_equations(lo, hi, grams, sides, ridge, out):  # type: ignore[no-untyped-def]
+def solve_normal_equations(lo, hi, grams, sides, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi; zero where no entry says anything. The equations are overwritten."""
     d = sides.shape[1]
     eps = d * np.finfo(out.dtype).eps
     for i in range(lo, hi):
         gram = grams[i]
         for f in range(d):
-            gram[f, f] += ridge[f]
+            gram[f, f] += shares[i] * ridge[f]
         _solve(gram, sides[i], eps, out[i])
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels import rows, vectors
 from cofactor.kernels.threads import parallel_for
-from cofactor.penalties import L2
+from cofactor.penalties import L2, RowL2
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
@@ -36,7 +36,7 @@ class ShardLeastSquares:
     ----------
     open : callable
         ``open(k)`` returns the entries of shard k and their targets.
-    n_factors, alpha, alpha_bias, dtype
+    n_factors, alpha, alpha_bias, dtype, by_count
         See `LeastSquaresProblem`.
     """
 
@@ -45,22 +45,33 @@ class ShardLeastSquares:
     alpha: float
     alpha_bias: float | None
     dtype: np.dtype
+    by_count: bool = False
 
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
         entries, targets = self.open(k)
-        return LeastSquaresProblem(entries, targets, self.n_factors, self.alpha, self.alpha_bias, "exact", self.dtype)
+        return LeastSquaresProblem(
+            entries, targets, self.n_factors, self.alpha, self.alpha_bias, "exact", self.dtype, self.by_count
+        )
 
     @property
     def ridge(self) -> NDArray[Any]:
         """Weights of the penalties of a row, or of a column, that of its bias last."""
         weights = [self.alpha] * self.n_factors + ([] if self.alpha_bias is None else [self.alpha_bias])
-        return np.array(weights, dtype=np.float64)
+        return np.array(weights, dtype=self.dtype)
 
-    def penalties(self, names: tuple[str, str]) -> dict[str, L2]:
-        """Return the penalties of factors and biases of these names."""
+    def shares(self, counts: NDArray[np.int64]) -> NDArray[Any]:
+        """Return what the penalties of columns with so many entries are multiplied by."""
+        return (counts if self.by_count else np.ones(len(counts))).astype(self.dtype)
+
+    def penalties(self, names: tuple[str, str], counts: NDArray[np.int64]) -> dict[str, L2 | RowL2]:
+        """Return the penalties of factors and biases of these names, of rows or columns with so many entries."""
         weights = zip(names, (self.alpha, self.alpha_bias), strict=True)
-        return {name: L2(2 * weight) for name, weight in weights if weight is not None}
+        return {
+            name: RowL2(2 * weight, counts) if self.by_count else L2(2 * weight)
+            for name, weight in weights
+            if weight is not None
+        }
 
 
 class LeastSquaresPart:
@@ -107,7 +118,8 @@ class LeastSquaresPart:
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        problem, columns, own = self.problem.of_shard(self.k), ("V", "c"), self.problem.penalties(("U", "b"))
+        problem, columns = self.problem.of_shard(self.k), ("V", "c")
+        own = self.problem.penalties(("U", "b"), np.diff(problem.entries.indptr))
         arrays = self.arrays | {name: question[name] for name in columns}
         out = {name: np.empty_like(arrays[name]) for name in (*own, *columns)}
         value = problem.losses(arrays, out)
@@ -127,12 +139,13 @@ class ColumnsInShards(PenalizedProblem):
     parts : Parts
         `LeastSquaresPart` of all shards.
     problem : ShardLeastSquares
-    n_columns : int
+    counts : ndarray of shape (m,)
+        Number of entries in each column.
     """
 
-    def __init__(self, parts: Parts, problem: ShardLeastSquares, n_columns: int) -> None:
-        self.parts, self.problem = parts, problem
-        penalties = problem.penalties(("V", "c"))
+    def __init__(self, parts: Parts, problem: ShardLeastSquares, counts: NDArray[np.int64]) -> None:
+        self.parts, self.problem, self._shares = parts, problem, problem.shares(counts)
+        penalties, n_columns = problem.penalties(("V", "c"), counts), len(counts)
         shapes = {"V": (n_columns, problem.n_factors), "c": (n_columns,)}
         super().__init__({name: shapes[name] for name in penalties}, penalties, True, problem.dtype)
         self._zeros = np.zeros(n_columns, problem.dtype)
@@ -164,14 +177,17 @@ class ColumnsInShards(PenalizedProblem):
             last = min(first + size, m)
             sums = self.parts.total({"op": "equations", "first": first, "last": last})
             found = np.empty((last - first, p), self.dtype)
-            _solve(sums["grams"], sums["sides"], ridge, found)
+            _solve(sums["grams"], sums["sides"], ridge, self._shares[first:last], found)
             views["V"][first:last] = found[:, : self.problem.n_factors]
             if "c" in views:
                 views["c"][first:last] = found[:, -1]
 
 
-def _solve(grams: NDArray[Any], sides: NDArray[Any], ridge: NDArray[Any], out: NDArray[Any]) -> None:
+def _solve(
+    grams: NDArray[Any], sides: NDArray[Any], ridge: NDArray[Any], shares: NDArray[Any], out: NDArray[Any]
+) -> None:
+    given = grams, sides, ridge, shares, out
     parallel_for(
-        lambda k: rows.solve_normal_equations(k * _SOLVED, min((k + 1) * _SOLVED, len(out)), grams, sides, ridge, out),
+        lambda k: rows.solve_normal_equations(k * _SOLVED, min((k + 1) * _SOLVED, len(out)), *given),
         -(-len(out) // _SOLVED),
     )

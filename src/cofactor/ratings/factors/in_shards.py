@@ -66,10 +66,20 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     _set_outcome(model, given, result, parts)
 
 
-def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
-    """Minimise the objective of `ALS` over ratings in shards; set all that a fit sets."""
+def fit_least_squares_in_shards(model: Any, given: FitInput, solver: str = "exact", by_count: bool = False) -> None:
+    """Minimise the objective of `ALS`, or of `PMF`, over ratings in shards; set all that a fit sets.
+
+    Parameters
+    ----------
+    model : ALS or PMF
+    given : FitInput
+    solver : str, default="exact"
+        What the model calls this way to solve it.
+    by_count : bool, default=False
+        Whether penalties of users and items count once for each rating.
+    """
     ratings: Any = given.ratings
-    _check(model, given, "exact")
+    _check(model, given, solver)
     alpha, d = float(model.alpha), min(model.n_factors, *ratings.shape)
     generator = make_generator(model.random_state)
     generators = generators_of_shards(generator, np.diff(ratings.bounds), d)
@@ -77,10 +87,10 @@ def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
     model.boundaries_ = half_way(ratings.scale)
     model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     opened = _Opened(ratings, _LessMean(model.mean_))
-    problem = ShardLeastSquares(opened, d, alpha, model.alpha_bias, np.dtype(model.dtype))
+    problem = ShardLeastSquares(opened, d, alpha, model.alpha_bias, np.dtype(model.dtype), by_count)
     make = partial(_least_squares_part, problem, ratings.n_levels, generators)
     parts = ratings.parts(make, key_of(model))
-    columns = ColumnsInShards(parts, problem, ratings.shape[1])
+    columns = ColumnsInShards(parts, problem, ratings.item_counts)
     trace = Trace(columns, model.max_iter, model.tol, given.monitor.stage(type(model).__name__))
     result = descend(columns, columns.pack(shared), columns.update, trace)
     found, rows = columns.arrays(result.x), _rows(parts, ratings.bounds)
