@@ -175,7 +175,7 @@ def test_all_blocks_together_draw_from_the_pseudo_posterior():
     pairs = (base + np.array([[0, 0], [0, 1], [1, 1]])).reshape(-1, 2)
     data = level_data(pairs, np.tile(levels, copies), (2 * copies, 2 * copies))
     prior = ThresholdPrior(2.0, 1.5, learned=False)
-    posterior = HingePosterior(
+    posterior = HingePosterior.of(
         data, 3, FixedPrior("user", 1), FixedPrior("item", 1), prior, c=C, width=WIDTH, biased=False
     )
     chain = run(posterior, Chain(0, 5), 150, burn_in=50, thin=2)

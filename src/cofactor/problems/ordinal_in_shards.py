@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +14,13 @@ from cofactor.problems.ordinal_probit import N_TRIES
 from cofactor.problems.ordinal_users import LevelData, OrdinalRows, OrdinalUsers
 from cofactor.problems.priors import Moments, squares_of_columns, sums_of_columns
 from cofactor.problems.rows import Array
-from cofactor.problems.samples_in_shards import Kept, SampledPart, UsersInShards
+from cofactor.problems.samples_in_shards import Kept, SampledPart, UsersInShards, copies
 from cofactor.samplers import Key, State
-from cofactor.solvers.parts import Answer, Question, Rounds, Then
+from cofactor.solvers.parts import Answer, Question, Rounds
 
 __all__ = ["OrdinalPart", "OrdinalUsersInShards", "ShardOrdinal"]
 
 _PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
-
-#: What users are drawn given.
-_SHARED = ("V", "gap_mean", "gap_precision", *_PRIOR)
 
 
 @dataclass(frozen=True)
@@ -65,65 +62,26 @@ class OrdinalPart(SampledPart):
     """
 
     sampled: ClassVar[tuple[str, ...]] = ("U", "thresholds")
+    of_ratings: ClassVar[tuple[str, ...]] = ("z",)
 
     def __init__(self, problem: ShardOrdinal, generators: list[np.random.Generator], thresholds: Array, k: int) -> None:
-        self.k, self.problem = k, problem
+        self.problem, self._generators, self._thresholds = problem, generators, thresholds
         self.prior = BiasedPrior("user", problem.n_columns, problem.features(k))
         self.rows = OrdinalRows(self.prior)
-        #: Latent scores, from when thresholds are drawn to when items are.
-        self.z: Array | None = None
-        self._opened: OrdinalUsers | None = None
-        arrays = self._users.begin(self._random(generators), thresholds)
-        super().__init__(k, int(problem.bounds[k]), arrays, problem.kept)
-        self._opened = None
+        super().__init__(k, int(problem.bounds[k]), problem.kept)
 
-    @property
-    def _users(self) -> OrdinalUsers:
-        """The users with their ratings, which are open while a question is answered."""
-        if self._opened is None:
-            self._opened = OrdinalUsers(self.problem.open(self.k), self.prior, N_TRIES, z=self.z)
-        return self._opened
+    def _open(self) -> OrdinalUsers:
+        return OrdinalUsers(self.problem.open(self.k), self.prior, N_TRIES, z=self.latent.get("z"))
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return their arrays and samples, and latent scores if they are needed."""
-        return super().state() | ({} if self.z is None else {"z": self.z})
+    def _start(self) -> State:
+        return self._open().begin(self._random(self._generators), self._thresholds)
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take arrays, samples and latent scores."""
-        super().restore(state)
-        self.z = state.get("z")
-
-    def answer(self, question: Question) -> Answer:
-        """Do what was put off, then what the question asks."""
-        try:
-            return super().answer(question)
-        finally:
-            self._opened = None
-
-    def _of_shard(self, key: Key) -> Key:
-        return replace(key, first=self.first)
-
-    def _draw_thresholds(self, state: State, key: Key) -> None:
-        users = self._users
-        users.draw_thresholds(state, self._of_shard(key))
-        self.z = users.z
-
-    def _draw(self, state: State, question: Question) -> Answer:
-        """Draw rows; return what the draws of the priors of rows and gaps need at first."""
-        self._users.draw(state, self._of_shard(question["key"]))
-        gaps, value = sums_of_columns(state["gaps"]), state["value"].sum()
-        return self.prior.row_sums(state, state["U"]) | {"gap_sums": gaps, "value": np.array([value])}
+    def _sums(self, state: State) -> Answer:
+        return self.prior.row_sums(state, state["U"]) | {"gap_sums": sums_of_columns(state["gaps"])}
 
     def _spreads(self, state: State, question: Question) -> Answer:
         squares = squares_of_columns(state["gaps"], question["gap_mean"])
         return self.prior.spreads(state["U"], question["mean"], question["weights"]) | {"gap_squares": squares}
-
-    def _equations(self, state: State, question: Question) -> Answer:
-        precision, shift = question["precision"], question["shift"]
-        if self.k:  # the first shard counts what the prior says
-            precision, shift = np.zeros_like(precision), np.zeros_like(shift)
-        ends = question["first"], question["last"]
-        return self._users.item_equations(state, *ends, precision, shift, lambda sums: sums)
 
     def _move(self, state: State, name: str, **given: Any) -> None:
         """Do what belongs to rows and thresholds alone, see `OrdinalRows`."""
@@ -133,7 +91,6 @@ class OrdinalPart(SampledPart):
         self.rows.draw_offsets(state, self._random(generators), **given)
 
     def _rest_products(self, state: State, question: Question) -> Answer:
-        self.z = None
         return {"products": self.rows.rest_products(state)}
 
 
@@ -157,6 +114,7 @@ class OrdinalUsersInShards(UsersInShards):
     """
 
     elsewhere: ClassVar[tuple[str, ...]] = OrdinalPart.sampled
+    shared: ClassVar[tuple[str, ...]] = ("V", "gap_mean", "gap_precision", *_PRIOR)
 
     def __init__(
         self,
@@ -168,8 +126,6 @@ class OrdinalUsersInShards(UsersInShards):
     ) -> None:
         super().__init__(sizes, kept)
         self._make, self.prior, self.counts = begin, prior, counts
-        #: Sums over all users, as the last draw of rows left them.
-        self._sums: Answer = {}
 
     def level_counts(self, n_levels: int) -> NDArray[np.int64]:
         """Return how many ratings there are of each level."""
@@ -183,16 +139,6 @@ class OrdinalUsersInShards(UsersInShards):
     def tune(self, state: State, sweep: int) -> None:
         """Adapt the reach of proposals."""
         self.later("move", name="tune", sweep=sweep)
-
-    def draw_thresholds(self, state: State, key: Key) -> None:
-        """Draw log-gaps, then z."""
-        self.keep_after(key.sweep - 1)
-        self.later("draw_thresholds", key=key)
-
-    def draw(self, state: State, key: Key) -> None:
-        """Draw rows."""
-        self._sums = self.ask("draw", key=key, shared={name: state[name].copy() for name in _SHARED})
-        state["value"][:] = self._sums["value"]
 
     def draw_prior(self, state: State, key: Key) -> None:
         """Draw the parameters of the prior of rows."""
@@ -208,10 +154,6 @@ class OrdinalUsersInShards(UsersInShards):
         """Return the moments of log-gaps."""
         n = int(self._sums["n"])
         return Moments(n, self._sums["gap_sums"] / n, self._sums["gap_squares"] / n)
-
-    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
-        """Return `then` of the equations of some items."""
-        return self.ask("equations", then, first=first, last=last, precision=precision, shift=shift)
 
     def draw_offsets(
         self, state: State, random: np.random.Generator, precisions: tuple[float, float], mean: Array, weights: Array,
@@ -237,4 +179,4 @@ class OrdinalUsersInShards(UsersInShards):
 
     def rest_products(self, state: State) -> Array:
         """Return the products of all columns of rows less their prior means."""
-        return self.ask("rest_products", shared={name: state[name].copy() for name in _PRIOR})["products"]
+        return self.ask("rest_products", shared=copies(state, _PRIOR))["products"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,6 +14,10 @@ from cofactor.kernels.gibbs import PAD, add_products, column_squares, column_sum
 from cofactor.kernels.regression import means_by, products_with
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.samplers import Key, State
+from cofactor.solvers.parts import Answer
+
+#: What returns sums of squares of all rows about a mean.
+RowSquares = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 #: Rows in a block of the kernels here.
 _BLOCK = 512
@@ -70,6 +76,8 @@ class LinkedPrior:
         a and b.
     strength : float, default=1.0
         κ.
+    totals : tuple of two ndarray of shape (K,), optional
+        Sums of the squares of the features, and of the features, where these are elsewhere.
     """
 
     def __init__(
@@ -81,12 +89,16 @@ class LinkedPrior:
         shape: float = 1.0,
         rate: float = 1.0,
         strength: float = 1.0,
+        totals: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
         self.name, self.n_columns = name, n_columns
         self.features = None if features is None else np.ascontiguousarray(features, dtype=np.float64)
         self.columns = None if features is None else np.ascontiguousarray(features.T, dtype=np.float64)
-        self.squares = np.zeros(0) if self.columns is None else (self.columns**2).sum(axis=1)
-        self.sums = np.zeros(0) if self.columns is None else self.columns.sum(axis=1)
+        if self.columns is not None:
+            totals = (self.columns**2).sum(axis=1), self.columns.sum(axis=1)
+        #: Whether there is a regression.
+        self.linked = totals is not None
+        self.squares, self.sums = totals or (np.zeros(0), np.zeros(0))
         self.shape, self.rate, self.strength = shape, rate, strength
 
     def start(self) -> State:
@@ -117,34 +129,58 @@ class LinkedPrior:
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw µ and τ given the rows and W, then µ and W given the rows, τ and ω, and ω given the rest."""
-        random = key.generator()
-        n = len(rows)
+        self.draw_by(state, key, self.row_sums(state, rows), partial(self.row_squares, state, rows))
+
+    def draw_by(self, state: State, key: Key, sums: Answer, squares: RowSquares) -> None:
+        """Draw as `draw` does.
+
+        Parameters
+        ----------
+        state : State
+        key : Key
+        sums : mapping
+            `row_sums` of all rows.
+        squares : callable
+            Returns `row_squares` of all rows about the mean it is given.
+        """
+        random, n = key.generator(), int(sums["n"])
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
-        mean[:] = 0
-        rest = rows - self.means(state, n) if self.linked else rows
-        mean[:], precision[:] = draw_normal_gamma(random, rest, self.shape, self.rate, self.strength)
+        of_rest = sums["rest"] / n
+        rest = Moments(n, of_rest, squares(of_rest) / n)
+        mean[:], precision[:] = draw_normal_gamma_by(random, rest, self.shape, self.rate, self.strength)
         if not self.linked:
             return
-        self._draw_weights(state, rows, random)
+        self._draw_weights(state, RowSums(n, sums["total"], sums["products"]), random)
         weights = state[f"{self.name}_weights"]
         rates = self.rate + 0.5 * (weights**2).sum(axis=0)
         state[f"{self.name}_weight_precision"][:] = random.gamma(self.shape + len(weights) / 2, 1 / rates)
 
-    @property
-    def linked(self) -> bool:
-        """Whether there is a regression."""
-        return self.features is not None
+    def row_sums(self, state: State, rows: NDArray[np.float64]) -> Answer:
+        """Return what a draw needs to know of rows at first: sums of them, what W leaves of them, and by features."""
+        found: Answer = {"n": np.array(len(rows)), "rest": sums_of_columns(self._rest(state, rows))}
+        if self.features is not None:
+            products = products_with(self.features, rows, np.zeros(rows.shape[1]))
+            found |= {"total": rows.sum(axis=0), "products": products}
+        return found
 
-    def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
+    def row_squares(self, state: State, rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sums of squares of what W leaves of rows, less a mean."""
+        return squares_of_columns(self._rest(state, rows), mean)
+
+    def _rest(self, state: State, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.columns is None:
+            return rows
+        return rows - means_by(self.columns, state[f"{self.name}_weights"], np.zeros(self.n_columns))
+
+    def _draw_weights(self, state: State, rows: RowSums, random: np.random.Generator) -> None:
         """Draw µ, with W integrated out, and W given µ, the rows, τ and ω."""
         weights, scale = state[f"{self.name}_weights"], state[f"{self.name}_weight_precision"]
         mean, precision = state[f"{self.name}_mean"], state[f"{self.name}_precision"]
-        assert self.features is not None
-        sums = products_with(self.features, rows, np.zeros(rows.shape[1]))
+        sums = rows.products
         total = scale + precision * self.squares[:, None]
         gains = precision * self.sums[:, None] / total  # by how much of µ the weights give way
-        of_mean = self.strength + len(rows) - (gains * self.sums[:, None]).sum(axis=0)
-        pull = rows.sum(axis=0) - (gains * sums).sum(axis=0)
+        of_mean = self.strength + rows.n - (gains * self.sums[:, None]).sum(axis=0)
+        pull = rows.total - (gains * sums).sum(axis=0)
         mean[:] = pull / of_mean + random.normal(size=len(mean)) / np.sqrt(precision * of_mean)
         weights[:] = precision * sums / total - gains * mean
         weights += random.normal(size=weights.shape) / np.sqrt(total)

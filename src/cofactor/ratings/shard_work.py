@@ -82,7 +82,8 @@ def check_learns_in_shards(model: Any) -> None:
         raise InvalidInputError(
             f"{type(model).__name__} learns from ratings in memory alone",
             argument="X",
-            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF and OrdinalProbit learn in shards; in Python X.to_ratings() takes all to memory",
+            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; in "
+            "Python X.to_ratings() takes all to memory",
         )
 
 

@@ -25,6 +25,7 @@ from cofactor.ratings import (
     PMMMF,
     URP,
     BinaryMMMF,
+    GibbsMMMF,
     OrdinalProbit,
     Ratings,
     ShardedRatings,
@@ -46,6 +47,7 @@ models = pytest.mark.parametrize("name", MODELS)
 SWEEPS: dict[str, Any] = {"n_sweeps": 14, "burn_in": 4, "thin": 2, "random_state": 0}
 SAMPLERS: dict[str, Callable[..., Any]] = {
     "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
+    "GibbsMMMF": lambda **more: GibbsMMMF(3, **SWEEPS, **more),
     "OrdinalProbit without features": lambda **more: OrdinalProbit(3, implicit=None, n_chains=2, **SWEEPS, **more),
 }
 
@@ -118,8 +120,9 @@ def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
     np.testing.assert_allclose(one.history_, whole.history_, rtol=1e-14)  # penalties are added in another order
 
 
-def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory() -> None:
-    make, data = SAMPLERS["OrdinalProbit without features"], ratings()
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "OrdinalProbit"])
+def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory(name: str) -> None:
+    make, data = SAMPLERS[name], ratings()
     one, whole = make().fit(ShardedRatings.from_ratings(data, 1)), make().fit(data)
     assert_same_bits(one, whole)
     assert one.target_ == whole.target_
@@ -141,7 +144,7 @@ def test_features_of_who_rated_what_are_those_in_memory() -> None:
     np.testing.assert_allclose(some, whole, atol=0.05)
 
 
-@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", "OrdinalProbit"])
+@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", *SAMPLERS])
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     def make() -> Any:
         return SAMPLERS[name]() if name in SAMPLERS else MODELS[name](tol=1e-3)

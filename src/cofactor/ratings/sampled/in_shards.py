@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.problems.biased_prior import BiasedPrior
+from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
+from cofactor.problems.hinge_posterior import HingePosterior
 from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
 from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
 from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links_in_shards import NO_FEATURES, decompose_mask
+from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
 from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.hinges import threshold_prior
 from cofactor.ratings.sampled.warm_start import first_chains, target_of
 from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
@@ -26,9 +30,10 @@ from cofactor.solvers.parts import Rounds
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
-__all__ = ["fit_ordinal_probit_in_shards", "refuse_in_shards"]
+__all__ = ["fit_gibbs_mmmf_in_shards", "fit_ordinal_probit_in_shards", "refuse_in_shards"]
 
 #: Returns parts for a chain, given how each of them is made.
 Begin = Callable[[Callable[[int], Any]], Rounds]
@@ -37,10 +42,8 @@ Begin = Callable[[Callable[[int], Any]], Rounds]
 def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
     """Draw from the posterior of `OrdinalProbit` over ratings in shards; set all that a fit sets."""
     ratings: Any = given.ratings
-    rank, sides, passes = model._rank(ratings), NO_FEATURES, list[Rounds]()
-    if model.implicit is not None:
-        sides, found = decompose_mask(ratings, rank.implicit, key_of(model))
-        passes.append(found)
+    rank = model._rank(ratings)
+    sides, passes = _sides(model, ratings, rank.implicit)
     model.n_factors_, model.n_implicit_, model.past_, model.links_ = rank.factors, rank.implicit, None, sides.links
     model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
     p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
@@ -55,6 +58,43 @@ def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
         return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
 
     fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"), passes)
+
+
+def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:
+    """Draw from the pseudo-posterior of `GibbsMMMF` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    sides, passes = _sides(model, ratings, model.n_implicit)
+    of_users, of_items = sides.links
+    model.user_projection_, model.item_projection_ = of_users.projection, of_items.projection
+    kept, sizes = _kept(model), _sizes(ratings)
+    problem = ShardHinges(
+        Opened(ratings), partial(_row_prior, clone(model).set_params(callback=None), sides.users),
+        model.hinge_weight / 2, float(model.width), model.biases, ratings.bounds, kept,
+    )  # fmt: skip
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        users = HingeUsersInShards(
+            lambda *start: begin(partial(HingePart, problem, *start)),
+            model._row_prior("user", None, sides.totals), sizes, kept,
+        )  # fmt: skip
+        items = model._row_prior("item", sides.items)
+        n_items = ratings.shape[1] + 1
+        return HingePosterior(users, n_items, ratings.n_levels, items, threshold_prior(model)), users
+
+    fit_chains_in_shards(model, given, posterior, ("value",), passes)
+
+
+def _row_prior(model: GibbsMMMF, features: Callable[[int], Any], k: int) -> Any:
+    """Return the prior of the rows of a shard's users."""
+    return model._row_prior("user", features(k))
+
+
+def _sides(model: Any, ratings: ShardedRatings, n_columns: int) -> tuple[MaskInShards, list[Rounds]]:
+    """Return what tells who rated what, as the model wants it, and the parts that found it."""
+    if model.implicit is None:
+        return NO_FEATURES, []
+    sides, parts = decompose_mask(ratings, n_columns, key_of(model))
+    return sides, [parts]
 
 
 def fit_chains_in_shards(
