@@ -85,8 +85,8 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridg
 
 
 @kernel
-def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, features, grams, sides):  # type: ignore[no-untyped-def]
-    """Write the normal equations of rows lo..hi without the ridge, to row i - first: Σ r² F Fᵀ below, Σ r² F t."""
+def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, features, ridges, grams, sides):  # type: ignore[no-untyped-def]
+    """Write the normal equations of rows lo..hi to row i - first: Σ r² F Fᵀ and a ridge below, Σ r² F t."""
     d = features.shape[1]
     for i in range(lo, hi):
         start = indptr[i]
@@ -95,21 +95,20 @@ def normal_equations(lo, hi, first, indptr, indices, targets, roots, offsets, fe
         x = sides[i - first]
         gram[:] = 0
         x[:] = 0
+        for f in range(d):
+            gram[f, f] = ridges[i - first, f]
         F = np.empty((n, d))
         _weighted(start, n, indices, targets, roots, offsets, features, F, x)
         add_outer(F, gram)
 
 
 @kernel
-def solve_normal_equations(lo, hi, grams, sides, ridge, shares, out):  # type: ignore[no-untyped-def]
+def solve_normal_equations(lo, hi, grams, sides, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi; zero where no entry says anything. The equations are overwritten."""
     d = sides.shape[1]
     eps = d * np.finfo(out.dtype).eps
     for i in range(lo, hi):
-        gram = grams[i]
-        for f in range(d):
-            gram[f, f] += shares[i] * ridge[f]
-        _solve(gram, sides[i], eps, out[i])
+        _solve(grams[i], sides[i], eps, out[i])
 
 
 @kernel

@@ -96,20 +96,24 @@ class LeastSquaresProblem(ObservedProblem):
         order = self.entries.to_csr
         return self.targets[order], self._roots if self.weights is None else self._roots[order]
 
-    def normal_equations(self, arrays: Mapping[str, np.ndarray], first: int, last: int) -> tuple[np.ndarray, ...]:
-        """Return the normal equations of columns first..last-1 for V and c, given U and b, without their penalties.
+    def normal_equations(
+        self, arrays: Mapping[str, np.ndarray], first: int, last: int, ridges: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the normal equations of columns first..last-1 for V and c, given U and b.
 
         Parameters
         ----------
         arrays : mapping from str to ndarray
             U (n, d) and b (n,).
         first, last : int
+        ridges : ndarray of shape (last - first, p)
+            Weights of their penalties.
 
         Returns
         -------
         grams : ndarray of shape (last - first, p, p), float64
             Sums of the outer products of the rows of U, to which a one is appended where there are biases: p = d + 1
-            then, else d. Only the lower triangle is to be read.
+            then, else d. The ridges are on the diagonals. Only the lower triangle is to be read.
         sides : ndarray of shape (last - first, p), float64
             Sums of such rows times what b leaves of the targets.
         """
@@ -120,7 +124,7 @@ class LeastSquaresProblem(ObservedProblem):
         p = features.shape[1]
         grams, sides = np.empty((last - first, p, p)), np.empty((last - first, p))
         cuts = first + cut_rows(e.col_indptr[first : last + 1] - e.col_indptr[first], ENTRIES_PER_BLOCK)
-        given = (e.col_indptr, e.col_indices, targets, roots, arrays["b"], np.ascontiguousarray(features))
+        given = (e.col_indptr, e.col_indices, targets, roots, arrays["b"], np.ascontiguousarray(features), ridges)
         parallel_for(lambda k: rows.normal_equations(cuts[k], cuts[k + 1], first, *given, grams, sides), len(cuts) - 1)
         return grams, sides
 

@@ -112,8 +112,10 @@ class LeastSquaresPart:
         return {}
 
     def _equations(self, question: Question) -> Answer:
-        """Return the normal equations of some columns."""
-        grams, sides = self.problem.of_shard(self.k).normal_equations(self.arrays, question["first"], question["last"])
+        """Return the normal equations of some columns; the first shard counts their penalties."""
+        ridges = question["shares"][:, None] * (self.problem.ridge if self.k == 0 else 0 * self.problem.ridge)
+        ends = question["first"], question["last"]
+        grams, sides = self.problem.of_shard(self.k).normal_equations(self.arrays, *ends, ridges)
         return {"grams": grams, "sides": sides}
 
     def _losses(self, question: Question) -> Answer:
@@ -170,24 +172,22 @@ class ColumnsInShards(PenalizedProblem):
     def update(self, x: NDArray[Any]) -> None:
         """Minimise over rows, then over columns, in place."""
         self.parts.total({"op": "rows", **self.arrays(x)})
-        views, ridge = self.layout.views(x), self.problem.ridge
-        p, m = len(ridge), len(views["V"])
+        views = self.layout.views(x)
+        p, m = len(self.problem.ridge), len(views["V"])
         size = max(1, _EQUATIONS // (8 * p * (p + 1)))
         for first in range(0, m, size):
             last = min(first + size, m)
-            sums = self.parts.total({"op": "equations", "first": first, "last": last})
+            shares = self._shares[first:last]
+            sums = self.parts.total({"op": "equations", "first": first, "last": last, "shares": shares})
             found = np.empty((last - first, p), self.dtype)
-            _solve(sums["grams"], sums["sides"], ridge, self._shares[first:last], found)
+            _solve(sums["grams"], sums["sides"], found)
             views["V"][first:last] = found[:, : self.problem.n_factors]
             if "c" in views:
                 views["c"][first:last] = found[:, -1]
 
 
-def _solve(
-    grams: NDArray[Any], sides: NDArray[Any], ridge: NDArray[Any], shares: NDArray[Any], out: NDArray[Any]
-) -> None:
-    given = grams, sides, ridge, shares, out
+def _solve(grams: NDArray[Any], sides: NDArray[Any], out: NDArray[Any]) -> None:
     parallel_for(
-        lambda k: rows.solve_normal_equations(k * _SOLVED, min((k + 1) * _SOLVED, len(out)), *given),
+        lambda k: rows.solve_normal_equations(k * _SOLVED, min((k + 1) * _SOLVED, len(out)), grams, sides, out),
         -(-len(out) // _SOLVED),
     )

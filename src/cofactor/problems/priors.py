@@ -19,6 +19,9 @@ from cofactor.solvers.parts import Answer
 #: What returns sums of squares of all rows about a mean.
 RowSquares = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
+#: What returns how all rows are spread about a mean and weights.
+Spread = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+
 #: Rows in a block of the kernels here.
 _BLOCK = 512
 
@@ -293,10 +296,13 @@ class NormalWishartPrior:
 
     def draw_by(self, random: np.random.Generator, state: State, rows: NDArray[np.float64]) -> None:
         """Draw as `draw` does, with random numbers of this generator."""
-        sums = self.row_sums(state, rows)
+        self.draw_from(random, state, self.row_sums(state, rows), partial(self.spread, rows))
+
+    def draw_from(self, random: np.random.Generator, state: State, sums: RowSums, spread: Spread) -> None:
+        """Draw likewise, given sums of all rows, and what returns their `spread` about a mean and weights."""
         expected = self.expect(state, sums)
-        spread = self.spread(rows, expected.mean, state[f"{self.name}_weights"])
-        self.draw_given(random, state, sums, expected, spread)
+        found = spread(expected.mean, state[f"{self.name}_weights"])
+        self.draw_given(random, state, sums, expected, found)
 
     def row_sums(self, state: State, rows: NDArray[np.float64]) -> RowSums:
         """Return what a draw needs to know of the rows at first."""

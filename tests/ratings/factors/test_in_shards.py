@@ -19,6 +19,7 @@ from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import (
     ALS,
+    BPMF,
     HMF,
     MMMF,
     PMF,
@@ -47,6 +48,7 @@ models = pytest.mark.parametrize("name", MODELS)
 SWEEPS: dict[str, Any] = {"n_sweeps": 14, "burn_in": 4, "thin": 2, "random_state": 0}
 SAMPLERS: dict[str, Callable[..., Any]] = {
     "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
+    "BPMF": lambda **more: BPMF(3, **SWEEPS, **more),
     "GibbsMMMF": lambda **more: GibbsMMMF(3, **SWEEPS, **more),
     "OrdinalProbit without features": lambda **more: OrdinalProbit(3, implicit=None, n_chains=2, **SWEEPS, **more),
 }

@@ -13,6 +13,8 @@ from sklearn.base import clone
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.problems.biased_prior import BiasedPrior
+from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
 from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
 from cofactor.problems.hinge_posterior import HingePosterior
 from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
@@ -30,10 +32,11 @@ from cofactor.solvers.parts import Rounds
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
+    from cofactor.ratings.sampled.bpmf import BPMF
     from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
-__all__ = ["fit_gibbs_mmmf_in_shards", "fit_ordinal_probit_in_shards", "refuse_in_shards"]
+__all__ = ["fit_bpmf_in_shards", "fit_gibbs_mmmf_in_shards", "fit_ordinal_probit_in_shards", "refuse_in_shards"]
 
 #: Returns parts for a chain, given how each of them is made.
 Begin = Callable[[Callable[[int], Any]], Rounds]
@@ -58,6 +61,26 @@ def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
         return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
 
     fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"), passes)
+
+
+def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
+    """Draw from the posterior of `BPMF` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    numbers = np.arange(1, ratings.n_levels + 1)
+    model.mean_ = float(ratings.level_counts @ numbers) / ratings.n_ratings
+    model.boundaries_ = np.asarray(numbers[:-1] + 0.5 - model.mean_, dtype=np.float64)
+    model.links_ = NO_FEATURES.links
+    precision = None if model.precision == "learn" else float(model.precision)
+    problem = ShardGaussians(OpenedLessMean(ratings, model.mean_), model.n_factors, ratings.bounds, _kept(model))
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        counts = np.append(ratings.item_counts, 0)
+        users = GaussianUsersInShards(
+            lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings), counts
+        )
+        return GaussianPosterior(users, len(counts), model._prior("item", None), precision), users
+
+    fit_chains_in_shards(model, given, posterior, ("errors",))
 
 
 def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:
@@ -162,6 +185,18 @@ class Opened:
 
     def __call__(self, k: int) -> WithCold:
         return WithCold.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
+
+
+@dataclass(frozen=True)
+class OpenedLessMean:
+    """The same, and levels less their mean."""
+
+    ratings: ShardedRatings
+    mean: float
+
+    def __call__(self, k: int) -> tuple[WithCold, NDArray[np.float64]]:
+        data = Opened(self.ratings)(k)
+        return data, np.asarray(data.levels - self.mean, dtype=np.float64)
 
 
 def _kept(model: SampledModel) -> Kept:
