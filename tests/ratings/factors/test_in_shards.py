@@ -134,7 +134,7 @@ def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory(name: str) -> No
         np.testing.assert_allclose(some.samples_[name], array, rtol=1e-4, atol=1e-4)
 
 
-def test_features_of_who_rated_what_are_those_in_memory() -> None:
+def test_features_of_who_rated_what_are_those_in_memory(tmp_path: Path) -> None:
     data, made = ratings(), []
     for given in (data, ShardedRatings.from_ratings(data, SHARDS)):
         made.append(SAMPLERS["OrdinalProbit"]().fit(given))
@@ -144,6 +144,13 @@ def test_features_of_who_rated_what_are_those_in_memory() -> None:
     pairs = list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True))
     whole, some = (model.decision_function(pairs) for model in made)
     np.testing.assert_allclose(some, whole, atol=0.05)
+    made[1].save(tmp_path / "model.cofactor")
+    again = cofactor.load(tmp_path / "model.cofactor")
+    np.testing.assert_array_equal(again.decision_function(pairs), some)
+    new = again.fold_in([("new", item) for item in data.items.ids[:3]], [5, 4, 1])
+    assert new.predict_proba([("new", data.items.ids[3])]).shape == (1, 5)
+    more = again.set_params(warm_start=True, n_sweeps=2).fit(data)  # the posterior is the same
+    assert more.n_iter_ == 16
 
 
 @pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", *SAMPLERS])
