@@ -65,7 +65,7 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return statistics along a chain which draws parameters given data by a sweep, and data given parameters."""
     users = NormalWishartPrior("user", D, FEATURES, strength=STRENGTH, degrees=DEGREES)
     items = NormalWishartPrior("item", D, strength=STRENGTH, degrees=DEGREES)
-    posterior = GaussianPosterior(
+    posterior = GaussianPosterior.of(
         ENTRIES, rng.normal(size=len(ENTRIES.indices)), users, items, None, shape=SHAPE, rate=RATE
     )
     state = posterior.start(Key(1, 0, 0, 0))
@@ -76,13 +76,13 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
             step(state, Key(1, 0, sweep, number))
         x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
         noise = state["noise_precision"][0]
-        errors = (posterior.targets - x) ** 2
+        errors = (posterior.users.targets - x) ** 2
         expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
         assert posterior.log_likelihood(state) == pytest.approx(expected)
-        posterior.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
+        posterior.users.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
         names = ("U", "V", "user_mean", "user_precision", "user_weights")
         own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]
-        found.append([*own, state["item_precision"].copy(), noise, posterior.targets.copy()])
+        found.append([*own, state["item_precision"].copy(), noise, posterior.users.targets.copy()])
     return statistics(*(np.array(arrays) for arrays in zip(*found, strict=True)))
 
 
@@ -101,7 +101,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is():
 
 def test_a_given_precision_stays():
     users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-    posterior = GaussianPosterior(ENTRIES, np.ones(7), users, items, 3.5)
+    posterior = GaussianPosterior.of(ENTRIES, np.ones(7), users, items, 3.5)
     state = posterior.start(Key(1, 0, 0, 0))
     posterior.settle(state)
     for number, step in enumerate(posterior.steps.values()):

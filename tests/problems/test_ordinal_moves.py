@@ -7,6 +7,7 @@ from scipy import stats
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_moves import OrdinalMoves
 from cofactor.problems.ordinal_probit import GapPrior
+from cofactor.problems.ordinal_users import OrdinalRows
 from cofactor.samplers import Key, State
 
 N, M, R = 5, 4, 3
@@ -36,7 +37,7 @@ def moves_and_state(d: int, linked: bool = True) -> tuple[OrdinalMoves, State]:
         first, other = gaps[:, :1], gaps[:, :1] + np.exp(gaps[:, 1:])
         state |= {prefix + "gaps": gaps, prefix + "thresholds": np.hstack([first, other])}
     state |= {"gap_mean": random.normal(size=R - 1), "gap_precision": random.gamma(4.0, 0.3, R - 1)}
-    return OrdinalMoves(users, items, GAPS, ("", "shadow_")), state
+    return OrdinalMoves(items, GAPS, (OrdinalRows(users), OrdinalRows(users, "shadow_"))), state
 
 
 def copied(state: State) -> State:

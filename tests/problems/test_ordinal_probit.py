@@ -268,7 +268,7 @@ def test_joint_test_can_fail(wrong, n_sweeps):
 
 def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
     users, items = (BiasedPrior(name, P, table, excess=EXCESS) for name, table in (("user", F), ("item", G)))
-    return OrdinalProbitPosterior(level_data(MASK, levels), R, users, items, GAPS)
+    return OrdinalProbitPosterior.of(level_data(MASK, levels), R, users, items, GAPS)
 
 
 def test_one_replicate_is_the_posterior():
@@ -310,7 +310,7 @@ def weighted(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float]
 def test_two_levels_without_factors_against_quadrature():
     """One user, two items, biases only: a probit model, whose posterior is an integral over two scores."""
     data = level_data(np.ones((1, 2), dtype=bool), [1, 2])
-    model = OrdinalProbitPosterior(data, 2, BiasedPrior("user", 1), BiasedPrior("item", 1))
+    model = OrdinalProbitPosterior.of(data, 2, BiasedPrior("user", 1), BiasedPrior("item", 1))
     state = model.start(Key(1, 0, 0, 0))
     state["user_precision"][:], state["item_precision"][:] = 2.0, 0.7
     state["user_mean"][:], state["item_mean"][:], state["gap_mean"][:] = 0.3, -0.2, 0.5

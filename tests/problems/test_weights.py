@@ -87,7 +87,7 @@ def test_penalties_by_count_of_a_linked_problem():
 def test_draws_of_bpmf():
     def after_two_sweeps(entries: Pattern, y: np.ndarray, weights: np.ndarray | None) -> tuple[dict, float]:
         users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-        posterior = GaussianPosterior(entries, y, users, items, None, weights=weights)
+        posterior = GaussianPosterior.of(entries, y, users, items, None, weights=weights)
         state = posterior.start(Key(0, 0, 0, 0))
         posterior.settle(state)
         for sweep in (1, 2):

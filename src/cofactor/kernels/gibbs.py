@@ -76,19 +76,24 @@ def add_products(F, n, gram):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def draw_row(state, targets, weights, other, indices, precision, shift, biased, gram, out):  # type: ignore[no-untyped-def]
-    """Draw w ~ N(A⁻¹b, A⁻¹) with A = P + Σ_j ω φφᵀ and b = s + Σ_j ω φ t over the entries of a row; return the stream.
-
-    P and s are the prior's precision and its product with the prior's mean. φ is row j of `other`; with `biased`, its
-    last column is the other side's bias, which is taken from the target t, and φ has a one there. `weights` of length
-    one are the same ω for all. `gram` of shape (p + 1, p + 1) is room to work in.
-    """
-    p = other.shape[1]
-    n = len(indices)
+def begin_equations(precision, shift, gram):  # type: ignore[no-untyped-def]
+    """Write what the prior says of a row: its precision P, and below it s, the product of P with the prior's mean."""
+    p = len(shift)
     for a in range(p):
         gram[p, a] = shift[a]
         for b in range(a + 1):
             gram[a, b] = precision[a, b]
+
+
+@kernel
+def add_entries(targets, weights, other, indices, biased, gram):  # type: ignore[no-untyped-def]
+    """Add what the entries of a row say of it: Σ_j ω φφᵀ, and below it Σ_j ω φ t.
+
+    φ is row j of `other`; with `biased`, its last column is the other side's bias, which is taken from the target t,
+    and φ has a one there. `weights` of length one are the same ω for all.
+    """
+    p = other.shape[1]
+    n = len(indices)
     size = max(_ROOM // (p + 1) // PAD, 1) * PAD
     F = np.zeros((p + 1, min(size, (n + PAD - 1) // PAD * PAD)))  # φ and t, times √ω
     for first in range(0, n, size):
@@ -107,6 +112,12 @@ def draw_row(state, targets, weights, other, indices, precision, shift, biased, 
             for k in range(here, whole):
                 F[a, k] = 0
         add_products(F, whole, gram)
+
+
+@kernel
+def draw_solution(state, gram, out):  # type: ignore[no-untyped-def]
+    """Draw w ~ N(A⁻¹b, A⁻¹), where A stands in `gram` and b below it; both are replaced. Return the stream."""
+    p = len(out)
     w = gram[p, :p]
     factorize(gram, p)
     solve_lower(gram, w, p)
@@ -117,6 +128,18 @@ def draw_row(state, targets, weights, other, indices, precision, shift, biased, 
     for a in range(p):
         out[a] = w[a]
     return state
+
+
+@kernel
+def draw_row(state, targets, weights, other, indices, precision, shift, biased, gram, out):  # type: ignore[no-untyped-def]
+    """Draw w ~ N(A⁻¹b, A⁻¹) with A = P + Σ_j ω φφᵀ and b = s + Σ_j ω φ t over the entries of a row; return the stream.
+
+    P and s are those of `begin_equations`, the sums those of `add_entries`. `gram` of shape (p + 1, p + 1) is room to
+    work in.
+    """
+    begin_equations(precision, shift, gram)
+    add_entries(targets, weights, other, indices, biased, gram)
+    return draw_solution(state, gram, out)
 
 
 @kernel
@@ -425,19 +448,21 @@ def feature_sums(lo, hi, features, rows, mean, out):  # type: ignore[no-untyped-
 
 
 @exact
-def column_moments(rows, mean, variance):  # type: ignore[no-untyped-def]
-    """Write mean and variance of each column, both added up row by row."""
+def column_sums(rows, out):  # type: ignore[no-untyped-def]
+    """Write the sum of each column, added up row by row."""
     n, p = rows.shape
-    mean[:] = 0
-    variance[:] = 0
+    out[:] = 0
     for i in range(n):
         for a in range(p):
-            mean[a] += rows[i, a]
-    for a in range(p):
-        mean[a] /= n
+            out[a] += rows[i, a]
+
+
+@exact
+def column_squares(rows, mean, out):  # type: ignore[no-untyped-def]
+    """Write the sum of the squares of each column less its mean, likewise."""
+    n, p = rows.shape
+    out[:] = 0
     for i in range(n):
         for a in range(p):
             x = rows[i, a] - mean[a]
-            variance[a] += x * x
-    for a in range(p):
-        variance[a] /= n
+            out[a] += x * x

@@ -1,10 +1,57 @@
-"""Draws for new items, where the users who rated them, and the thresholds of these, are given."""
+"""Draws for items: from sums over users, and for new ones, whose users' thresholds are given."""
 
 import numpy as np
 
-from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import FAR, draw_latent, draw_row, level_masses, score
+from cofactor.kernels.compile import exact, kernel
+from cofactor.kernels.gibbs import (
+    FAR,
+    add_entries,
+    begin_equations,
+    draw_latent,
+    draw_row,
+    draw_solution,
+    level_masses,
+    score,
+)
 from cofactor.kernels.random import stream
+
+
+@kernel
+def column_equations(  # type: ignore[no-untyped-def]
+    lo, hi, first, indptr, indices, position, targets, weights, other, precision, shift, biased, out
+):
+    """Write what the prior and the entries of the columns lo..hi say of their rows: column j to row j - first.
+
+    Arguments are those of `gibbs.draw_rows`, but that `shift` begins with column `first`. The p (p + 1) / 2 numbers of
+    the lower triangle of A come first, row by row, then the p of b.
+    """
+    p = other.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    for j in range(lo, hi):
+        here = slice(indptr[j], indptr[j + 1])
+        where = position[here]
+        w = weights[where] if len(weights) > 1 else weights
+        begin_equations(precision, shift[j - first], gram)
+        add_entries(targets[where], w, other, indices[here], biased, gram)
+        k = 0
+        for a in range(p + 1):
+            for b in range(min(a + 1, p)):
+                out[j - first, k] = gram[a, b]
+                k += 1
+
+
+@kernel
+def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
+    """Draw the rows lo..hi given `column_equations`, each as `gibbs.draw_row` does."""
+    p = out.shape[1]
+    gram = np.empty((p + 1, p + 1))
+    for j in range(lo, hi):
+        k = 0
+        for a in range(p + 1):
+            for b in range(min(a + 1, p)):
+                gram[a, b] = equations[j, k]
+                k += 1
+        draw_solution(stream(key, j), gram, out[j])
 
 
 @exact

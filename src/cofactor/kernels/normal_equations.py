@@ -79,7 +79,7 @@ def pack_equations(lo, hi, p, indptr, indices, targets, roots, offsets, features
 
 
 @ordered
-def solve_packed(lo, hi, sums, ridge, out):  # type: ignore[no-untyped-def]
+def solve_packed(lo, hi, sums, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi from their packed equations; zero where no entry says anything."""
     p, eps = len(ridge), np.finfo(out.dtype).eps
     G, W = _room(p)
@@ -93,7 +93,7 @@ def solve_packed(lo, hi, sums, ridge, out):  # type: ignore[no-untyped-def]
             for c in range(n):
                 row[c] = given[c]
             at += n
-        _solve(G, p, ridge, 1.0, eps, W, out[i])
+        _solve(G, p, ridge, shares[i], eps, W, out[i])
 
 
 @ordered

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.problems.priors import RowSums
 from cofactor.problems.sparse_priors import normal_wishart
 from cofactor.samplers import Key, State
+from cofactor.solvers.parts import Answer
 
 __all__ = ["BiasedPrior"]
+
+#: What returns how rows are spread about a mean and weights.
+Spreads = Callable[[NDArray[np.float64], NDArray[np.float64]], Answer]
 
 _PARTS = ("mean", "precision", "weights", "weight_precision")
 
@@ -49,6 +58,8 @@ class BiasedPrior:
     excess : float, default=1.0
         By how much degrees of freedom are more than the fewest there may be: ν0 is d - 1 and this, that of the bias
         this alone.
+    totals : tuple of two ndarray of shape (K,), optional
+        As in `NormalWishartPrior`.
     """
 
     def __init__(
@@ -59,10 +70,13 @@ class BiasedPrior:
         *,
         strength: float = 1.0,
         excess: float = 1.0,
+        totals: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
         self.name, self.n_columns, self.strength = name, n_columns, strength
+        more: dict[str, Any] = {} if totals is None else {"totals": totals}
         self.factors, self.bias = (
-            normal_wishart(name, p, features, strength=strength, degrees=p - 1 + excess) for p in (n_columns - 1, 1)
+            normal_wishart(name, p, features, strength=strength, degrees=p - 1 + excess, **more)
+            for p in (n_columns - 1, 1)
         )
 
     def start(self) -> State:
@@ -103,10 +117,46 @@ class BiasedPrior:
 
     def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
         """Draw the parameters of factors and of the bias given the rows."""
-        random, d = key.generator(), self.n_columns - 1
-        factors, bias = self.parts(state)
-        self.factors.draw_by(random, factors, rows[:, :d])
-        self.bias.draw_by(random, bias, rows[:, d:])
+        self.draw_by(state, key, self.row_sums(state, rows), partial(self.spreads, rows))
+
+    def draw_by(self, state: State, key: Key, sums: Answer, spreads: Spreads) -> None:
+        """Draw as `draw` does.
+
+        Parameters
+        ----------
+        state : State
+        key : Key
+        sums : mapping
+            `row_sums` of all rows.
+        spreads : callable
+            Returns `spreads` of all rows about the mean and the weights it is given.
+        """
+        random, of_state, n = key.generator(), self.parts(state), int(sums["n"])
+        priors = self.factors, self.bias
+        both = [RowSums(n, sums[f"{name}_total"], sums[f"{name}_products"]) for name in ("factor", "bias")]
+        expected = [prior.expect(own, one) for prior, own, one in zip(priors, of_state, both, strict=True)]
+        found = spreads(np.concatenate([one.mean for one in expected]), state[f"{self.name}_weights"])
+        for prior, own, one, best, name in zip(priors, of_state, both, expected, ("factor", "bias"), strict=True):
+            prior.draw_given(random, own, one, best, found[f"{name}_spread"])
+
+    def row_sums(self, state: State, rows: NDArray[np.float64]) -> Answer:
+        """Return what a draw needs to know of rows at first: their number, and of factors and bias the `RowSums`."""
+        found: Answer = {"n": np.array(len(rows))}
+        d = self.n_columns - 1
+        for name, prior, own, columns in zip(
+            ("factor", "bias"), (self.factors, self.bias), self.parts(state), (rows[:, :d], rows[:, d:]), strict=True
+        ):
+            sums = prior.row_sums(own, columns)
+            found |= {f"{name}_total": sums.total, f"{name}_products": sums.products}
+        return found
+
+    def spreads(self, rows: NDArray[np.float64], mean: NDArray[np.float64], weights: NDArray[np.float64]) -> Answer:
+        """Return the spread of factors and of the bias about their regression with this mean and these weights."""
+        d = self.n_columns - 1
+        return {
+            "factor_spread": self.factors.spread(rows[:, :d], mean[:d], weights[:, :d]),
+            "bias_spread": self.bias.spread(rows[:, d:], mean[d:], weights[:, d:]),
+        }
 
     def parts(self, state: State) -> tuple[State, State]:
         """Return the arrays of the factors, and those of the bias, as they stand in the state."""

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.buffet import draw_features
-from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, ThresholdPrior
-from cofactor.problems.ordinal_probit import LevelData
+from cofactor.problems.hinge_posterior import HingePosterior, ThresholdPrior
+from cofactor.problems.hinge_users import FixedPrior, HingeUsers
+from cofactor.problems.ordinal_users import LevelData
 from cofactor.problems.rows import Array
 from cofactor.samplers import Key, State, Step
 
@@ -54,17 +55,16 @@ class BuffetPosterior(HingePosterior):
         biased: bool,
     ) -> None:
         p = n_columns + biased
-        super().__init__(
-            data, n_levels, FixedPrior("user", p), FixedPrior("item", p), threshold_prior,
-            c=c, width=width, biased=biased,
-        )  # fmt: skip
+        users = HingeUsers(data, FixedPrior("user", p), c=c, width=width, biased=biased)
+        super().__init__(users, users.items.n, n_levels, FixedPrior("item", p), threshold_prior)
+        self.local, self.n, self.biased = users, users.n, biased
         self.n_columns, self.concentration, self.learned = n_columns, float(concentration), learned
         self.steps: Mapping[str, Step] = {
             "thresholds": self.draw_thresholds,
             "users": self.draw_users,
             "items": self.draw_items,
             "item prior": self.draw_item_prior,
-            "threshold prior": self.threshold_prior.draw,
+            "threshold prior": self.draw_threshold_prior,
         }
 
     def start(self, key: Key) -> State:
@@ -96,14 +96,19 @@ class BuffetPosterior(HingePosterior):
     def _columns(self, state: State) -> NDArray[np.int64]:
         return np.append(np.arange(self.n_used(state)), np.arange(self.n_columns, self.n_columns + self.biased))
 
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw the scales of hinges, then thresholds."""
+        U, V = self.factors(state)
+        self.local.draw_thresholds(state | {"U": U, "V": V}, key)
+
     def draw_users(self, state: State, key: Key) -> None:
         """Draw the users' features in random order, then put those in use first."""
-        data, d = self.data, self.n_columns
+        users, data, d = self.local, self.local.data, self.n_columns
         U, V, counts = state["U"], state["V"], state["counts"]
         variance = 1 / state["item_precision"][0]
         order = key.generator().permutation(self.n)
         draw_features(
-            key.rows(), order, data.indptr, data.indices, self.targets, self.weights, U, V, counts, d,
+            key.rows(), order, data.indptr, data.indices, users.targets, users.weights, U, V, counts, d,
             self.concentration, variance, self.biased,
         )  # fmt: skip
         first = np.argsort(counts == 0, kind="stable")
@@ -113,9 +118,10 @@ class BuffetPosterior(HingePosterior):
 
     def draw_items(self, state: State, key: Key) -> None:
         """Draw weights and biases of items."""
-        use = self._columns(state)
+        users, use = self.local, self._columns(state)
         U, V = self.factors(state)
-        self._draw_rows(self.item_rows, V, U, np.diag(state["item_precision"][use]), np.zeros_like(V), key)
+        precision = np.diag(state["item_precision"][use])
+        users.items.draw(key, users.targets, users.weights, U, precision, np.zeros_like(V), self.biased, V)
         state["V"][:, use] = V
 
     def draw_item_prior(self, state: State, key: Key) -> None:

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cofactor.kernels.hinges import draw_hinge_rows
-from cofactor.problems.ordinal_probit import LevelData
-from cofactor.problems.priors import LinkedPrior, RowPrior, draw_normal_gamma
-from cofactor.problems.rows import Array, Rows
+from cofactor.problems.hinge_users import FixedPrior, HingeUsers
+from cofactor.problems.ordinal_users import LevelData
+from cofactor.problems.priors import LinkedPrior, Moments, RowPrior, draw_normal_gamma_by
+from cofactor.problems.rows import Array, draw_from_sums
 from cofactor.samplers import Key, State, Step
+from cofactor.solvers.parts import Answer, Then
 
-
-class FixedPrior:
-    """Rows N(0, I): a prior without parameters, in place of a `LinkedPrior`.
-
-    Parameters
-    ----------
-    name : str
-        Prefix of the arrays in the state.
-    n_columns : int
-        Length of a row.
-    """
-
-    def __init__(self, name: str, n_columns: int) -> None:
-        self.name, self.n_columns = name, n_columns
-
-    def start(self) -> State:
-        """Return the arrays that a `LinkedPrior` without features has."""
-        return LinkedPrior(self.name, self.n_columns).start()
-
-    def means(self, state: State, n: int) -> NDArray[np.float64]:
-        """Return the prior means (n, p) of the rows."""
-        return np.zeros((n, self.n_columns))
-
-    def precision(self, state: State) -> NDArray[np.float64]:
-        """Return the identity."""
-        return np.eye(self.n_columns)
-
-    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
-        """Return the prior means again: the precision is one."""
-        return self.means(state, n)
-
-    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
-        """Do nothing: this prior has no parameters."""
+__all__ = ["FixedPrior", "HingePosterior", "ThresholdPrior", "UsersOfHinges"]
 
 
 @dataclass(frozen=True)
@@ -70,13 +40,36 @@ class ThresholdPrior:
             "threshold_precision": np.full(n_levels - 1, self.deviation**-2),
         }
 
-    def draw(self, state: State, key: Key) -> None:
-        """Draw ρ and τ given the thresholds of all users, if they are learned."""
-        if not self.learned:
-            return
-        state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma(
-            key.generator(), state["thresholds"], self.shape, self.rate, self.strength
+    def draw(self, state: State, key: Key, thresholds: Moments) -> None:
+        """Draw ρ and τ given the moments of the thresholds of all users."""
+        state["threshold_mean"][:], state["threshold_precision"][:] = draw_normal_gamma_by(
+            key.generator(), thresholds, self.shape, self.rate, self.strength
         )
+
+
+class UsersOfHinges(Protocol):
+    """Users wherever they are: `HingeUsers` in this process, or `HingeUsersInShards`."""
+
+    prior: LinkedPrior | FixedPrior
+    elsewhere: ClassVar[tuple[str, ...]]
+
+    def begin(self, random: np.random.Generator, thresholds: Array) -> State:
+        """Return their part of the state at the start."""
+
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw the scales of hinges, then thresholds."""
+
+    def draw(self, state: State, key: Key) -> None:
+        """Draw rows."""
+
+    def draw_prior(self, state: State, key: Key) -> None:
+        """Draw the parameters of the prior of rows."""
+
+    def threshold_moments(self, state: State) -> Moments:
+        """Return the moments of thresholds."""
+
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
+        """Return `then` of the equations of some items."""
 
 
 class HingePosterior:
@@ -98,18 +91,13 @@ class HingePosterior:
 
     Parameters
     ----------
-    data : Ratings
-        Or any object with the arrays of `LevelData`.
+    users : UsersOfHinges
+        With their ratings, and the prior of their rows.
+    n_items : int
     n_levels : int
         R.
-    users, items : RowPrior
+    items : RowPrior
     threshold_prior : ThresholdPrior
-    c : float
-        Half the weight of the loss.
-    width : float
-        ℓ.
-    biased : bool
-        Whether the last column of rows is a bias, which is added to the score.
     """
 
     kept: tuple[str, ...] = (
@@ -119,41 +107,67 @@ class HingePosterior:
 
     def __init__(
         self,
+        users: UsersOfHinges,
+        n_items: int,
+        n_levels: int,
+        items: RowPrior,
+        threshold_prior: ThresholdPrior,
+    ) -> None:
+        self.users, self.m, self.n_levels, self.items = users, n_items, n_levels, items
+        self.threshold_prior = threshold_prior
+        self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
+        self.steps: Mapping[str, Step] = {
+            "thresholds": self.users.draw_thresholds,
+            "users": self.users.draw,
+            "user prior": self.users.draw_prior,
+            "items": self.draw_items,
+            "item prior": lambda state, key: self.items.draw(state, state["V"], key),
+            "threshold prior": self.draw_threshold_prior,
+        }
+
+    @classmethod
+    def of(
+        cls,
         data: LevelData,
         n_levels: int,
-        users: RowPrior,
+        users: LinkedPrior | FixedPrior,
         items: RowPrior,
         threshold_prior: ThresholdPrior,
         *,
         c: float,
         width: float,
         biased: bool,
-    ) -> None:
-        self.data, self.n_levels, self.users, self.items = data, n_levels, users, items
-        self.threshold_prior, self.c, self.width, self.biased = threshold_prior, float(c), float(width), biased
-        self.user_rows, self.item_rows = Rows.of_users(data), Rows.of_items(data)
-        self.n, self.m = self.user_rows.n, self.item_rows.n
-        self.weights, self.targets = np.empty(len(data.levels)), np.empty(len(data.levels))
-        self.steps: Mapping[str, Step] = {
-            "thresholds": self.draw_thresholds,
-            "users": self.draw_users,
-            "user prior": lambda state, key: self.users.draw(state, state["U"], key),
-            "items": self.draw_items,
-            "item prior": lambda state, key: self.items.draw(state, state["V"], key),
-            "threshold prior": self.threshold_prior.draw,
-        }
+    ) -> HingePosterior:
+        """Return the pseudo-posterior of ratings in this process.
+
+        Parameters
+        ----------
+        data : Ratings
+            Or any object with the arrays of `LevelData`.
+        n_levels : int
+            R.
+        users, items : RowPrior
+        threshold_prior : ThresholdPrior
+        c : float
+            Half the weight of the loss.
+        width : float
+            ℓ.
+        biased : bool
+            Whether the last column of rows is a bias, which is added to the score.
+        """
+        own = HingeUsers(data, users, c=c, width=width, biased=biased)
+        return HingePosterior(own, own.items.n, n_levels, items, threshold_prior)
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that the prior expects."""
-        random, p = key.generator(), self.users.n_columns
+        random = key.generator()
         prior = self.threshold_prior.start(self.n_levels)
+        users = self.users.begin(random, prior["threshold_mean"])
         return {
-            "U": random.normal(0, 0.1, (self.n, p)),
-            "V": random.normal(0, 0.1, (self.m, p)),
-            "thresholds": np.tile(prior["threshold_mean"], (self.n, 1)),
-            "value": np.zeros(self.n),
+            **users,
+            "V": random.normal(0, 0.1, (self.m, self.items.n_columns)),
             **prior,
-            **self.users.start(),
+            **self.users.prior.start(),
             **self.items.start(),
         }
 
@@ -167,33 +181,12 @@ class HingePosterior:
     def tune(self, state: State, sweep: int) -> None:
         """Do nothing: there is nothing to tune."""
 
-    def factors(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the columns of U and V that scores depend on."""
-        return state["U"], state["V"]
-
-    def draw_thresholds(self, state: State, key: Key) -> None:
-        """Draw the scales of hinges, then thresholds."""
-        data, rows = self.data, key.rows()
-        U, V = self.factors(state)
-
-        def block(lo: int, hi: int) -> None:
-            draw_hinge_rows(
-                lo, hi, rows, data.indptr, data.indices, data.levels,
-                U, V, self.biased, state["threshold_mean"], state["threshold_precision"],
-                self.c, self.width, state["thresholds"], self.weights, self.targets, state["value"],
-            )  # fmt: skip
-
-        self.user_rows.each(block)
-
-    def draw_users(self, state: State, key: Key) -> None:
-        """Draw the rows of users given scales, thresholds and items."""
-        precision, shifts = self.users.precision(state), self.users.shifts(state, self.n)
-        self._draw_rows(self.user_rows, state["U"], state["V"], precision, shifts, key)
-
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given scales, thresholds and users."""
         precision, shifts = self.items.precision(state), self.items.shifts(state, self.m)
-        self._draw_rows(self.item_rows, state["V"], state["U"], precision, shifts, key)
+        draw_from_sums(partial(self.users.item_equations, state), key, precision, shifts, state["V"])
 
-    def _draw_rows(self, rows: Rows, own: Array, other: Array, precision: Array, shifts: Array, key: Key) -> None:
-        rows.draw(key, self.targets, self.weights, other, precision, shifts, self.biased, own)
+    def draw_threshold_prior(self, state: State, key: Key) -> None:
+        """Draw means and precisions of thresholds, if they are learned."""
+        if self.threshold_prior.learned:
+            self.threshold_prior.draw(state, key, self.users.threshold_moments(state))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels import normal_equations, vectors
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.penalties import L2
+from cofactor.penalties import L2, RowL2
 from cofactor.problems.least_squares import LeastSquaresProblem, solve_rows
 from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries
 from cofactor.problems.penalized import PenalizedProblem
@@ -41,7 +41,7 @@ class ShardLeastSquares:
         ``open(k)`` returns the entries of shard k and the levels of their targets, counted from 1.
     values : ndarray of shape (n_levels + 1,)
         Targets of the levels, in the precision of the fit; the first one is of no level.
-    n_factors, alpha, alpha_bias
+    n_factors, alpha, alpha_bias, by_count
         See `LeastSquaresProblem`.
     """
 
@@ -50,6 +50,7 @@ class ShardLeastSquares:
     n_factors: int
     alpha: float
     alpha_bias: float | None
+    by_count: bool = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -59,8 +60,16 @@ class ShardLeastSquares:
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
         entries, levels = self.open(k)
-        targets = self.values[levels]
-        return LeastSquaresProblem(entries, targets, self.n_factors, self.alpha, self.alpha_bias, "exact", self.dtype)
+        return LeastSquaresProblem(
+            entries,
+            self.values[levels],
+            self.n_factors,
+            self.alpha,
+            self.alpha_bias,
+            "exact",
+            self.dtype,
+            self.by_count,
+        )
 
     @property
     def ridge(self) -> NDArray[Any]:
@@ -68,10 +77,18 @@ class ShardLeastSquares:
         weights = [self.alpha] * self.n_factors + ([] if self.alpha_bias is None else [self.alpha_bias])
         return np.array(weights, dtype=self.dtype)
 
-    def penalties(self, names: tuple[str, str]) -> dict[str, L2]:
-        """Return the penalties of factors and biases of these names."""
+    def shares(self, counts: NDArray[np.int64]) -> NDArray[Any]:
+        """Return what the penalties of rows, or columns, with so many entries are multiplied by."""
+        return (counts if self.by_count else np.ones(len(counts))).astype(self.dtype)
+
+    def penalties(self, names: tuple[str, str], counts: NDArray[np.int64]) -> dict[str, L2 | RowL2]:
+        """Return the penalties of factors and biases of these names, of rows or columns with so many entries."""
         weights = zip(names, (self.alpha, self.alpha_bias), strict=True)
-        return {name: L2(2 * weight) for name, weight in weights if weight is not None}
+        return {
+            name: RowL2(2 * weight, counts) if self.by_count else L2(2 * weight)
+            for name, weight in weights
+            if weight is not None
+        }
 
 
 class LeastSquaresPart:
@@ -108,7 +125,7 @@ class LeastSquaresPart:
         ridge, d = self.problem.ridge, self.problem.n_factors
         given = entries.indptr, entries.indices, self.problem.values[levels], np.ones(1, self.problem.dtype)
         out = np.empty((len(entries.indptr) - 1, len(ridge)), self.problem.dtype)
-        cuts, shares = cut_rows(entries.indptr, ENTRIES_PER_BLOCK), np.ones(len(out), self.problem.dtype)
+        cuts, shares = cut_rows(entries.indptr, ENTRIES_PER_BLOCK), self.problem.shares(np.diff(entries.indptr))
         solve_rows(given, cuts, question["c"], question["V"], ridge, shares, out)
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
@@ -131,7 +148,7 @@ class LeastSquaresPart:
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        columns, own = ("V", "c"), self.problem.penalties(("U", "b"))
+        columns, own = ("V", "c"), ("U", "b")[: 1 + (self.problem.alpha_bias is not None)]
         out = {name: np.empty_like(array) for name, array in self._with(question).items() if name in (*own, *columns)}
         value = self._evaluated(question, out)
         squared = sum(vectors.dot(out[name].reshape(-1), out[name].reshape(-1)) for name in own)
@@ -147,8 +164,9 @@ class LeastSquaresPart:
 
     def _evaluated(self, question: Question, out: dict[str, NDArray[Any]]) -> float:
         """Return losses and penalties of rows; write the gradient by what `out` has."""
-        own, arrays = self.problem.penalties(("U", "b")), self._with(question)
-        value = self.problem.of_shard(self.k).losses(arrays, out)
+        problem, arrays = self.problem.of_shard(self.k), self._with(question)
+        own = self.problem.penalties(("U", "b"), np.diff(problem.entries.indptr))
+        value = problem.losses(arrays, out)
         slopes = {name: out.get(name, np.empty_like(arrays[name])) for name in own}
         return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
 
@@ -164,12 +182,13 @@ class ColumnsInShards(PenalizedProblem):
     parts : Parts
         `LeastSquaresPart` of all shards.
     problem : ShardLeastSquares
-    n_columns : int
+    counts : ndarray of shape (m,)
+        Number of entries in each column.
     """
 
-    def __init__(self, parts: Parts, problem: ShardLeastSquares, n_columns: int) -> None:
-        self.parts, self.problem = parts, problem
-        penalties = problem.penalties(("V", "c"))
+    def __init__(self, parts: Parts, problem: ShardLeastSquares, counts: NDArray[np.int64]) -> None:
+        self.parts, self.problem, self._shares = parts, problem, problem.shares(counts)
+        penalties, n_columns = problem.penalties(("V", "c"), counts), len(counts)
         shapes = {"V": (n_columns, problem.n_factors), "c": (n_columns,)}
         super().__init__({name: shapes[name] for name in penalties}, penalties, True, problem.dtype)
         self._zeros = np.zeros(n_columns, problem.dtype)
@@ -194,11 +213,11 @@ class ColumnsInShards(PenalizedProblem):
     def update(self, x: NDArray[Any]) -> float:
         """Minimise over rows, then over columns, in place; return the objective there."""
         views, m = self.layout.views(x), self.layout.shapes["V"][0]
-        solved = partial(_solved, self.problem.ridge)
         whole = 8 * m * normal_equations.packed_size(len(self.problem.ridge))
         cuts = np.linspace(0, m, -(-whole // _EQUATIONS) + 1).astype(int).tolist()
         question: dict[str, Any] = {"op": "rows", **{name: array.copy() for name, array in self.arrays(x).items()}}
         for first, last in itertools.pairwise(cuts):
+            solved = partial(_solved, self.problem.ridge, self._shares[first:last])
             found = self.parts.total(question | {"first": first, "last": last}, solved)["rows"]
             views["V"][first:last] = found[:, : self.problem.n_factors]
             if "c" in views:
@@ -208,11 +227,13 @@ class ColumnsInShards(PenalizedProblem):
         return float(answer["value"]) + self.add_penalties(x, np.empty_like(x))
 
 
-def _solved(ridge: NDArray[Any], answer: Answer) -> Answer:
+def _solved(ridge: NDArray[Any], shares: NDArray[Any], answer: Answer) -> Answer:
     """Return the minimisers of columns in place of their normal equations."""
     sums, rows = answer["sums"], np.empty((len(answer["sums"]), len(ridge)), ridge.dtype)
     parallel_for(
-        lambda k: normal_equations.solve_packed(k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, rows),
+        lambda k: normal_equations.solve_packed(
+            k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, shares, rows
+        ),
         -(-len(rows) // _SOLVED),
     )
     return {"rows": rows}

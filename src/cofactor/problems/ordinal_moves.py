@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +13,6 @@ from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.priors import scatter
 from cofactor.problems.rows import Array
 from cofactor.samplers import Key, State, Step
-
-_ROWS = {"user": "U", "item": "V"}
 
 #: Steps with which the share of biases is drawn: they cost next to nothing.
 _N_SHARES = 20
@@ -33,6 +32,30 @@ class NormalGamma(Protocol):
     @property
     def strength(self) -> float:
         """Precision of the mean, in units of the rows' precision."""
+
+
+class MovedUsers(Protocol):
+    """Users with factors, biases and thresholds, wherever they are: see `OrdinalRows`."""
+
+    prior: BiasedPrior
+
+    def draw_offsets(
+        self, state: State, random: np.random.Generator, precisions: tuple[float, float], mean: Array, weights: Array,
+        gap_mean: float,
+    ) -> None:  # fmt: skip
+        """Draw how much of how high each rates is bias."""
+
+    def add_to_factors(self, state: State, delta: Array, t: float) -> None:
+        """Add δ to factors and t to thresholds."""
+
+    def pay_for_factors(self, state: State, delta: Array, t: float) -> None:
+        """Take from biases what δ adds to scores, and add t to them and to thresholds."""
+
+    def stretch(self, state: State, root: Array) -> None:
+        """Multiply factors."""
+
+    def rest_products(self, state: State) -> Array:
+        """Return the products of all columns of rows less their prior means."""
 
 
 class OrdinalMoves:
@@ -58,10 +81,10 @@ class OrdinalMoves:
 
     Parameters
     ----------
-    users, items : BiasedPrior
+    items : BiasedPrior
     gaps : GapPrior
-    prefixes : tuple of str
-        Of the names of users' arrays in the state: others than "" follow what is drawn without a say.
+    users : sequence of OrdinalRows, or of what does the same elsewhere
+        All but the first follow what is drawn without a say.
 
     Notes
     -----
@@ -95,11 +118,9 @@ class OrdinalMoves:
     Biometrika 87 (2), 2000.
     """
 
-    def __init__(
-        self, users: BiasedPrior, items: BiasedPrior, gaps: NormalGamma, prefixes: tuple[str, ...] = ("",)
-    ) -> None:
-        self.users, self.items, self.gap_prior, self.prefixes = users, items, gaps, prefixes
-        self.n_factors = users.n_columns - 1
+    def __init__(self, items: BiasedPrior, gaps: NormalGamma, users: Sequence[MovedUsers]) -> None:
+        self.items, self.gap_prior, self.sides, self.users = items, gaps, users, users[0].prior
+        self.n_factors = items.n_columns - 1
 
     @property
     def steps(self) -> dict[str, Step]:
@@ -119,16 +140,10 @@ class OrdinalMoves:
         """
         d, random = self.n_factors, key.generator()
         mean, precision, weights, _ = _parameters(self.users, state)
-        bias, first = state["U"][:, d], state["gaps"][:, 0]
         densities = self._bias_density(state), _normal_gamma_density(self.gap_prior, state["gap_mean"][0])
-        of_bias, of_first = _draw_shares(random, densities, (precision[d, d], state["gap_precision"][0]))
-        precision[d, d], state["gap_precision"][0] = of_bias, of_first
-        expected = self.users.bias.regressed(weights[:, d:], mean[d:], len(bias))[:, 0]
-        pull = of_bias * (expected - bias) + of_first * (state["gap_mean"][0] - first)
-        s = pull / (of_bias + of_first) + random.normal(size=len(bias)) / np.sqrt(of_bias + of_first)
-        bias += s
-        first += s
-        state["thresholds"] += s[:, None]
+        drawn = _draw_shares(random, densities, (precision[d, d], state["gap_precision"][0]))
+        precision[d, d], state["gap_precision"][0] = drawn
+        self.sides[0].draw_offsets(state, random, drawn, mean[d:], weights[:, d:], state["gap_mean"][0])
 
     def _bias_density(self, state: State) -> tuple[float, float]:
         r"""Return the powers p and r of the density :math:`\tau^p e^{-r \tau}` of log τ, that of users' biases.
@@ -142,18 +157,22 @@ class OrdinalMoves:
 
     def draw_shift(self, state: State, key: Key, moved: BiasedPrior, paying: BiasedPrior) -> None:
         """Draw δ and t, where factors of one side are moved, and the biases of the other one pay for it."""
-        d, rows = self.n_factors, state[_ROWS[paying.name]]
+        d = self.n_factors
         mean, of_rows, weights, omega = _parameters(paying, state)
         own_mean, own_precision, *_ = _parameters(moved, state)
         tau, own = of_rows[d, d], moved.strength * own_precision[:d, :d]
         of_mean, of_gap = paying.strength * tau, self.gap_prior.strength * state["gap_precision"][0]
         along = np.append(-mean[:d], 1.0)
-        products = tau * (_products(rows - paying.means(state, len(rows))) + omega[1] * _products(weights))
+        if paying is self.items:
+            rest = products(state["V"] - paying.means(state, len(state["V"])))
+        else:
+            rest = self.sides[0].rest_products(state)
+        total = tau * (rest + omega[1] * products(weights))
         precision = of_mean * np.outer(along, along)
-        precision[:d, :d] += own + products[:d, :d]
+        precision[:d, :d] += own + total[:d, :d]
         precision[d, d] += of_gap
         drawn = -of_mean * mean[d] * along
-        drawn[:d] += products[d, :d] - np.einsum("ab,b->a", own, own_mean[:d])
+        drawn[:d] += total[d, :d] - np.einsum("ab,b->a", own, own_mean[:d])
         drawn[d] -= of_gap * state["gap_mean"][0]
         draw_normal(precision, drawn, key.generator().normal(size=d + 1))
         self._shift(state, moved, paying, drawn[:d], drawn[d])
@@ -163,16 +182,16 @@ class OrdinalMoves:
         d = self.n_factors
         mean, _, weights, _ = _parameters(paying, state)
         _parameters(moved, state)[0][:d] += delta
-        for array in self._arrays(state, moved):
-            array[:, :d] += delta
-        for array in (*self._arrays(state, paying), mean[None], weights):
-            array[:, d] -= np.einsum("nk,k->n", array[:, :d], delta)
-        for array in (*self._arrays(state, paying), mean[None]):
-            array[:, d] += t
+        if moved is self.items:
+            state["V"][:, :d] += delta
+        else:
+            pay_for_factors((state["V"],), delta)
+            state["V"][:, d] += t
+        for side in self.sides:
+            (side.pay_for_factors if moved is self.items else side.add_to_factors)(state, delta, t)
+        pay_for_factors((mean[None], weights), delta)
+        mean[d] += t
         state["gap_mean"][0] += t
-        for prefix in self.prefixes:
-            state[prefix + "gaps"][:, 0] += t
-            state[prefix + "thresholds"] += t
 
     def draw_scales(self, state: State, key: Key) -> None:
         r"""Draw every q: how large a factor is for users rather than for items.
@@ -190,17 +209,21 @@ class OrdinalMoves:
         q = np.sqrt(A / B) * np.exp(_draw_by_cosh(key.generator(), power, 2 * np.sqrt(A * B)))
         for prior, root in ((self.users, np.sqrt(q)), (self.items, np.sqrt(1 / q))):
             mean, precision, weights, _ = _parameters(prior, state)
-            for array in (*self._arrays(state, prior), mean[None], weights):
+            for array in (mean[None], weights):
                 array[:, :d] *= root
             precision[:d, :d] /= np.outer(root, root)
-
-    def _arrays(self, state: State, prior: BiasedPrior) -> list[Array]:
-        """Return the rows of a side, and those that follow."""
-        prefixes = self.prefixes if prior is self.users else ("",)
-        return [state[prefix + _ROWS[prior.name]] for prefix in prefixes]
+        for side in self.sides:
+            side.stretch(state, np.sqrt(q))
+        state["V"][:, :d] *= np.sqrt(1 / q)
 
 
-def _products(rows: Array) -> Array:
+def pay_for_factors(arrays: Sequence[Array], delta: Array) -> None:
+    """Take from the last column of arrays what it adds to scores that δ is added to the factors of the other side."""
+    for array in arrays:
+        array[:, -1] -= np.einsum("nk,k->n", array[:, :-1], delta)
+
+
+def products(rows: Array) -> Array:
     """Return the products of all columns, the same on any number of threads."""
     lower = scatter(rows, np.zeros(rows.shape[1]))
     return np.asarray(lower + np.tril(lower, -1).T)

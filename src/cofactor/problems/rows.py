@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import draw_rows
+from cofactor.kernels.gibbs_items import column_equations, draw_solutions
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key
+from cofactor.solvers.parts import Answer, Then
 
 Array = NDArray[np.float64]
 
 #: Entries in one task of a thread.
 _ENTRIES = 2048
+
+#: Bytes that the equations of columns which are drawn together may take, and columns that a thread draws at a time.
+_EQUATIONS, _DRAWN = 1 << 27, 64
 
 _IN_PLACE = np.zeros(0, dtype=np.int32)
 
@@ -89,3 +96,56 @@ class Rows:
                 lo, hi, rows, indptr, indices, position, targets, weights, other, precision, shift, biased, own
             )
         )
+
+    def equations(
+        self, first: int, last: int, targets: Array, weights: Array, other: Array, precision: Array, shift: Array,
+        biased: bool,
+    ) -> Array:  # fmt: skip
+        """Return what prior and entries say of the rows first..last-1, see `column_equations`; `shift` is theirs."""
+        p, cuts = other.shape[1], self._cuts
+        out = np.empty((last - first, p * (p + 3) // 2))
+        ends = np.unique(np.clip(cuts, first, last))
+
+        def block(k: int) -> None:
+            column_equations(
+                ends[k], ends[k + 1], first, self.indptr, self.indices, self.position, targets, weights, other,
+                precision, shift, biased, out,
+            )  # fmt: skip
+
+        parallel_for(block, len(ends) - 1)
+        return out
+
+
+def draw_from_sums(
+    ask: Callable[[int, int, Array, Array, Then], Answer], key: Key, precision: Array, shift: Array, own: Array
+) -> None:
+    """Draw rows whose entries may be elsewhere, block by block.
+
+    Parameters
+    ----------
+    ask : callable
+        ``ask(first, last, precision, shift, then)`` returns ``then`` of the `equations` of some rows.
+    key : Key
+    precision, shift : ndarray
+        As in `Rows.draw`.
+    own : ndarray of shape (n, p)
+        Written.
+    """
+    n, p = own.shape
+    size = max(1, _EQUATIONS // (4 * p * (p + 3)))
+    for first in range(0, n, size):
+        last = min(first + size, n)
+        rows = replace(key, first=first).rows()
+        found = ask(first, last, precision, shift[first:last], partial(_drawn, rows, p))
+        own[first:last] = found["rows"]
+
+
+def _drawn(key: np.uint64, p: int, sums: Answer) -> Answer:
+    """Return draws of rows given their equations."""
+    equations = sums["equations"]
+    out = np.empty((len(equations), p))
+    parallel_for(
+        lambda k: draw_solutions(k * _DRAWN, min((k + 1) * _DRAWN, len(out)), key, equations, out),
+        -(-len(out) // _DRAWN),
+    )
+    return {"rows": out}

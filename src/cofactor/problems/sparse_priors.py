@@ -11,7 +11,7 @@ from scipy import sparse
 from cofactor.kernels.cholesky import solve_upper
 from cofactor.kernels.links import draw_weights, sparse_means
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.problems.priors import NormalWishartPrior, lower_root
+from cofactor.problems.priors import Expected, NormalWishartPrior, RowSums, lower_root
 from cofactor.samplers import State
 
 #: Stored features in one task of a thread.
@@ -61,11 +61,17 @@ class SparseNormalWishartPrior(NormalWishartPrior):
         parallel_for(block, len(self._cuts) - 1)
         return out
 
-    def _expect(self, state: State, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    def row_sums(self, state: State, rows: NDArray[np.float64]) -> RowSums:
+        """Return the sum of the rows less their regression by W as it is, and the rows, from which W is drawn."""
+        *_, weights, _ = self._parameters(state)
+        rest = rows - self.regressed(weights, np.zeros(self.n_columns), len(rows))
+        return RowSums(len(rows), rest.sum(axis=0), rows)
+
+    def expect(self, state: State, sums: RowSums) -> Expected:
         """Leave W as it is, and return what it leaves for µ and Λ, µ integrated out."""
         *_, weights, _ = self._parameters(state)
-        rest, total = rows - self.regressed(weights, np.zeros(self.n_columns), len(rows)), self.strength + len(rows)
-        return rest.sum(axis=0) / total, total, self.degrees + len(rows) + len(weights)
+        total = self.strength + sums.n
+        return Expected(sums.total / total, total, self.degrees + sums.n + len(weights))
 
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
         mean, precision, weights, scale = self._parameters(state)

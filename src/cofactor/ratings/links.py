@@ -26,7 +26,7 @@ Features = NDArray[np.float64] | sparse.csr_array | None
 SHRINKAGE = 10.0
 
 #: Singular values below this share of the largest are rounding.
-_RANK = 1e-7
+RANK = 1e-7
 
 
 @dataclass(frozen=True)
@@ -325,6 +325,6 @@ def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[
         else:
             A, S, Qt = svds(B, k=k, v0=np.ones(small))
             A, S, Qt = A[:, ::-1], S[::-1], Qt[::-1]
-    real = S / S[0] > _RANK
+    real = S / S[0] > RANK
     turn = np.sign(Qt[np.arange(len(Qt)), np.abs(Qt).argmax(axis=1)])  # signs are free: largest entry positive
     return (A * turn)[:, real], S[real], (Qt * turn[:, None])[real].T

@@ -22,7 +22,7 @@ from cofactor.text import some_of
 if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory"]
+__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory", "key_of"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class Work:
         return OnWorkers(self.client, make, n, journal, key.partition("(")[0])
 
 
+def key_of(model: Any) -> str:
+    """Return the class of a model and its parameters, but for those that change nothing of a fit."""
+    told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
+    return f"{type(model).__name__}({told})"
+
+
 def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
     """Return ratings in shards to learn from, or say why a model cannot."""
     check_learns_in_shards(model)
@@ -76,7 +82,8 @@ def check_learns_in_shards(model: Any) -> None:
         raise InvalidInputError(
             f"{type(model).__name__} learns from ratings in memory alone",
             argument="X",
-            advice="ALS, BinaryMMMF, MMMF, PMMMF and HMF learn in shards; in Python X.to_ratings() takes all to memory",
+            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; in "
+            "Python X.to_ratings() takes all to memory",
         )
 
 

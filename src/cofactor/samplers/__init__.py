@@ -3,7 +3,7 @@
 A sampler knows nothing of ratings: it repeats the named steps of a `Posterior` and keeps states.
 """
 
-from cofactor.samplers.chain import Chain, DivergedError, Key, Posterior, State, Step, run
+from cofactor.samplers.chain import Chain, DivergedError, Key, Posterior, State, Step, is_kept, run
 from cofactor.samplers.diagnostics import Diagnostics, diagnose, split_r_hat, to_inference_data
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "State",
     "Step",
     "diagnose",
+    "is_kept",
     "run",
     "split_r_hat",
     "to_inference_data",

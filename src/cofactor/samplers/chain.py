@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
 from cofactor.interrupts import ends_all
-from cofactor.kernels.random import fold, generator
+from cofactor.kernels.random import fold, generator, moved_on
 from cofactor.solvers.result import Callback, Progress, asks_to_stop
 
 State = dict[str, NDArray[Any]]
@@ -27,16 +27,19 @@ class Key:
     ----------
     seed, chain, sweep, step : int
         Seed of the fit, number of the chain, and of sweep and step within it.
+    first : int, default=0
+        Number of the first row among all, where a task has some of them.
     """
 
     seed: int
     chain: int
     sweep: int
     step: int
+    first: int = 0
 
     def rows(self) -> np.uint64:
         """Return the key for kernels, which make a stream for each row of it."""
-        return fold(self.seed, self.chain, self.sweep, self.step)
+        return moved_on(fold(self.seed, self.chain, self.sweep, self.step), self.first)
 
     def generator(self) -> np.random.Generator:
         """Return a generator for draws that belong to no row."""
@@ -147,7 +150,7 @@ class Chain:
 
     def thinned(self, burn_in: int, thin: int) -> Chain:
         """Return a chain which can go on without changing this one, with those samples that `run` would keep now."""
-        keeps = [sweep > burn_in and (sweep - burn_in) % thin == 0 for sweep in self.kept_sweeps]
+        keeps = [is_kept(sweep, burn_in, thin) for sweep in self.kept_sweeps]
         return replace(
             self,
             samples={name: array if all(keeps) else array[keeps] for name, array in self.samples.items()},
@@ -225,7 +228,7 @@ def run(
                 raise DivergedError(chain.number, sweep, state)
             if sweep <= burn_in:
                 posterior.tune(state, sweep)
-            elif (sweep - burn_in) % thin == 0:
+            elif is_kept(sweep, burn_in, thin):
                 kept.add(sweep, state)
             elapsed = time.perf_counter() - began
             chain.state = state
@@ -257,6 +260,17 @@ def _check_state(state: State, first: State) -> None:
             f"the chains of the last fit drew from another posterior: {', '.join(odd)} would have another shape",
             advice="give what that fit had, or fit a new model",
         )
+
+
+def is_kept(sweep: int, burn_in: int, thin: int) -> bool:
+    """Return whether a sample is kept after a sweep.
+
+    Examples
+    --------
+    >>> [sweep for sweep in range(1, 10) if is_kept(sweep, 3, 2)]
+    [5, 7, 9]
+    """
+    return sweep > burn_in and (sweep - burn_in) % thin == 0
 
 
 def _n_kept(done: int, n_sweeps: int, burn_in: int, thin: int) -> int:

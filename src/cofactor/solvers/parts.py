@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from cofactor.solvers.journal import Journal, read_state, write_state
 
-__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "Rounds", "TreeSum", "made"]
+__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "Rounds", "Then", "TreeSum", "made"]
 
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
+
+#: What makes something else, and smaller, of a sum.
+Then = Callable[[Answer], Answer]
 
 
 class Part(Protocol):
@@ -38,8 +41,8 @@ class Part(Protocol):
 class Parts(Protocol):
     """All parts, wherever they are."""
 
-    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
-        """Ask all parts; return the sum of their answers, or what follows from it: `then` is a pure function."""
+    def total(self, question: Question, then: Then | None = None) -> Answer:
+        """Ask all parts; return the sum of their answers, or what `then` makes of it."""
 
     def each(self, question: Question) -> Iterator[Answer]:
         """Ask all parts what changes nothing; return their answers one by one. Arrays may have any shapes."""
@@ -119,13 +122,20 @@ class Rounds(ABC):
         """Folder with the last states of parts."""
         return None if self.journal is None else self.journal.states()
 
-    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
-        """Ask all parts, unless the journal knows what came of it; return the sum of their answers, or what follows."""
+    def total(self, question: Question, then: Then | None = None) -> Answer:
+        """Ask all parts, unless the journal knows what they answered; return the sum of their answers.
+
+        Parameters
+        ----------
+        question : mapping
+        then : callable, optional
+            Makes something else of the sum, which is returned then, and written to the journal.
+        """
         self.number += 1
         answer = None if self.journal is None else self.journal.read(self.number)
         if answer is None:
             answer = self._ask(question)
-            if then is not None:  # the journal keeps what is small
+            if then is not None:
                 answer = then(answer)
             if self.journal is not None:
                 self.journal.write(self.number, answer)

@@ -8,16 +8,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from tests.children import forking, start_server
+from tests.children import forking
+from tests.clusters import two_workers
 
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import ALS, HMF, MMMF, PMMMF, BinaryMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
+from cofactor.ratings import (
+    ALS,
+    BPMF,
+    HMF,
+    MMMF,
+    PMF,
+    PMMMF,
+    URP,
+    BinaryMMMF,
+    GibbsMMMF,
+    OrdinalProbit,
+    Ratings,
+    ShardedRatings,
+    as_ratings,
+)
 
 SHARDS = 5
 MODELS: dict[str, Callable[..., Any]] = {
@@ -27,8 +41,17 @@ MODELS: dict[str, Callable[..., Any]] = {
     "HMF": lambda **more: HMF(2, alpha=1.0, random_state=0, **more),
     "ALS": lambda **more: ALS(3, alpha=1.0, random_state=0, **more),
     "ALS without biases": lambda **more: ALS(3, alpha=1.0, alpha_bias=None, random_state=0, **more),
+    "PMF": lambda **more: PMF(3, alpha=1.3, random_state=0, **more),
+    "PMF, weighted": lambda **more: PMF(3, alpha=0.1, weighted=True, random_state=0, **more),
 }
 models = pytest.mark.parametrize("name", MODELS)
+SWEEPS: dict[str, Any] = {"n_sweeps": 8, "burn_in": 2, "thin": 2, "random_state": 0}
+SAMPLERS: dict[str, Callable[..., Any]] = {
+    "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
+    "BPMF": lambda **more: BPMF(3, **SWEEPS, **more),
+    "GibbsMMMF": lambda **more: GibbsMMMF(3, **SWEEPS, **more),
+    "OrdinalProbit without features": lambda **more: OrdinalProbit(3, implicit=None, n_chains=2, **SWEEPS, **more),
+}
 
 #: A fit in a process of its own, which is killed at an iteration.
 KILLED = """
@@ -36,7 +59,7 @@ import os, signal
 from cofactor.ratings import ShardedRatings
 
 def die(progress):
-    if progress.iteration == 12:
+    if progress.iteration == 6:
         os.kill(os.getpid(), signal.SIGKILL)
 
 model.set_params(callback=die).fit(ShardedRatings.open(folder).on(every=every))
@@ -57,17 +80,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
-    start_server()  # else that of Dask, which has not imported this package
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        LocalCluster(n_workers=2, **options) as cluster,
-        Client(cluster) as one,
-    ):
-        yield one
+    with two_workers() as client:
+        yield client
 
 
 def learned(model: Any) -> list[np.ndarray]:
+    if hasattr(model, "samples_"):
+        named = [model.samples_, *(chain.state for chain in model.chains_)]
+        arrays = [array for arrays in named for _, array in sorted(arrays.items())]
+        return [*arrays, *(np.array(chain.log_likelihood) for chain in model.chains_)]
     parts = model.stages_ if isinstance(model, HMF) else [model]
     names = ("U_", "V_", "user_bias_", "item_bias_", "thresholds_", "common_thresholds_", "planes_")
     arrays = [np.asarray(getattr(part, name)) for part in parts for name in names if hasattr(part, name)]
@@ -90,18 +111,50 @@ def test_the_optimum_is_that_of_a_fit_in_memory(name: str) -> None:
         assert part.ratings_.n_ratings == data.n_ratings
 
 
-@pytest.mark.parametrize("name", ["ALS", "ALS without biases"])
+@pytest.mark.parametrize("name", ["ALS", "ALS without biases", "PMF", "PMF, weighted"])
 def test_one_shard_of_als_has_the_bits_of_a_fit_in_memory(name: str) -> None:
     one = MODELS[name]().fit(ShardedRatings.from_ratings(ratings(), 1))
     whole = MODELS[name]().fit(ratings())
-    for attribute in ("U_", "V_", "user_bias_", "item_bias_", "history_"):
+    for attribute in ("U_", "V_", "user_bias_", "item_bias_"):
         np.testing.assert_array_equal(getattr(one, attribute), getattr(whole, attribute))
+    np.testing.assert_allclose(one.history_, whole.history_, rtol=1e-14)  # penalties are added in another order
 
 
-@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS"])
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "OrdinalProbit"])
+def test_one_shard_of_a_sampler_has_the_bits_of_a_fit_in_memory(name: str) -> None:
+    make, data = SAMPLERS[name], ratings()
+    one, whole = make().fit(ShardedRatings.from_ratings(data, 1)), make().fit(data)
+    assert_same_bits(one, whole)
+    assert one.target_ == whole.target_
+    some = make().fit(ShardedRatings.from_ratings(data, SHARDS))
+    assert some.target_ == whole.target_
+    for name, array in whole.samples_.items():  # sums are rounded in another order
+        np.testing.assert_allclose(some.samples_[name], array, rtol=1e-4, atol=1e-4)
+
+
+def test_features_of_who_rated_what_are_those_in_memory(tmp_path: Path) -> None:
+    data, made = ratings(), []
+    for given in (data, ShardedRatings.from_ratings(data, SHARDS)):
+        made.append(SAMPLERS["OrdinalProbit"]().fit(given))
+    for one, other in zip(*(model.links_ for model in made), strict=True):
+        np.testing.assert_allclose(one.projection, other.projection, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(one.usual, other.usual, rtol=1e-3, atol=1e-3)
+    pairs = list(zip(data.users.ids, np.resize(data.items.ids, 90), strict=True))
+    whole, some = (model.decision_function(pairs) for model in made)
+    np.testing.assert_allclose(some, whole, atol=0.05)
+    made[1].save(tmp_path / "model.cofactor")
+    again = cofactor.load(tmp_path / "model.cofactor")
+    np.testing.assert_array_equal(again.decision_function(pairs), some)
+    new = again.fold_in([("new", item) for item in data.items.ids[:3]], [5, 4, 1])
+    assert new.predict_proba([("new", data.items.ids[3])]).shape == (1, 5)
+    more = again.set_params(warm_start=True, n_sweeps=2).fit(data)  # the posterior is the same
+    assert more.n_iter_ == 10
+
+
+@pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", "OrdinalProbit", "BPMF", "GibbsMMMF"])
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     def make() -> Any:
-        return MODELS[name](tol=1e-3)
+        return SAMPLERS[name]() if name in SAMPLERS else MODELS[name](tol=1e-3)
 
     memory = make().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
     files = ShardedRatings.open(folder)
@@ -125,17 +178,19 @@ def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
     assert_same_bits(found, whole)
 
 
-@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0)])
+@pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0), ("OrdinalProbit", 0.0)])
 def test_a_killed_fit_goes_on(name: str, every: float, folder: Path) -> None:
-    whole = MODELS[name]().fit(ShardedRatings.open(folder))
-    process = forking().Process(target=exec, args=(KILLED, {"model": MODELS[name](), "folder": folder, "every": every}))
+    make = (MODELS | SAMPLERS)[name]
+    whole = make().fit(ShardedRatings.open(folder))
+    process = forking().Process(target=exec, args=(KILLED, {"model": make(), "folder": folder, "every": every}))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    [kept] = folder.glob(".fit-*")
-    assert bool(list(kept.glob("state-*"))) == (every == 0)
-    assert_same_bits(MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True)), whole)
-    assert not kept.exists()
+    kept = list(folder.glob(".fit-*"))
+    assert all(bool(list(one.glob("state-*"))) == (every == 0) for one in kept)
+    assert_same_bits(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
+    assert kept
+    assert not list(folder.glob(".fit-*"))
 
 
 def test_a_fit_that_does_not_resume_begins_anew(folder: Path) -> None:
@@ -149,6 +204,17 @@ def test_a_fit_that_does_not_resume_begins_anew(folder: Path) -> None:
     MODELS["ALS"](callback=lambda progress: seen.append(progress.iteration)).fit(ShardedRatings.open(folder))
     assert seen[0] == 1
     assert not kept.exists()
+
+
+def test_an_interrupted_sampler_says_how_to_go_on(folder: Path) -> None:
+    def interrupt(progress: Any) -> None:
+        if progress.iteration == 4:
+            raise KeyboardInterrupt
+
+    whole = SAMPLERS["GibbsMMMF"]().fit(ShardedRatings.open(folder))
+    with pytest.raises(KeyboardInterrupt, match="interrupted after 4 sweeps: .* with resume=True"):
+        SAMPLERS["GibbsMMMF"](callback=interrupt).fit(ShardedRatings.open(folder))
+    assert_same_bits(SAMPLERS["GibbsMMMF"]().fit(ShardedRatings.open(folder).on(resume=True)), whole)
 
 
 def test_models_of_shards_recommend_predict_and_are_saved(folder: Path, tmp_path: Path) -> None:
@@ -175,7 +241,11 @@ def test_rows_of_some_users_are_those_of_the_whole(folder: Path) -> None:
 def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
     sharded = ShardedRatings.open(folder)
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: OrdinalProbit().fit(sharded), "OrdinalProbit learns from ratings in memory alone"),
+        (lambda: URP().fit(sharded), "URP learns from ratings in memory alone"),
+        (lambda: OrdinalProbit(implicit="sparse").fit(sharded), "implicit='sparse' needs ratings in memory"),
+        (lambda: OrdinalProbit(warm_start=True).fit(sharded), "warm_start=True goes on with ratings in memory"),
+        (lambda: OrdinalProbit(time=True).fit(sharded), "time=True needs ratings in memory"),
+        (lambda: OrdinalProbit().fit(sharded, user_features={1: [2]}), "take no features and no shadow users"),
         (lambda: MMMF().fit(sharded), "'auto' is chosen by fits of data in memory"),
         (lambda: MMMF(alpha=1.0, solver="cg").fit(sharded), "take 'lbfgs'"),
         (lambda: ALS(alpha=1.0, solver="cg").fit(sharded), "take 'exact'"),

@@ -18,11 +18,13 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
+from cofactor.problems.samples_in_shards import generators_of_shards
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.loss_fit import all_penalties, without_rounding
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
@@ -44,11 +46,11 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     _check(model, given, "lbfgs")
     alpha, R, d = float(model.alpha), ratings.n_levels, min(model.n_factors, *ratings.shape)
     generator = make_generator(model.random_state)
-    generators = _of_shards(generator, ratings.bounds, d)
+    generators = generators_of_shards(generator, np.diff(ratings.bounds), d)
     shared = first_items(ratings.item_counts, d, generator)
     opened, penalties = _Opened(ratings, clone(model).set_params(callback=None)), all_penalties(model, alpha)
     problem = ShardProblem(opened, model._loss(R), penalties, np.dtype(model.dtype))
-    parts = ratings.parts(partial(_part, problem, R, d, generators), _key(model))
+    parts = ratings.parts(partial(_part, problem, R, d, generators), key_of(model))
     own = first_users(np.ones(1, np.int64), d, R, generator)["own"][0] if "own" in penalties else np.zeros(0)
     trace = partial(Trace, max_iter=model.max_iter, tol=model.tol, callback=given.monitor.stage(type(model).__name__))
     vectors = ShardVectors(
@@ -64,21 +66,31 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
     _set_outcome(model, given, result, parts)
 
 
-def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
-    """Minimise the objective of `ALS` over ratings in shards; set all that a fit sets."""
+def fit_least_squares_in_shards(model: Any, given: FitInput, solver: str = "exact", by_count: bool = False) -> None:
+    """Minimise the objective of `ALS`, or of `PMF`, over ratings in shards; set all that a fit sets.
+
+    Parameters
+    ----------
+    model : ALS or PMF
+    given : FitInput
+    solver : str, default="exact"
+        What the model calls this way to solve it.
+    by_count : bool, default=False
+        Whether penalties of users and items count once for each rating.
+    """
     ratings: Any = given.ratings
-    _check(model, given, "exact")
+    _check(model, given, solver)
     alpha, d = float(model.alpha), min(model.n_factors, *ratings.shape)
     generator = make_generator(model.random_state)
-    generators = _of_shards(generator, ratings.bounds, d)
+    generators = generators_of_shards(generator, np.diff(ratings.bounds), d)
     shared = first_items(ratings.item_counts, d, generator)
     model.boundaries_ = half_way(ratings.scale)
     model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     values = np.append(0.0, ratings.scale - model.mean_).astype(model.dtype)
-    problem = ShardLeastSquares(_Levels(ratings), values, d, alpha, model.alpha_bias)
+    problem = ShardLeastSquares(_Levels(ratings), values, d, alpha, model.alpha_bias, by_count)
     make = partial(_least_squares_part, problem, ratings.n_levels, generators)
-    parts = ratings.parts(make, _key(model))
-    columns = ColumnsInShards(parts, problem, ratings.shape[1])
+    parts = ratings.parts(make, key_of(model))
+    columns = ColumnsInShards(parts, problem, ratings.item_counts)
     trace = Trace(columns, model.max_iter, model.tol, given.monitor.stage(type(model).__name__))
     result = descend(columns, columns.pack(shared), columns.update, trace)
     found, rows = columns.arrays(result.x), _rows(parts, ratings.bounds)
@@ -108,21 +120,6 @@ def _check(model: FactorModel, given: FitInput, solver: str) -> None:
         raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=model.solver)
     if any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
-
-
-def _key(model: FactorModel) -> str:
-    """Return the class of a model and its parameters, but for those that change nothing of a fit."""
-    told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
-    return f"{type(model).__name__}({told})"
-
-
-def _of_shards(generator: np.random.Generator, bounds: NDArray[np.int64], d: int) -> list[np.random.Generator]:
-    """Return for each shard the generator as it is when its users' factors are drawn, after those of all before."""
-    generators = []
-    for n in np.diff(bounds):
-        generators.append(copy.deepcopy(generator))
-        generator.normal(size=(n, d))
-    return generators
 
 
 class HasTargets(Protocol):

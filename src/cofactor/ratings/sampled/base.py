@@ -34,8 +34,10 @@ from cofactor.ratings.sampled.chains import (
     run_side_by_side,
 )
 from cofactor.ratings.sampled.draws import Draws, spaced
+from cofactor.ratings.sampled.in_shards import refuse_in_shards
 from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
@@ -89,6 +91,12 @@ class SampledModel(RatingModel):
     goes on from there, as it does after too short a time `max_seconds`. A warm start does `n_sweeps` more sweeps;
     chains that ended earlier than others first catch up with them. Earlier samples that `burn_in` and `thin`, as they
     are now, would not keep are dropped. `random_state` has no effect any more.
+
+    Ratings in shards are drawn from where they are (see `ShardedRatings.on`), chains one after another. What was drawn
+    for users stays with their shards until all sweeps are done; then the samples of all users come here, 4 bytes a
+    number: `thin` says how many there are. One shard has the bits of a fit in memory, unless priors know who rated
+    what: the mask of ratings is decomposed by passes over the shards, and agrees to a thousandth. An interrupt is
+    raised; the same fit of a folder goes on with ``resume=True``, if `random_state` is a number.
 
     `recommend` looks at all items with 50 of the samples, evenly spaced; twice as many as it was asked for, and ten
     more, are then scored by all samples and ranked by that. So its scores are those of `decision_function`, to the bit,
@@ -210,6 +218,8 @@ class SampledModel(RatingModel):
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""
+        if isinstance(given.ratings, ShardedRatings):
+            refuse_in_shards(self, given)
         try:
             super()._learn(given, listener)
         except NothingKeptError as end:
@@ -253,13 +263,19 @@ class SampledModel(RatingModel):
             )
 
         chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
+        self._set_chains(given, target, chains, plan.described)
+
+    def _set_chains(
+        self, given: FitInput, target: dict[str, Any], chains: list[Chain], described: tuple[str, ...] = ()
+    ) -> None:
+        """Set what chains that drew from a posterior have found."""
         if not any(chain.n_samples for chain in chains):
             raise NothingKeptError(target, chains, given.monitor.stopped)
         self.target_, self.chains_ = target, chains
         self.n_iter_ = min(chain.n_sweeps for chain in chains)
         self.seed_ = chains[0].seed
         self._warn_if_interrupted()
-        self.samples_ = self._pooled(given.ratings, plan.described)
+        self.samples_ = self._pooled(given.ratings, described)
 
     def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):

@@ -22,6 +22,7 @@ from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
+from cofactor.ratings.sampled.in_shards import fit_bpmf_in_shards
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.reasons import gaussian_reasons
 from cofactor.ratings.sampled.thinned import Sample
@@ -186,6 +187,8 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("precision", self.precision, low=0, inclusive=False, also=["learn"])
 
+    _fit_shards = fit_bpmf_in_shards
+
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings
         self.mean_ = weighted_mean(ratings, ratings.levels)
@@ -202,7 +205,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
         users, items = self._prior("user", of_users), self._prior("item", of_items)
         precision = None if self.precision == "learn" else float(self.precision)
-        return GaussianPosterior(
+        return GaussianPosterior.of(
             WithCold.of(ratings), self._targets(ratings), users, items, precision, weights=ratings.weights
         )
 

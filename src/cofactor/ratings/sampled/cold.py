@@ -14,7 +14,7 @@ __all__ = ["WithCold"]
 
 @dataclass(frozen=True)
 class WithCold:
-    """Ratings by rows and columns with one user and one item more, who have no ratings.
+    """Ratings by rows and columns with one item more, and mostly one user more, who have no ratings.
 
     Samplers draw for them too, and so a model has samples of users and items that it does not know.
 
@@ -37,7 +37,8 @@ class WithCold:
         return len(self.indptr) - 1, len(self.col_indptr) - 1
 
     @classmethod
-    def of(cls, ratings: Ratings) -> WithCold:
-        """Return these ratings with a cold user and a cold item, without a copy of long arrays."""
-        indptr, col_indptr = (np.append(p, p[-1]) for p in (ratings.indptr, ratings.col_indptr))
+    def of(cls, ratings: Ratings, user: bool = True) -> WithCold:
+        """Return these ratings with a cold item, and perhaps a cold user, without a copy of long arrays."""
+        col_indptr = np.append(ratings.col_indptr, ratings.col_indptr[-1])
+        indptr = np.append(ratings.indptr, ratings.indptr[-1]) if user else ratings.indptr
         return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)

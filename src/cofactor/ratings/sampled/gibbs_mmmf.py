@@ -22,6 +22,7 @@ from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
+from cofactor.ratings.sampled.in_shards import fit_gibbs_mmmf_in_shards
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.thinned import Sample
 from cofactor.ratings.updating import Joint
@@ -203,6 +204,8 @@ class GibbsMMMF(SampledModel):
                 argument="implicit",
             )
 
+    _fit_shards = fit_gibbs_mmmf_in_shards
+
     def _plan(self, given: FitInput) -> Plan:
         sides = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
         (of_users, users), (of_items, items) = sides
@@ -211,7 +214,7 @@ class GibbsMMMF(SampledModel):
 
     def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
         """Return the posterior of the ratings, with the features of users and of items."""
-        return HingePosterior(
+        return HingePosterior.of(
             WithCold.of(ratings),
             ratings.n_levels,
             self._row_prior("user", users),
@@ -232,11 +235,13 @@ class GibbsMMMF(SampledModel):
     def _draws(self) -> HingeDraws:
         return draws_of(self)
 
-    def _row_prior(self, name: str, features: Features) -> LinkedPrior | FixedPrior:
+    def _row_prior(
+        self, name: str, features: Features, totals: tuple[NDArray[Any], NDArray[Any]] | None = None
+    ) -> LinkedPrior | FixedPrior:
         p = self.n_factors + self.biases
         if self.prior == "fixed":
             return FixedPrior(name, p)
-        return LinkedPrior(name, p, features if isinstance(features, np.ndarray) else None)
+        return LinkedPrior(name, p, features if isinstance(features, np.ndarray) else None, totals=totals)
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""

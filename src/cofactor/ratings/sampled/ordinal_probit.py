@@ -26,6 +26,7 @@ from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
+from cofactor.ratings.sampled.in_shards import fit_ordinal_probit_in_shards
 from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
 from cofactor.ratings.sampled.rank import Rank
 from cofactor.ratings.sampled.reasons import ordinal_reasons
@@ -314,6 +315,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     drift = drift
 
+    _fit_shards = fit_ordinal_probit_in_shards
+
     def _plan(self, given: FitInput) -> Plan:
         rank = self._rank(given.ratings)
         self.n_factors_, self.n_implicit_ = rank.factors, rank.implicit
@@ -340,7 +343,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
             of_shadow = self._own_link(0, shadow).features(Side.users(shadow), user_table)
             followers = WithCold.of(shadow), BiasedPrior("user", p, of_shadow)
         data, drift = WithCold.of(ratings), None if moments is None else Drift(moments)
-        return OrdinalProbitPosterior(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
+        return OrdinalProbitPosterior.of(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
 
     def _fit(self, given: FitInput) -> None:
         super()._fit(given)

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cofactor.checks import make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.state import plain
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.samplers import Chain
 
 if TYPE_CHECKING:
@@ -97,10 +100,14 @@ def _continued(model: SampledModel, last: list[Unfinished], target: Mapping[str,
     )
 
 
-def checksum(ratings: Ratings) -> int:
-    """Return a number that is the same for the same ratings, whatever the ids are."""
+def checksum(ratings: Ratings | ShardedRatings) -> int:
+    """Return a number that is the same for the same ratings, whatever the ids are, and in shards or not."""
     check = zlib.crc32(ratings.scale.tobytes())
-    weights = () if ratings.weights is None else (ratings.weights,)
-    for array in (ratings.indptr, ratings.indices, ratings.levels, *weights):
-        check = zlib.crc32(array.tobytes(), check)
+    parts = [ratings] if isinstance(ratings, Ratings) else ratings
+    indptr = np.concatenate([[0], np.cumsum(ratings.user_counts)]).astype(np.int64)
+    check = zlib.crc32(indptr.tobytes(), check)
+    for name in ("indices", "levels", "weights"):
+        for part in parts:
+            array = getattr(part, name)
+            check = check if array is None else zlib.crc32(np.ascontiguousarray(array).data, check)
     return check

@@ -1,0 +1,289 @@
+"""Chains over users in shards: a shard keeps its users' part of the state and of the samples."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.problems.rows import Array
+from cofactor.samplers import Key, State, is_kept
+from cofactor.solvers.parts import Answer, Question, Rounds, Then
+
+__all__ = ["Kept", "SampledPart", "UsersInShards", "generators_of_shards"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """After which sweeps of a chain samples are kept: see `cofactor.samplers.run`."""
+
+    burn_in: int
+    thin: int
+    n_sweeps: int
+
+    def after(self, sweep: int) -> bool:
+        """Return whether one is kept after this sweep."""
+        return is_kept(sweep, self.burn_in, self.thin)
+
+    @property
+    def n_samples(self) -> int:
+        """How many are kept in all."""
+        return max(self.n_sweeps - self.burn_in, 0) // self.thin
+
+
+class UsersOfShard(Protocol):
+    """Users with their ratings, as `OrdinalUsers`."""
+
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw thresholds, and what belongs to ratings."""
+
+    def draw(self, state: State, key: Key) -> None:
+        """Draw rows."""
+
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
+        """Return `then` of the equations of some items."""
+
+
+class SampledPart(ABC):
+    """Users of one shard: what a chain has drawn for them.
+
+    Questions name an operation in ``op``, and in ``before`` others to be done first, in this order, with their
+    arguments. ``shared`` holds arrays of the state that all shards share, as they are now.
+
+    Parameters
+    ----------
+    k : int
+        Number of the shard.
+    first : int
+        Its first user among all.
+    kept : Kept
+
+    Attributes
+    ----------
+    arrays : State
+        Their part of the state.
+    latent : dict of str to ndarray
+        What belongs to ratings, from when thresholds are drawn to when items are.
+    """
+
+    #: Arrays of which samples are kept, and what the users have that belongs to ratings.
+    sampled: ClassVar[tuple[str, ...]]
+    of_ratings: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, k: int, first: int, kept: Kept) -> None:
+        self.k, self.first = k, first
+        self.latent: dict[str, NDArray[Any]] = {}
+        self._opened: Any = None
+        self.arrays = self._start()
+        self._opened, self.n_samples = None, 0
+        self.samples = {
+            name: np.empty((kept.n_samples, *self.arrays[name].shape), dtype=np.float32) for name in self.sampled
+        }
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Return the users with their ratings, and `latent`."""
+
+    @abstractmethod
+    def _start(self) -> State:
+        """Return their part of the state at the start."""
+
+    @abstractmethod
+    def _sums(self, state: State) -> Answer:
+        """Return what draws of the parameters of all users need at first."""
+
+    @property
+    def users(self) -> Any:
+        """The users with their ratings, which are open while a question is answered."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return their arrays, samples, and what belongs to ratings if it is needed."""
+        samples = {f"samples of {name}": array[: self.n_samples] for name, array in self.samples.items()}
+        return self.arrays | samples | {f"latent {name}": array for name, array in self.latent.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take all that `state` returned."""
+        self.arrays = {name: state[name] for name in self.arrays}
+        self.latent = {name: state[f"latent {name}"] for name in self.of_ratings if f"latent {name}" in state}
+        for name, array in self.samples.items():
+            found = state[f"samples of {name}"]
+            self.n_samples = len(found)
+            array[: self.n_samples] = found
+
+    def answer(self, question: Question) -> Answer:
+        """Do what was put off, then what the question asks."""
+        state = self.arrays | dict(question.get("shared", {}))
+        try:
+            for name, given in question.get("before", ()):
+                getattr(self, "_" + name)(state, **given)
+            return getattr(self, "_" + question["op"])(state, question)
+        finally:
+            self._opened = None
+
+    def _of_shard(self, key: Key) -> Key:
+        return replace(key, first=self.first)
+
+    def _draw_thresholds(self, state: State, key: Key) -> None:
+        users: UsersOfShard = self.users
+        users.draw_thresholds(state, self._of_shard(key))
+        self.latent = {name: getattr(users, name) for name in self.of_ratings}
+
+    def _draw_rows(self, state: State, key: Key) -> None:
+        users: UsersOfShard = self.users
+        users.draw(state, self._of_shard(key))
+
+    def _draw(self, state: State, question: Question) -> Answer:
+        """Draw rows; return sums, and the likelihood."""
+        self._draw_rows(state, question["key"])
+        return self._sums(state) | {"value": np.array([state["value"].sum()])}
+
+    def _equations(self, state: State, question: Question) -> Answer:
+        users: UsersOfShard = self.users
+        precision, shift = question["precision"], question["shift"]
+        if self.k:  # the first shard counts what the prior says
+            precision, shift = np.zeros_like(precision), np.zeros_like(shift)
+        ends = question["first"], question["last"]
+        found = users.item_equations(state, *ends, precision, shift, lambda sums: sums)
+        if question["done"]:
+            self.latent = {}
+        return found
+
+    def _keep(self, state: State) -> None:
+        """Keep a sample."""
+        for name, array in self.samples.items():
+            array[self.n_samples] = state[name]
+        self.n_samples += 1
+
+    def _end(self, state: State, question: Question) -> Answer:
+        return {}
+
+    def _found(self, state: State, question: Question) -> Answer:
+        """Return one array: of the state, or its samples."""
+        name = question["name"]
+        return {"found": self.samples[name][: self.n_samples] if question["samples"] else self.arrays[name]}
+
+    def _random(self, generators: list[np.random.Generator]) -> np.random.Generator:
+        """Return the generator of this shard."""
+        return copy.deepcopy(generators[self.k])
+
+
+class UsersInShards:
+    """Users of a posterior whose rows live with their shards.
+
+    Parameters
+    ----------
+    sizes : ndarray of int
+        Numbers of users of the shards.
+    kept : Kept
+
+    Attributes
+    ----------
+    parts : Rounds
+        `SampledPart` of all shards, from the start of a chain on.
+    """
+
+    parts: Rounds
+
+    #: Arrays of a sample that the parts have.
+    elsewhere: ClassVar[tuple[str, ...]]
+
+    #: Arrays of the state that users are drawn given, and those that equations of items need.
+    shared: ClassVar[tuple[str, ...]]
+    shared_by_items: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, sizes: NDArray[np.int64], kept: Kept) -> None:
+        self.sizes, self.kept = sizes, kept
+        self._before: list[tuple[str, dict[str, Any]]] = []
+        #: Sums over all users, as the last draw of rows left them.
+        self._sums: Answer = {}
+
+    def later(self, op: str, **given: Any) -> None:
+        """Put off what has no answer until the next question."""
+        self._before.append((op, {key: copy.copy(value) for key, value in given.items()}))
+
+    def keep_after(self, sweep: int) -> None:
+        """Keep a sample of what is there after a sweep, if this is one of those."""
+        if self.kept.after(sweep):
+            self.later("keep")
+
+    def ask(self, op: str, then: Then | None = None, **given: Any) -> Answer:
+        """Ask all parts; return the sum of their answers, or what `then` makes of it."""
+        question, self._before = {"op": op, "before": self._before, **given}, []
+        return self.parts.total(question, then)
+
+    def draw_thresholds(self, state: State, key: Key) -> None:
+        """Draw thresholds, and what belongs to ratings."""
+        self.keep_after(key.sweep - 1)
+        self.later("draw_thresholds", key=key)
+
+    def draw(self, state: State, key: Key) -> None:
+        """Draw rows."""
+        self._sums = self.ask("draw", key=key, shared=copies(state, self.shared))
+        state["value"][:] = self._sums["value"]
+
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
+        """Return `then` of the equations of some items."""
+        given = {"first": first, "last": last, "precision": precision, "shift": shift}
+        shared, done = copies(state, self.shared_by_items), last == len(state["V"])
+        return self.ask("equations", then, **given, shared=shared, done=done)
+
+    def generators(self, random: np.random.Generator, *shape: int) -> list[np.random.Generator]:
+        """Return what draws normal numbers of this shape for each user, a generator for each shard."""
+        return generators_of_shards(random, self.sizes, *shape)
+
+    def end(self, sweep: int) -> None:
+        """Do what was put off, after the last sweep."""
+        self.keep_after(sweep)
+        self.ask("end")
+
+    def samples(self, name: str) -> NDArray[np.float32]:
+        """Return the samples of an array of all users."""
+        return np.concatenate(list(self._each(name, True)), axis=1)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array of the state, of all users."""
+        return np.concatenate(list(self._each(name, False)))
+
+    def _each(self, name: str, samples: bool) -> Iterator[NDArray[Any]]:
+        return (answer["found"] for answer in self.parts.each({"op": "found", "name": name, "samples": samples}))
+
+
+def copies(state: State, names: Sequence[str]) -> State:
+    """Return copies of some arrays of a state, as they are now."""
+    return {name: state[name].copy() for name in names}
+
+
+def generators_of_shards(
+    random: np.random.Generator, sizes: NDArray[np.int64], *shape: int
+) -> list[np.random.Generator]:
+    """Return for each shard the generator as it is when it draws for its users, after those of all before.
+
+    Parameters
+    ----------
+    random : Generator
+        It is moved on behind the last one.
+    sizes : ndarray of int
+        Numbers of users.
+    *shape : int
+        Shape of the normal numbers for each user.
+
+    Examples
+    --------
+    >>> random, again = np.random.default_rng(0), np.random.default_rng(0)
+    >>> first, second = generators_of_shards(random, np.array([2, 3]))
+    >>> bool(np.all(np.append(first.normal(size=2), second.normal(size=3)) == again.normal(size=5)))
+    True
+    """
+    generators = []
+    for n in sizes:
+        generators.append(copy.deepcopy(random))
+        random.normal(size=(n, *shape))
+    return generators

@@ -1,0 +1,232 @@
+"""Models drawn from their posterior given ratings in shards: what is drawn for users stays with the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cofactor.errors import Argument, InvalidInputError
+from cofactor.problems.biased_prior import BiasedPrior
+from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
+from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
+from cofactor.problems.hinge_posterior import HingePosterior
+from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
+from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
+from cofactor.ratings.sampled.cold import WithCold
+from cofactor.ratings.sampled.hinges import threshold_prior
+from cofactor.ratings.sampled.warm_start import first_chains, target_of
+from cofactor.ratings.shard_work import key_of
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.samplers import Chain, Posterior, run
+from cofactor.solvers.parts import Rounds
+
+if TYPE_CHECKING:
+    from cofactor.ratings.sampled.base import SampledModel
+    from cofactor.ratings.sampled.bpmf import BPMF
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+
+__all__ = ["fit_bpmf_in_shards", "fit_gibbs_mmmf_in_shards", "fit_ordinal_probit_in_shards", "refuse_in_shards"]
+
+#: Returns parts for a chain, given how each of them is made.
+Begin = Callable[[Callable[[int], Any]], Rounds]
+
+
+def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
+    """Draw from the posterior of `OrdinalProbit` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    rank = model._rank(ratings)
+    sides, passes = _sides(model, ratings, rank.implicit)
+    model.n_factors_, model.n_implicit_, model.past_, model.links_ = rank.factors, rank.implicit, None, sides.links
+    model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
+    p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
+    problem = ShardOrdinal(Opened(ratings), sides.users, p, ratings.bounds, kept)
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        users = OrdinalUsersInShards(
+            lambda *start: begin(partial(OrdinalPart, problem, *start)),
+            BiasedPrior("user", p, totals=sides.totals), sizes, ratings.level_counts, kept,
+        )  # fmt: skip
+        items = BiasedPrior("item", p, sides.items)
+        return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
+
+    fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"), passes)
+
+
+def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
+    """Draw from the posterior of `BPMF` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    numbers = np.arange(1, ratings.n_levels + 1)
+    model.mean_ = float(ratings.level_counts @ numbers) / ratings.n_ratings
+    model.boundaries_ = np.asarray(numbers[:-1] + 0.5 - model.mean_, dtype=np.float64)
+    model.links_ = NO_FEATURES.links
+    precision = None if model.precision == "learn" else float(model.precision)
+    values = np.arange(ratings.n_levels + 1) - model.mean_
+    problem = ShardGaussians(OpenedWithLevels(ratings), values, model.n_factors, ratings.bounds, _kept(model))
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        counts = np.append(ratings.item_counts, 0)
+        users = GaussianUsersInShards(
+            lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings), counts
+        )
+        return GaussianPosterior(users, len(counts), model._prior("item", None), precision), users
+
+    fit_chains_in_shards(model, given, posterior, ("errors",))
+
+
+def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:
+    """Draw from the pseudo-posterior of `GibbsMMMF` over ratings in shards; set all that a fit sets."""
+    ratings: Any = given.ratings
+    sides, passes = _sides(model, ratings, model.n_implicit)
+    of_users, of_items = sides.links
+    model.user_projection_, model.item_projection_ = of_users.projection, of_items.projection
+    kept, sizes = _kept(model), _sizes(ratings)
+    problem = ShardHinges(
+        Opened(ratings), partial(_row_prior, clone(model).set_params(callback=None), sides.users),
+        model.hinge_weight / 2, float(model.width), model.biases, ratings.bounds, kept,
+    )  # fmt: skip
+
+    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+        users = HingeUsersInShards(
+            lambda *start: begin(partial(HingePart, problem, *start)),
+            model._row_prior("user", None, sides.totals), sizes, kept,
+        )  # fmt: skip
+        items = model._row_prior("item", sides.items)
+        n_items = ratings.shape[1] + 1
+        return HingePosterior(users, n_items, ratings.n_levels, items, threshold_prior(model)), users
+
+    fit_chains_in_shards(model, given, posterior, ("value",), passes)
+
+
+def _row_prior(model: GibbsMMMF, features: Callable[[int], Any], k: int) -> Any:
+    """Return the prior of the rows of a shard's users."""
+    return model._row_prior("user", features(k))
+
+
+def _sides(model: Any, ratings: ShardedRatings, n_columns: int) -> tuple[MaskInShards, list[Rounds]]:
+    """Return what tells who rated what, as the model wants it, and the parts that found it."""
+    if model.implicit is None:
+        return NO_FEATURES, []
+    sides, parts = decompose_mask(ratings, n_columns, key_of(model))
+    return sides, [parts]
+
+
+def fit_chains_in_shards(
+    model: SampledModel,
+    given: FitInput,
+    posterior: Callable[[Begin], tuple[Posterior, UsersInShards]],
+    of_state: tuple[str, ...],
+    before: Iterable[Rounds] = (),
+) -> None:
+    """Run chains, one after another; set what they found.
+
+    Parameters
+    ----------
+    model : SampledModel
+    given : FitInput
+    posterior : callable
+        Returns the posterior of a chain, and its users.
+    of_state : tuple of str
+        Arrays of users in the state besides those of samples.
+    before : iterable of Rounds
+        What was done for them before.
+    """
+    ratings: Any = given.ratings
+    target = target_of(model, given)
+    chains, done = first_chains(model, model, target), list(before)
+    for chain in chains:
+        key = f"{key_of(model)} chain {chain.number} of {chain.seed}"
+        drawn, users = posterior(partial(ratings.parts, key=key))
+        run(
+            drawn,
+            chain,
+            model.n_sweeps,
+            burn_in=model.burn_in,
+            thin=model.thin,
+            max_seconds=None if model.max_seconds is None else model.max_seconds / len(chains),
+            callback=given.monitor.stage(f"chain {chain.number + 1}"),
+        )
+        if chain.interrupted:
+            raise KeyboardInterrupt(_interrupted(chain, ratings))
+        _gather(chain, users, of_state)
+        done.append(users.parts)
+    for parts in done:
+        parts.done()
+    model._set_chains(given, target, chains)
+
+
+def _gather(chain: Chain, users: UsersInShards, of_state: tuple[str, ...]) -> None:
+    """Give a chain the arrays of all users."""
+    users.end(chain.n_sweeps)
+    sampled = {name: users.samples(name) for name in users.elsewhere}
+    chain.samples = sampled | chain.samples
+    chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
+
+
+def _interrupted(chain: Chain, ratings: ShardedRatings) -> str:
+    how = ": ratings in a folder go on from here with resume=True" if ratings.folder is not None else ""
+    return f"interrupted after {chain.n_sweeps} sweeps{how}"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The levels of any shard, with a cold item, and with a cold user after the last one."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> WithCold:
+        return WithCold.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
+
+
+@dataclass(frozen=True)
+class OpenedWithLevels:
+    """The same, and the levels beside it."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> tuple[WithCold, NDArray[Any]]:
+        data = Opened(self.ratings)(k)
+        return data, data.levels
+
+
+def _kept(model: SampledModel) -> Kept:
+    return Kept(model.burn_in, model.thin, model.n_sweeps)
+
+
+def _sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
+    """Return the numbers of users of the shards, a cold one with those of the last."""
+    sizes = np.diff(ratings.bounds)
+    sizes[-1] += 1
+    return sizes
+
+
+def refuse_in_shards(model: Any, given: FitInput) -> None:
+    """Refuse what a fit in shards cannot do."""
+    if model.warm_start:
+        raise InvalidInputError(
+            (Argument("warm_start", True), " goes on with ratings in memory"),
+            argument="warm_start",
+            advice="a fit of a folder that did not end goes on with resume=True, see ShardedRatings.on",
+        )
+    if getattr(model, "time", False):
+        raise InvalidInputError(
+            (Argument("time", True), " needs ratings in memory"), argument="time", advice="leave time out"
+        )
+    if getattr(model, "implicit", None) == "sparse":
+        raise InvalidInputError(
+            (Argument("implicit", "sparse"), " needs ratings in memory"),
+            argument="implicit",
+            advice=("take ", Argument("implicit", "low-rank")),
+        )
+    if given.shadow is not None or any(table is not None for table in given.features):
+        raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")
