@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.solvers.journal import Journal, read_state, write_state
@@ -137,6 +138,8 @@ class Rounds(ABC):
             answer = self._ask(question)
             if then is not None:
                 answer = then(answer)
+            # As a journal has them: what an algorithm makes of arrays may be rounded by how they lie in memory.
+            answer = {name: np.asarray(array, order="C") for name, array in answer.items()}
             if self.journal is not None:
                 self.journal.write(self.number, answer)
         if self.number > self._saved:
