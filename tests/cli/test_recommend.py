@@ -85,12 +85,21 @@ def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
     everything = items("999\n")
     assert items("item\n3\n8\n") == {user: found - {3, 8} for user, found in everything.items()}
     assert items("user,item\n5,3\n5,8\n2,3\n77777,4\n") == {5: everything[5] - {3, 8}, 2: everything[2] - {3}}
+    assert items("item,user\n3,5\n8,5\n3,2\n") == {5: everything[5] - {3, 8}, 2: everything[2] - {3}}
+    assert items("5;3\n5;8\n2;3\n") == {5: everything[5] - {3, 8}, 2: everything[2] - {3}}
+    assert items("user,item\n") == items("") == everything
     (tmp_path / "out.csv").write_text("5,3\n8\n999,3\n")
     error = run("recommend", model, "--all", "--exclude", tmp_path / "out.csv").error
-    assert "out.csv, line 2: expected user and item, found 8" in error
+    assert "out.csv, line 2: expected user and item, and nothing else, found 8" in error
     outcome = run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"3\n999\n")
     assert "1 line names what the model does not know" in " ".join(outcome.err.split())
-    assert "holds no ids" in run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"item\n").error
+    assert "the first is line 2, 999" in " ".join(outcome.err.split())
+    assert "is Parquet, expected text" in run("recommend", model, "-u", 5, "--exclude", "-", stdin=b"PAR1\x80").error
+    for options, message in (
+        (("--exclude", tmp_path / "none"), "no such file"),
+        (("--out", tmp_path / "a.xlsx"), "cannot tell the format"),
+    ):
+        assert message in run("recommend", tmp_path / "no-model", "--all", *options).error  # before the model is read
 
 
 def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:

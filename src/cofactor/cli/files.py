@@ -123,6 +123,29 @@ def check_target(file: str | None, *inputs: str | None) -> None:
     _check_writable(path)
 
 
+def check_there(*files: str | None) -> None:
+    """Refuse files that are not there, before the work begins; ``-`` and names of data sets are not checked."""
+    for file in files:
+        if file is not None and file != "-" and not os.path.exists(file):
+            raise FileNotFoundError(f"{file}: no such file")
+
+
+def check_table_suffix(out: str | None, safe_csv: bool) -> None:
+    """Refuse a table that cannot be written, before the work begins.
+
+    Parameters
+    ----------
+    out : str, optional
+        File; ``-`` is standard output.
+    safe_csv : bool
+        Whether it is for spreadsheets.
+    """
+    if out is not None:
+        from cofactor.datasets.write import check_suffix
+
+        check_suffix(out, safe=safe_csv)
+
+
 def check_folder(out: str) -> Path:
     """Return a folder for a report; refuse one that cannot be made or written to.
 

@@ -10,7 +10,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_sources, check_target, load_model
+from cofactor.cli.files import check_sources, check_table_suffix, check_target, check_there, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, note, show_notes, write_table
 from cofactor.errors import InvalidInputError
@@ -234,6 +234,7 @@ def recommend(
     inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
     inputs |= {"--groups": groups, "--exclude": exclude}
     check_target(out, *inputs.values())
+    check_table_suffix(out, safe_csv)
     check_sources(inputs)
     if known and not ratings:
         raise InvalidInputError("--known says what becomes of users of --ratings: give --ratings too")
@@ -244,11 +245,12 @@ def recommend(
         raise InvalidInputError(f"--all and {option} exclude each other: {option} FILE serves all users of that file")
     if not (user or everyone or any(new.values())):
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
+    check_there(candidates, exclude, groups, ratings, user_features, item_features)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
     reading |= {"count": count_column, "implicit": implicit}
     names = {name: f"--{name}-column" for name in (*columns, "count")} | {"timestamp": "--time-column"}
-    names |= _RULE_OPTIONS | {"new_items": "--item-features"}
+    names |= _RULE_OPTIONS | {"new_items": "--item-features", "exclude": "--exclude"}
     with limited_threads(threads), naming(names):
         of_sides = {"user_features": user_features, "item_features": item_features}
         of_fit = {"levels": levels, "bins": bins, "duplicates": duplicates}

@@ -18,7 +18,7 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, replacing
 from cofactor.text import one_line
 
-__all__ = ["write_blocks", "write_table"]
+__all__ = ["check_suffix", "write_blocks", "write_table"]
 
 #: By these a reader may guess the separator from the first line, where they stand outside quotation marks.
 _SEPARATORS = (",", ";", "|", "\t", "::")
@@ -98,9 +98,27 @@ def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, s
     3,9
     2
     """
-    arrays = map(_checked, blocks)
-    if os.fspath(path) == "-":
+    arrays, kind, zipped = map(_checked, blocks), *check_suffix(path, safe=safe)
+    if kind == "-":
         return _write_lines(arrays, ",", safe, sys.stdout.write)
+    if kind == ".parquet":
+        with replacing(path) as stream:
+            return parquet.write_blocks(stream, arrays)
+    with replacing(path) as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if zipped else nullcontext() as gz:
+        into: Any = stream if gz is None else gz
+        return _write_lines(arrays, "," if kind == ".csv" else "\t", safe, lambda lines: into.write(lines.encode()))
+
+
+def check_suffix(path: PathLike, *, safe: bool = False) -> tuple[str, bool]:
+    """Return the format of a table by the suffix of its file, and whether it is compressed; refuse any other.
+
+    Examples
+    --------
+    >>> check_suffix("lists.TSV.gz"), check_suffix("lists.pq"), check_suffix("-")
+    (('.tsv', True), ('.parquet', False), ('-', False))
+    """
+    if os.fspath(path) == "-":
+        return "-", False
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     zipped = bool(suffixes) and suffixes[-1] == ".gz"
     kind = "".join((suffixes[:-1] if zipped else suffixes)[-1:])
@@ -112,17 +130,14 @@ def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, s
                 advice=("leave out ", Argument("safe_csv", True), ", or write CSV"),
                 place=place,
             )
-        with replacing(path) as stream:
-            return parquet.write_blocks(stream, arrays)
+        return ".parquet", False
     if kind not in (".csv", ".tsv"):
         raise InvalidInputError(
             "cannot tell the format from the suffix",
             advice="use .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
             place=place,
         )
-    with replacing(path) as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if zipped else nullcontext() as gz:
-        into: Any = stream if gz is None else gz
-        return _write_lines(arrays, "," if kind == ".csv" else "\t", safe, lambda lines: into.write(lines.encode()))
+    return kind, zipped
 
 
 def _checked(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:

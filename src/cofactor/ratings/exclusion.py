@@ -90,6 +90,10 @@ def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise InvalidTypeError("expected ids of items, or such for each user", argument="exclude", found=items)
     ids = list(items)
+    if hasattr(items, "columns") or any(isinstance(one, tuple | list) for one in ids):
+        raise InvalidTypeError(
+            "expected ids of items", argument="exclude", found=items, advice="of each user: {user: [item, ...], ...}"
+        )
     if not ids:
         return np.zeros(0, dtype=np.int64)
     found = known.index(ids, "exclude")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, plain
 from cofactor.datasets import RatingDataset, TakeDataset
+from cofactor.datasets.readers.parquet import MAGIC
 from cofactor.datasets.readers.takes import read_ratings_or_takes
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
@@ -434,9 +435,11 @@ def read_candidates(
 def rows_of(source: str, encoding: str) -> list[list[str]]:
     """Return the cells of a small table by lines, whatever separates them."""
     source, content = display_name(source), read_bytes(source)
+    if content.startswith(MAGIC):
+        raise InvalidInputError("is Parquet, expected text: a table of two columns, or a list", place=Place(source))
     text = to_utf8(content, source, encoding).decode()
     first, _, _ = text.partition("\n")
-    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ",")
+    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ";" if ";" in first and "," not in first else ",")
     try:
         return list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
     except csv.Error as error:
