@@ -33,6 +33,7 @@ SMALL_BLOCKS = {
     "problems.priors._BLOCK": 16,
     "problems.profiles._ENTRIES_PER_BLOCK": 100,
     "problems.rows._ENTRIES": 100,
+    "problems.rows._DRAWN": 8,
     "problems.singular._ENTRIES_PER_BLOCK": 100,
     "problems.sparse_priors._ENTRIES": 100,
     "kernels.axes._ROWS": 16,

@@ -177,7 +177,7 @@ def leading_by_passes(multiply: Callable[[Array], Array], m: int, k: int) -> tup
     --------
     >>> B = np.diag([3.0, 2.0, 1.0])
     >>> S, Q = leading_by_passes(lambda W: B.T @ B @ W, 3, 2)
-    >>> S.round(6).tolist(), Q.round(6).T.tolist()
+    >>> S.round(6).tolist(), abs(Q).round(6).T.tolist()
     ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """
     k = min(k, m)
