@@ -89,7 +89,7 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
         InvalidInputError, match="^exclude is for 1 user who was not in training: 'eve'; leave them out"
     ):
         model.recommend([100], exclude={"eve": [7], 100: [0]})
-    with pytest.raises(InvalidTypeError, match="expected ids of items: of each user"):
+    with pytest.raises(InvalidTypeError, match="expected ids of items; of each user"):
         model.recommend([100], exclude=[(100, 0)])
     with pytest.warns(InputWarning, match="exclude holds 1 item that was not in training: 'unknown'"):
         assert first[0] not in model.recommend([100], exclude=[first[0], "unknown"]).items
