@@ -38,8 +38,11 @@ class Part(Protocol):
 class Parts(Protocol):
     """All parts, wherever they are."""
 
-    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
-        """Ask all parts; return the sum of their answers, or what follows from it: `then` is a pure function."""
+    def total(self, question: Question) -> Answer:
+        """Ask all parts; return the sum of their answers."""
+
+    def told(self, question: Callable[[], Question]) -> Answer:
+        """Ask all parts what changes nothing; return the sum of their answers. Only if needed the question is made."""
 
     def each(self, question: Question) -> Iterator[Answer]:
         """Ask all parts what changes nothing; return their answers one by one. Arrays may have any shapes."""
@@ -119,19 +122,35 @@ class Rounds(ABC):
         """Folder with the last states of parts."""
         return None if self.journal is None else self.journal.states()
 
-    def total(self, question: Question, then: Callable[[Answer], Answer] | None = None) -> Answer:
-        """Ask all parts, unless the journal knows what came of it; return the sum of their answers, or what follows."""
-        self.number += 1
-        answer = None if self.journal is None else self.journal.read(self.number)
-        if answer is None:
-            answer = self._ask(question)
-            if then is not None:  # the journal keeps what is small
-                answer = then(answer)
-            if self.journal is not None:
-                self.journal.write(self.number, answer)
+    def total(self, question: Question) -> Answer:
+        """Ask all parts, unless the journal knows what they answered; return the sum of their answers."""
+        answer = self._known_or_asked(lambda: question)
         if self.number > self._saved:
             self._keep(question)
             self._save_if_due()
+        return answer
+
+    def told(self, question: Callable[[], Question]) -> Answer:
+        """Ask all parts what changes nothing, unless the journal knows what they answered; return the sum of that.
+
+        The question is made only if it is asked, and is not kept: it may be large.
+        """
+        answer = self._known_or_asked(question)
+        if self.number > self._saved:
+            self._save_if_due()
+        return answer
+
+    def _known_or_asked(self, question: Callable[[], Question]) -> Answer:
+        """Return what the journal knows of the next round, or the sum of the answers."""
+        answer = None if self.journal is None else self.journal.read(self.number + 1)
+        if answer is not None:
+            self.number += 1
+            return answer
+        asked = question()  # which may itself ask, before the round begins
+        self.number += 1
+        answer = self._ask(asked)
+        if self.journal is not None:
+            self.journal.write(self.number, answer)
         return answer
 
     @abstractmethod

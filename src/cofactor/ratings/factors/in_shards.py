@@ -75,7 +75,9 @@ def fit_least_squares_in_shards(model: Any, given: FitInput) -> None:
     model.boundaries_ = half_way(ratings.scale)
     model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     values = np.append(0.0, ratings.scale - model.mean_).astype(model.dtype)
-    problem = ShardLeastSquares(_Levels(ratings), values, d, alpha, model.alpha_bias)
+    problem = ShardLeastSquares(
+        _Levels(ratings), values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias
+    )
     make = partial(_least_squares_part, problem, ratings.n_levels, generators)
     parts = ratings.parts(make, _key(model))
     columns = ColumnsInShards(parts, problem, ratings.shape[1])
