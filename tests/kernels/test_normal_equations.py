@@ -21,7 +21,7 @@ def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constan
     targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d + constant).astype(dtype)
     shares = rng.uniform(0.5, 2, n).astype(dtype)
     roots = rng.uniform(0.5, 2, len(p.indices) if weighted else 1).astype(dtype)
-    given = (p.indptr, p.indices, targets, roots, offsets, normal_equations.table_of(features, constant))
+    given = (p.indptr, p.indices, targets, roots, offsets, features)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d + constant), np.nan, dtype)
@@ -41,7 +41,7 @@ def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constan
 
 def test_sums_of_many_entries_have_the_precision_of_single_ones() -> None:
     n = 200_000
-    features = normal_equations.table_of(np.full((1, 1), 1 / 3, np.float32), False)
+    features = np.full((1, 1), 1 / 3, np.float32)
     indices, targets = np.zeros(n, np.int32), np.full(n, 0.1, np.float32)
     one, zero, out = np.ones(1, np.float32), np.zeros(1, np.float32), np.empty((1, 1), np.float32)
     given = np.array([0, n]), indices, targets, one, zero, features, np.full(1, n / 9, np.float32), one, out

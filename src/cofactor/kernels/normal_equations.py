@@ -17,26 +17,12 @@ from cofactor.kernels.lanes import LANES, doubled, filled, load, spread, store, 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
 
-def table_of(features: np.ndarray, constant: bool) -> np.ndarray:
-    """Return features as a table of sixteen columns, whose rows have room for the target; a one follows if `constant`.
-
-    Examples
-    --------
-    >>> table_of(np.full((2, 3), 7.0), True)[:, :5]
-    array([[7., 7., 7., 1., 0.],
-           [7., 7., 7., 1., 0.]])
-    """
-    n, d = features.shape
-    width = -(-(d + constant + 1) // LANES) * LANES
-    out = np.zeros((n, width), features.dtype)
-    out[:, :d] = features
-    out[:, d] = constant
-    return out.reshape(-1, LANES)
-
-
 @ordered
 def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi; zero for a row without entries."""
+    """Write the minimisers of rows lo..hi; zero for a row without entries.
+
+    There may be one weight in `ridge` more than features: then the last feature is a constant one.
+    """
     p, eps = len(ridge), np.finfo(out.dtype).eps
     G, W = _room(p)
     F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
@@ -79,16 +65,16 @@ def _add_up(start, end, p, indices, targets, roots, offsets, features, F, few, G
 def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
     """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them."""
     L = (p + LANES) // LANES
-    target = F.reshape(_CHUNK, L * LANES)[:, p]
+    rows, d = F.reshape(_CHUNK, L * LANES), features.shape[1]
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
         for k in range(n):
-            j = indices[first + k]
+            row, own = rows[k], features[indices[first + k]]
             root = roots[first + k] if len(roots) > 1 else roots[0]
-            weight = filled(root)
-            for b in range(L):
-                store(F, k * L + b, weight * load(features, j * L + b))
-            target[k] = root * (targets[first + k] - offsets[j])
+            for f in range(d):
+                row[f] = root * own[f]
+            row[d] = root
+            row[p] = root * (targets[first + k] - offsets[indices[first + k]])
         for a in range(0, p + 1, 8):
             for b in range(a // LANES, L):
                 _add_products(n, L, a, b, F, G)
