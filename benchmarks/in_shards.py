@@ -2,6 +2,7 @@
 
     python benchmarks/in_shards.py FOLDER            a folder that cofactor shard made, whole and its first shards
     python benchmarks/in_shards.py --workers FOLDER  the first shards, cut anew, on one worker and on two
+    python benchmarks/in_shards.py --rounds          what a round on workers costs beside its work
 
 Bytes are those of the machine's loopback: nothing else should use it.
 """
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -104,35 +107,47 @@ def rounds_of(client: Any, n_sent: int, n_answered: int) -> tuple[float, float]:
     return float(np.median(times)) * 1e3, (after - before) / 20 / 1e6
 
 
-def on_workers(folder: str) -> None:
-    """Publish fits on one worker and on two, and what a round costs beside its work."""
-    from distributed import Client, LocalCluster
+def rounds() -> None:
+    """Publish what a round costs beside its work: with ten numbers, and with V and its gradient at 60,000 items."""
+    rows = []
+    for n in (1, 2):
+        with cluster_of(n) as client:
+            for count in (10, 51 * 60_000):
+                ms, mb = rounds_of(client, count, count)
+                rows.append([n, f"{count:,}", f"{ms:.1f}", f"{mb:.2f}", f"{2 * n * 4 * count / 1e6:.2f}"])
+                print(rows[-1], flush=True)
+    header = ["workers", "numbers sent, and answered", "ms", "MB", "MB by the formula"]
+    publish("rounds on workers", table(header, rows))
 
-    fitted, empty = [], []
+
+def on_workers(folder: str) -> None:
+    """Publish fits on one worker and on two."""
+    rows, first = [], {}
     with tempfile.TemporaryDirectory() as place:
-        whole = ShardedRatings.open(folder)
-        data = whole.to_ratings(range(min(FIRST, len(whole))))
+        data = ShardedRatings.open(folder).to_ratings(range(FIRST))
         ShardedRatings.from_ratings(data, SHARDS).save(Path(place) / "big")
-        sharded, numbers = ShardedRatings.open(Path(place) / "big"), 51 * data.shape[1]
         del data
-        first: dict[str, float] = {}
+        sharded = ShardedRatings.open(Path(place) / "big")
         for n in (1, 2):
-            options = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
-            with LocalCluster(n_workers=n, **options) as cluster, Client(cluster) as client:
+            with cluster_of(n) as client:
                 for name in MODELS:
                     before = wire()
-                    found = measure(name, sharded.on(client, every=1e9))
-                    mb = (wire() - before) / 1e6
-                    first.setdefault(name, found["round"])
-                    gain = first[name] / found["round"]
-                    fitted.append([f"`{name}`", n, f"{found['round']:.2f}", f"{gain:.2f}", f"{mb / ROUNDS[name]:.0f}"])
-                    print(fitted[-1], flush=True)
-                for n_sent, n_answered in ((10, 10), (numbers, numbers)):
-                    ms, mb = rounds_of(client, n_sent, n_answered)
-                    empty.append([n, f"{n_sent:,}", f"{n_answered:,}", f"{ms:.1f}", f"{mb:.1f}"])
-                    print(empty[-1], flush=True)
-    publish("fits on workers", table(["model", "workers", "s a round", "times as fast", "MB a round"], fitted))
-    publish("rounds on workers", table(["workers", "numbers sent", "numbers answered", "ms", "MB"], empty))
+                    seconds = measure(name, sharded.on(client, every=1e9))["round"]
+                    mb = (wire() - before) / 1e6 / ROUNDS[name]
+                    gain = first.setdefault(name, seconds) / seconds
+                    rows.append([f"`{name}`", n, f"{seconds:.2f}", f"{gain:.2f}", f"{mb:.0f}"])
+                    print(rows[-1], flush=True)
+    publish("fits on workers", table(["model", "workers", "s a round", "times as fast", "MB a round"], rows))
+
+
+@contextmanager
+def cluster_of(n_workers: int) -> Iterator[Any]:
+    """Return a client of so many processes with one thread each."""
+    from distributed import Client, LocalCluster
+
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+        yield client
 
 
 if __name__ == "__main__":
@@ -140,6 +155,8 @@ if __name__ == "__main__":
         opened = ShardedRatings.open(sys.argv[4])
         given = opened.to_ratings(range(FIRST)) if sys.argv[3] == "in memory" else opened
         print(json.dumps(measure(sys.argv[2], given)))
+    elif sys.argv[1] == "--rounds":
+        rounds()
     elif sys.argv[1] == "--workers":
         on_workers(sys.argv[2])
     else:
