@@ -21,7 +21,7 @@ def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constan
     targets, ridge = rng.normal(size=len(p.indices)).astype(dtype), rng.uniform(0.5, 2, d + constant).astype(dtype)
     shares = rng.uniform(0.5, 2, n).astype(dtype)
     roots = rng.uniform(0.5, 2, len(p.indices) if weighted else 1).astype(dtype)
-    given = (p.indptr, p.indices, targets, roots, offsets, normal_equations.table_of(features, constant))
+    given = (p.indptr, p.indices, targets, roots, offsets, features)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d + constant), np.nan, dtype)
@@ -39,33 +39,11 @@ def test_minimisers(n: int, m: int, d: int, dtype: type, weighted: bool, constan
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
-def test_packed_equations_are_sums_of_products_and_lead_to_the_same_bits() -> None:
-    rng = np.random.default_rng(0)
-    p = random_pattern(rng, 12, 90, 0.8)
-    features, offsets = rng.normal(size=(90, 20)).astype(np.float32), rng.normal(size=90).astype(np.float32)
-    targets, ridge = rng.normal(size=len(p.indices)).astype(np.float32), np.full(21, 0.7, np.float32)
-    one, shares = np.ones(1, np.float32), np.ones(12, np.float32)
-    given = (p.indptr, p.indices, targets, one, offsets, normal_equations.table_of(features, True))
-    sums = np.empty((12, normal_equations.packed_size(21)))
-    normal_equations.pack_equations(0, 5, 21, *given, sums)
-    normal_equations.pack_equations(5, 12, 21, *given, sums)
-    for i in range(12):
-        own = slice(p.indptr[i], p.indptr[i + 1])
-        F = np.column_stack([features, np.ones(90), -offsets]).astype(float)[p.indices[own]]
-        F[:, -1] += targets[own]
-        np.testing.assert_allclose(sums[i], (F.T @ F)[np.triu_indices(22)], rtol=1e-5, atol=1e-5)
-    found, whole = (np.empty((12, 21), np.float32) for _ in range(2))
-    normal_equations.solve_packed(0, 7, sums, ridge, found)
-    normal_equations.solve_packed(7, 12, sums, ridge, found)
-    normal_equations.ridge_exact(0, 12, *given, ridge, shares, whole)
-    np.testing.assert_array_equal(found, whole)
-
-
 def test_sums_of_many_entries_have_the_precision_of_single_ones() -> None:
     n = 200_000
-    features = normal_equations.table_of(np.full((1, 1), 1 / 3, np.float32), False)
-    sums, indptr = np.empty((1, 3)), np.array([0, n])
+    features = np.full((1, 1), 1 / 3, np.float32)
     indices, targets = np.zeros(n, np.int32), np.full(n, 0.1, np.float32)
-    one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
-    normal_equations.pack_equations(0, 1, 1, indptr, indices, targets, one, zero, features, sums)
-    np.testing.assert_allclose(sums[0], np.array([1 / 9, 1 / 30, 1 / 100]) * n, rtol=5e-7)
+    one, zero, out = np.ones(1, np.float32), np.zeros(1, np.float32), np.empty((1, 1), np.float32)
+    given = np.array([0, n]), indices, targets, one, zero, features, np.full(1, n / 9, np.float32), one, out
+    normal_equations.ridge_exact(0, 1, *given)
+    np.testing.assert_allclose(out[0, 0], 0.15, rtol=5e-7)

@@ -141,6 +141,17 @@ def test_numbers_of_shards_that_cannot_be(n_shards) -> None:
         ShardedRatings.from_ratings(some_ratings(), n_shards)
 
 
+def test_some_shards_in_memory() -> None:
+    sharded = ShardedRatings.from_ratings(some_ratings(), 4)
+    found, last = sharded.to_ratings([3, 1]), sharded.shard(3)
+    n = sharded.shard(1).n_ratings
+    np.testing.assert_array_equal(found.users.ids, np.concatenate([sharded.shard(1).users.ids, last.users.ids]))
+    np.testing.assert_array_equal(found.indices[n:], last.indices)
+    np.testing.assert_array_equal(found.levels[n:], last.levels)
+    with pytest.raises(InvalidInputError, match="one shard at least"):
+        sharded.to_ratings([])
+
+
 def test_a_shard_that_is_not_there() -> None:
     with pytest.raises(InvalidInputError, match="k=4: expected 0 to 3"):
         ShardedRatings.from_ratings(some_ratings(), 4).shard(4)

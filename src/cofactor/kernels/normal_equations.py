@@ -4,9 +4,9 @@ Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·
 r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
 
 The equations of a row with p features are the sums of the products of all pairs of its features and the target, which
-counts as feature p. They are *packed*: those of the pairs (0, 0), ..., (0, p), (1, 1), ..., (p, p), in double
-precision. Sums over `_CHUNK` entries are in the precision of the features, beyond that in double precision; for a row
-with fewer entries than features they are in double precision at once, since only the ridge keeps its equations regular.
+counts as feature p. Sums over `_CHUNK` entries are in the precision of the features, beyond that in double precision;
+for a row with fewer entries than features they are in double precision at once, since only the ridge keeps its
+equations regular. They are solved in double precision.
 """
 
 import numpy as np
@@ -17,37 +17,12 @@ from cofactor.kernels.lanes import LANES, doubled, filled, load, spread, store, 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
 
-def table_of(features: np.ndarray, constant: bool) -> np.ndarray:
-    """Return features as a table of sixteen columns, whose rows have room for the target; a one follows if `constant`.
-
-    Examples
-    --------
-    >>> table_of(np.full((2, 3), 7.0), True)[:, :5]
-    array([[7., 7., 7., 1., 0.],
-           [7., 7., 7., 1., 0.]])
-    """
-    n, d = features.shape
-    width = -(-(d + constant + 1) // LANES) * LANES
-    out = np.zeros((n, width), features.dtype)
-    out[:, :d] = features
-    out[:, d] = constant
-    return out.reshape(-1, LANES)
-
-
-def packed_size(n_features: int) -> int:
-    """Return the length of the packed equations of a row.
-
-    Examples
-    --------
-    >>> packed_size(1)
-    3
-    """
-    return (n_features + 1) * (n_features + 2) // 2
-
-
 @ordered
 def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi; zero for a row without entries."""
+    """Write the minimisers of rows lo..hi; zero for a row without entries.
+
+    There may be one weight in `ridge` more than features: then the last feature is a constant one.
+    """
     p, eps = len(ridge), np.finfo(out.dtype).eps
     G, W = _room(p)
     F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
@@ -57,42 +32,6 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridg
                 out[i, f] = 0
             continue
         _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
-        _solve(G, p, ridge, shares[i], eps, W, out[i])
-
-
-@ordered
-def pack_equations(lo, hi, p, indptr, indices, targets, roots, offsets, features, sums):  # type: ignore[no-untyped-def]
-    """Write the packed equations of rows lo..hi."""
-    G, _ = _room(p)
-    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
-    width = (p + LANES) // LANES * LANES
-    g = G.reshape(width, width)
-    for i in range(lo, hi):
-        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
-        at = 0
-        for a in range(p + 1):
-            n = p + 1 - a
-            row, place = g[a, a : p + 1], sums[i, at : at + n]
-            for c in range(n):
-                place[c] = row[c]
-            at += n
-
-
-@ordered
-def solve_packed(lo, hi, sums, ridge, shares, out):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi from their packed equations; zero where no entry says anything."""
-    p, eps = len(ridge), np.finfo(out.dtype).eps
-    G, W = _room(p)
-    width = (p + LANES) // LANES * LANES
-    g = G.reshape(width, width)
-    for i in range(lo, hi):
-        at = 0
-        for a in range(p + 1):
-            n = p + 1 - a
-            row, given = g[a, a : p + 1], sums[i, at : at + n]
-            for c in range(n):
-                row[c] = given[c]
-            at += n
         _solve(G, p, ridge, shares[i], eps, W, out[i])
 
 
@@ -126,16 +65,16 @@ def _add_up(start, end, p, indices, targets, roots, offsets, features, F, few, G
 def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
     """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them."""
     L = (p + LANES) // LANES
-    target = F.reshape(_CHUNK, L * LANES)[:, p]
+    rows, d = F.reshape(_CHUNK, L * LANES), features.shape[1]
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
         for k in range(n):
-            j = indices[first + k]
+            row, own = rows[k], features[indices[first + k]]
             root = roots[first + k] if len(roots) > 1 else roots[0]
-            weight = filled(root)
-            for b in range(L):
-                store(F, k * L + b, weight * load(features, j * L + b))
-            target[k] = root * (targets[first + k] - offsets[j])
+            for f in range(d):
+                row[f] = root * own[f]
+            row[d] = root
+            row[p] = root * (targets[first + k] - offsets[indices[first + k]])
         for a in range(0, p + 1, 8):
             for b in range(a // LANES, L):
                 _add_products(n, L, a, b, F, G)

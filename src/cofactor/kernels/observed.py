@@ -123,6 +123,21 @@ def gather(start, stop, order, source, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def append_columns(starts, rows, order, levels, values, first_row, places, indices, targets):  # type: ignore[no-untyped-def]
+    """Append the entries of columns in a shard to those of the shards before, and move `places` behind them.
+
+    Column c has the entries starts[c] to starts[c + 1] - 1 by column of the shard, whose first row is `first_row`.
+    """
+    for c in range(len(places)):
+        at = places[c]
+        for k in range(starts[c], starts[c + 1]):
+            indices[at] = first_row + rows[k]
+            targets[at] = values[levels[order[k]]]
+            at += 1
+        places[c] = at
+
+
+@kernel
 def pair_scores(start, stop, rows, columns, U, V, b, c, out):  # type: ignore[no-untyped-def]
     """Write x = U_i·V_j + b_i + c_j for the listed pairs (i, j); what belongs to an index of -1 counts as zero."""
     d = U.shape[1]

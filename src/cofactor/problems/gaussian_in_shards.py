@@ -39,6 +39,8 @@ class ShardGaussians:
         Length of a row.
     bounds : ndarray of int
         The first user of each shard.
+    item_counts : ndarray of int
+        Numbers of entries of the items.
     kept : Kept
     """
 
@@ -46,11 +48,12 @@ class ShardGaussians:
     values: Array
     n_columns: int
     bounds: NDArray[np.int64]
+    item_counts: NDArray[np.int64]
     kept: Kept
 
     def least_squares(self, ridge: float) -> ShardLeastSquares:
         """Return the problem that a chain begins with."""
-        return ShardLeastSquares(self.open, self.values, self.n_columns, ridge, None)
+        return ShardLeastSquares(self.open, self.values, self.bounds, self.item_counts, self.n_columns, ridge, None)
 
 
 class GaussianPart(SampledPart):
@@ -113,8 +116,6 @@ class GaussianUsersInShards(UsersInShards):
     problem : ShardGaussians
     sizes : ndarray of int
         Numbers of users of the shards.
-    item_counts : ndarray of int
-        Numbers of entries of the items.
     """
 
     elsewhere: ClassVar[tuple[str, ...]] = GaussianPart.sampled
@@ -125,11 +126,10 @@ class GaussianUsersInShards(UsersInShards):
         begin: Callable[[list[np.random.Generator]], Rounds],
         problem: ShardGaussians,
         sizes: NDArray[np.int64],
-        item_counts: NDArray[np.int64],
     ) -> None:
         super().__init__(sizes, problem.kept)
-        self._make, self.problem, self._item_counts = begin, problem, item_counts
-        self.prior, self.mass = NormalWishartPrior("user", problem.n_columns), float(item_counts.sum())
+        self._make, self.problem = begin, problem
+        self.prior, self.mass = NormalWishartPrior("user", problem.n_columns), float(problem.item_counts.sum())
 
     def begin(self, random: np.random.Generator) -> State:
         """Make all parts; return the squared error alone, which is summed over users here."""
@@ -138,7 +138,7 @@ class GaussianUsersInShards(UsersInShards):
 
     def settle(self, state: State, ridge: float, n_rounds: int) -> None:
         """Improve rows of users and items by alternating least squares."""
-        columns = ColumnsInShards(_Settling(self, ridge), self.problem.least_squares(ridge), self._item_counts)
+        columns = ColumnsInShards(_Settling(self, ridge), self.problem.least_squares(ridge))
         result = descend(columns, columns.pack({"V": state["V"]}), columns.update, Trace(columns, n_rounds, 0, None))
         state["V"][:] = columns.arrays(result.x)["V"]
 
@@ -174,8 +174,12 @@ class _Settling:
     def total(self, question: Question, then: Then | None = None) -> Answer:
         return self.users.ask("least_squares", then, question=question, ridge=self.ridge)
 
+    def told(self, question: Callable[[], Question]) -> Answer:
+        return self.users.told("least_squares", lambda: {"question": question(), "ridge": self.ridge})
+
     def each(self, question: Question) -> Iterator[Answer]:
-        raise NotImplementedError
+        for U in self.users.arrays("U"):
+            yield {"U": U, "b": np.zeros(len(U))}
 
     def done(self) -> None:
         """Keep all: a chain goes on with these parts."""

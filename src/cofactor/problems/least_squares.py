@@ -198,6 +198,5 @@ def solve_rows(
         What `ridge` is multiplied by in each row.
     out : ndarray of shape (n_rows, p)
     """
-    table = normal_equations.table_of(features, len(ridge) > features.shape[1])
-    start = (*given, offsets, table, ridge, shares, out)
+    start = (*given, offsets, np.ascontiguousarray(features), ridge, shares, out)
     parallel_for(lambda k: normal_equations.ridge_exact(cuts[k], cuts[k + 1], *start), len(cuts) - 1)

@@ -1,18 +1,22 @@
-"""Regularized least squares in shards of rows: rows are solved with their shard, columns from sums over all shards."""
+"""Regularized least squares in shards of rows: each part solves its rows, then a share of the columns of all shards.
+
+A column needs the factors of all its rows. They travel to all parts: d + 1 numbers for each row, where sums of their
+products, shard by shard, would be d² / 2 numbers for each column and shard, most of them over a few entries.
+"""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels import normal_equations, vectors
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels import vectors
+from cofactor.kernels.observed import append_columns
+from cofactor.kernels.threads import cut_rows
 from cofactor.penalties import L2, RowL2
 from cofactor.problems.least_squares import LeastSquaresProblem, solve_rows
 from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries
@@ -22,13 +26,6 @@ from cofactor.solvers.parts import Answer, Parts, Question
 __all__ = ["ColumnsInShards", "LeastSquaresPart", "ShardLeastSquares"]
 
 Arrays = Mapping[str, NDArray[Any]]
-
-#: Bytes that the normal equations of the columns in one question may take. While those of n shards are summed, there
-#: are up to log2(n) + 2 of them: at 64 shards 1 GB.
-_EQUATIONS = 1 << 27
-
-#: Columns whose equations a thread solves at a time.
-_SOLVED = 64
 
 
 @dataclass(frozen=True)
@@ -41,12 +38,18 @@ class ShardLeastSquares:
         ``open(k)`` returns the entries of shard k and the levels of their targets, counted from 1.
     values : ndarray of shape (n_levels + 1,)
         Targets of the levels, in the precision of the fit; the first one is of no level.
+    bounds : ndarray of shape (n_shards + 1,)
+        Where the rows of each shard begin among all rows.
+    column_counts : ndarray of shape (n_columns,)
+        Number of entries of each column.
     n_factors, alpha, alpha_bias, by_count
         See `LeastSquaresProblem`.
     """
 
     open: Callable[[int], tuple[Entries, NDArray[Any]]]
     values: NDArray[Any]
+    bounds: NDArray[np.int64]
+    column_counts: NDArray[np.int64]
     n_factors: int
     alpha: float
     alpha_bias: float | None
@@ -57,19 +60,19 @@ class ShardLeastSquares:
         """Precision of factors and biases."""
         return self.values.dtype
 
+    @cached_property
+    def column_cuts(self) -> NDArray[np.int64]:
+        """Columns of each part: about as many entries as those of the others."""
+        n = len(self.bounds) - 1
+        behind = np.cumsum(self.column_counts)
+        inner = np.searchsorted(behind, behind[-1] / n * np.arange(1, n))
+        return np.concatenate([[0], inner, [len(behind)]]).astype(np.int64)
+
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
         entries, levels = self.open(k)
-        return LeastSquaresProblem(
-            entries,
-            self.values[levels],
-            self.n_factors,
-            self.alpha,
-            self.alpha_bias,
-            "exact",
-            self.dtype,
-            self.by_count,
-        )
+        weights = self.n_factors, self.alpha, self.alpha_bias
+        return LeastSquaresProblem(entries, self.values[levels], *weights, "exact", self.dtype, self.by_count)
 
     @property
     def ridge(self) -> NDArray[Any]:
@@ -120,31 +123,44 @@ class LeastSquaresPart:
         return getattr(self, "_" + question["op"])(question)
 
     def _rows(self, question: Question) -> Answer:
-        """Minimise over the rows, given V and c; return the normal equations of some columns."""
+        """Minimise over the rows, given V and c."""
         entries, levels = self.problem.open(self.k)
-        ridge, d = self.problem.ridge, self.problem.n_factors
-        given = entries.indptr, entries.indices, self.problem.values[levels], np.ones(1, self.problem.dtype)
-        out = np.empty((len(entries.indptr) - 1, len(ridge)), self.problem.dtype)
-        cuts, shares = cut_rows(entries.indptr, ENTRIES_PER_BLOCK), self.problem.shares(np.diff(entries.indptr))
-        solve_rows(given, cuts, question["c"], question["V"], ridge, shares, out)
+        given = entries.indptr, entries.indices, self.problem.values[levels]
+        out, d = self._solved(*given, question["V"], question["c"]), self.problem.n_factors
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
             self.arrays["b"] = out[:, d].copy()
-        return self._columns(question)
+        return {}
 
     def _columns(self, question: Question) -> Answer:
-        """Return the normal equations of some columns, packed."""
-        entries, levels = self.problem.open(self.k)
-        starts = np.asarray(entries.col_indptr[question["first"] : question["last"] + 1])
-        some, indptr = slice(starts[0], starts[-1]), starts - starts[0]
-        targets, roots = self.problem.values[levels[entries.to_csr[some]]], np.ones(1, self.problem.dtype)
-        p = len(self.problem.ridge)
-        features = normal_equations.table_of(self.arrays["U"], p > self.problem.n_factors)
-        sums = np.empty((len(indptr) - 1, normal_equations.packed_size(p)))
-        given = indptr, entries.col_indices[some], targets, roots, self.arrays["b"], features, sums
-        cuts = cut_rows(indptr, ENTRIES_PER_BLOCK)
-        parallel_for(lambda k: normal_equations.pack_equations(cuts[k], cuts[k + 1], p, *given), len(cuts) - 1)
-        return {"sums": sums}
+        """Return the minimisers of some columns given U and b of all rows, and zeros for the others."""
+        problem = self.problem
+        first, last = problem.column_cuts[self.k : self.k + 2]
+        indptr = np.concatenate([[0], np.cumsum(problem.column_counts[first:last])])
+        indices, targets = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], problem.dtype)
+        places = indptr[:-1].copy()
+        for k, first_row in enumerate(problem.bounds[:-1]):
+            entries, levels = problem.open(k)
+            given = entries.col_indptr[first : last + 1], entries.col_indices, entries.to_csr, levels, problem.values
+            append_columns(*given, first_row, places, indices, targets)
+        rows = np.zeros((len(problem.column_counts), len(problem.ridge)), problem.dtype)
+        rows[first:last] = self._solved(indptr, indices, targets, question["U"], question["b"])
+        return {"rows": rows}
+
+    def _solved(
+        self,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        targets: NDArray[Any],
+        features: NDArray[Any],
+        offsets: NDArray[Any],
+    ) -> NDArray[Any]:
+        """Return the minimisers of rows, or of columns."""
+        ridge, dtype = self.problem.ridge, self.problem.dtype
+        out = np.empty((len(indptr) - 1, len(ridge)), dtype)
+        cuts, shares = cut_rows(indptr, ENTRIES_PER_BLOCK), self.problem.shares(np.diff(indptr))
+        solve_rows((indptr, indices, targets, np.ones(1, dtype)), cuts, offsets, features, ridge, shares, out)
+        return out
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
@@ -182,13 +198,11 @@ class ColumnsInShards(PenalizedProblem):
     parts : Parts
         `LeastSquaresPart` of all shards.
     problem : ShardLeastSquares
-    counts : ndarray of shape (m,)
-        Number of entries in each column.
     """
 
-    def __init__(self, parts: Parts, problem: ShardLeastSquares, counts: NDArray[np.int64]) -> None:
-        self.parts, self.problem, self._shares = parts, problem, problem.shares(counts)
-        penalties, n_columns = problem.penalties(("V", "c"), counts), len(counts)
+    def __init__(self, parts: Parts, problem: ShardLeastSquares) -> None:
+        self.parts, self.problem = parts, problem
+        penalties, n_columns = problem.penalties(("V", "c"), problem.column_counts), len(problem.column_counts)
         shapes = {"V": (n_columns, problem.n_factors), "c": (n_columns,)}
         super().__init__({name: shapes[name] for name in penalties}, penalties, True, problem.dtype)
         self._zeros = np.zeros(n_columns, problem.dtype)
@@ -200,7 +214,7 @@ class ColumnsInShards(PenalizedProblem):
 
     def value_gradient(self, x: NDArray[Any], gradient: NDArray[Any]) -> float:
         """Return the objective at `x` and these rows, and write its gradient by V and c."""
-        answer = self.parts.total({"op": "losses", **self.arrays(x)})
+        answer = self.parts.told(lambda: {"op": "losses", **self.arrays(x)})
         for name, view in self.layout.views(gradient).items():
             view[...] = answer[name]
         self._squared = float(answer["squared"])
@@ -212,28 +226,15 @@ class ColumnsInShards(PenalizedProblem):
 
     def update(self, x: NDArray[Any]) -> float:
         """Minimise over rows, then over columns, in place; return the objective there."""
-        views, m = self.layout.views(x), self.layout.shapes["V"][0]
-        whole = 8 * m * normal_equations.packed_size(len(self.problem.ridge))
-        cuts = np.linspace(0, m, -(-whole // _EQUATIONS) + 1).astype(int).tolist()
-        question: dict[str, Any] = {"op": "rows", **{name: array.copy() for name, array in self.arrays(x).items()}}
-        for first, last in itertools.pairwise(cuts):
-            solved = partial(_solved, self.problem.ridge, self._shares[first:last])
-            found = self.parts.total(question | {"first": first, "last": last}, solved)["rows"]
-            views["V"][first:last] = found[:, : self.problem.n_factors]
-            if "c" in views:
-                views["c"][first:last] = found[:, -1]
-            question = {"op": "columns"}
-        answer = self.parts.total({"op": "value", **self.arrays(x)})
+        self.parts.total({"op": "rows", **self.arrays(x)})
+        found, views = self.parts.told(self._of_all_rows)["rows"], self.layout.views(x)
+        views["V"][...] = found[:, : self.problem.n_factors]
+        if "c" in views:
+            views["c"][...] = found[:, -1]
+        answer = self.parts.told(lambda: {"op": "value", **self.arrays(x)})
         return float(answer["value"]) + self.add_penalties(x, np.empty_like(x))
 
-
-def _solved(ridge: NDArray[Any], shares: NDArray[Any], answer: Answer) -> Answer:
-    """Return the minimisers of columns in place of their normal equations."""
-    sums, rows = answer["sums"], np.empty((len(answer["sums"]), len(ridge)), ridge.dtype)
-    parallel_for(
-        lambda k: normal_equations.solve_packed(
-            k * _SOLVED, min((k + 1) * _SOLVED, len(rows)), sums, ridge, shares, rows
-        ),
-        -(-len(rows) // _SOLVED),
-    )
-    return {"rows": rows}
+    def _of_all_rows(self) -> Question:
+        """Return the question for columns, with U and b of all rows."""
+        arrays = list(self.parts.each({"op": "arrays"}))
+        return {"op": "columns"} | {name: np.concatenate([one[name] for one in arrays]) for name in ("U", "b")}

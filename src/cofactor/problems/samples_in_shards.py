@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -219,6 +219,11 @@ class UsersInShards:
         question, self._before = {"op": op, "before": self._before, **given}, []
         return self.parts.total(question, then)
 
+    def told(self, op: str, make: Callable[[], Mapping[str, Any]]) -> Answer:
+        """Ask all parts what changes nothing; the rest of the question is made only if it is asked."""
+        assert not self._before, "what is put off changes the parts"
+        return self.parts.told(lambda: {"op": op, "before": [], **make()})
+
     def draw_thresholds(self, state: State, key: Key) -> None:
         """Draw thresholds, and what belongs to ratings."""
         self.keep_after(key.sweep - 1)
@@ -250,7 +255,11 @@ class UsersInShards:
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array of the state, of all users."""
-        return np.concatenate(list(self._each(name, False)))
+        return np.concatenate(list(self.arrays(name)))
+
+    def arrays(self, name: str) -> Iterator[NDArray[Any]]:
+        """Return an array of the state, of the users of one shard after another."""
+        return self._each(name, False)
 
     def _each(self, name: str, samples: bool) -> Iterator[NDArray[Any]]:
         return (answer["found"] for answer in self.parts.each({"op": "found", "name": name, "samples": samples}))

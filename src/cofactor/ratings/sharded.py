@@ -317,16 +317,26 @@ class ShardedRatings:
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
 
-    def to_ratings(self) -> Ratings:
-        """Return all ratings in memory, as one `Ratings`.
+    def to_ratings(self, shards: Sequence[int] | None = None) -> Ratings:
+        """Return ratings in memory, as one `Ratings`.
+
+        Parameters
+        ----------
+        shards : sequence of int, optional
+            Which shards, in any order, one at least; all by default.
 
         Examples
         --------
-        >>> ratings = Ratings.from_pairs([("ann", "Up"), ("bob", "Up")], [4, 2])
-        >>> ShardedRatings.from_ratings(ratings, 2).to_ratings()
-        Ratings(2 users, 1 item, 2 ratings on 2, 4)
+        >>> ratings = Ratings.from_pairs([("ann", "Up"), ("bob", "Up"), ("eve", "Up")], [4, 2, 2])
+        >>> ShardedRatings.from_ratings(ratings, 3).to_ratings()
+        Ratings(3 users, 1 item, 3 ratings on 2, 4)
+        >>> ShardedRatings.from_ratings(ratings, 3).to_ratings([0, 2]).users
+        IdMap('ann', 'eve')
         """
-        return _joined(list(self), self.users)
+        chosen = list(self) if shards is None else [self.shard(k) for k in sorted(set(shards))]
+        if not chosen:
+            raise InvalidInputError("expected one shard at least", argument="shards", found=shards)
+        return _joined(chosen, IdMap.of_parts([shard.users for shard in chosen]))
 
     def verify(self) -> None:
         """Read all files of the folder, and refuse one that does not hold what was written.

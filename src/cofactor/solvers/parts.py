@@ -45,6 +45,9 @@ class Parts(Protocol):
     def total(self, question: Question, then: Then | None = None) -> Answer:
         """Ask all parts; return the sum of their answers, or what `then` makes of it."""
 
+    def told(self, question: Callable[[], Question]) -> Answer:
+        """Ask all parts what changes nothing; return the sum of their answers. Only if needed the question is made."""
+
     def each(self, question: Question) -> Iterator[Answer]:
         """Ask all parts what changes nothing; return their answers one by one. Arrays may have any shapes."""
 
@@ -132,19 +135,37 @@ class Rounds(ABC):
         then : callable, optional
             Makes something else of the sum, which is returned then, and written to the journal.
         """
-        self.number += 1
-        answer = None if self.journal is None else self.journal.read(self.number)
-        if answer is None:
-            answer = self._ask(question)
-            if then is not None:
-                answer = then(answer)
-            # As a journal has them: what an algorithm makes of arrays may be rounded by how they lie in memory.
-            answer = {name: np.asarray(array, order="C") for name, array in answer.items()}
-            if self.journal is not None:
-                self.journal.write(self.number, answer)
+        answer = self._known_or_asked(lambda: question, then)
         if self.number > self._saved:
             self._keep(question)
             self._save_if_due()
+        return answer
+
+    def told(self, question: Callable[[], Question]) -> Answer:
+        """Ask all parts what changes nothing, unless the journal knows what they answered; return the sum of that.
+
+        The question is made only if it is asked, and is not kept: it may be large.
+        """
+        answer = self._known_or_asked(question, None)
+        if self.number > self._saved:
+            self._save_if_due()
+        return answer
+
+    def _known_or_asked(self, question: Callable[[], Question], then: Then | None) -> Answer:
+        """Return what the journal knows of the next round, or what comes of asking."""
+        answer = None if self.journal is None else self.journal.read(self.number + 1)
+        if answer is not None:
+            self.number += 1
+            return answer
+        asked = question()  # which may itself ask, before the round begins
+        self.number += 1
+        answer = self._ask(asked)
+        if then is not None:
+            answer = then(answer)
+        # As a journal has them: what an algorithm makes of arrays may be rounded by how they lie in memory.
+        answer = {name: np.asarray(array, order="C") for name, array in answer.items()}
+        if self.journal is not None:
+            self.journal.write(self.number, answer)
         return answer
 
     @abstractmethod

@@ -175,7 +175,7 @@ class OnWorkers(Rounds):
                 continue
             future, group.future = group.future, None
             try:
-                answers[group.first] = future.result(timeout=group.patience)
+                answers[group.first] = self.client.sync(_fetched, self.client, future, callback_timeout=group.patience)
                 group.placed = True
             except TimeoutError:  # the worker may have died with its answer
                 group.future, group.patience = future, 2 * group.patience
@@ -251,6 +251,12 @@ def _check_version(found: str, own: str = __version__) -> None:
         raise InvalidInputError(
             f"a worker has cofactor {found} and the client has {own}", advice="install the same one"
         )
+
+
+async def _fetched(client: Any, future: Any) -> Any:
+    """Return an answer straight from its worker: results go through the scheduler otherwise."""
+    [answer] = await client.gather([future], direct=True, asynchronous=True)
+    return answer
 
 
 # ---------------------------------------------------------------- on the workers

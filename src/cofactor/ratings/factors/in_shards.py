@@ -87,10 +87,12 @@ def fit_least_squares_in_shards(model: Any, given: FitInput, solver: str = "exac
     model.boundaries_ = half_way(ratings.scale)
     model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     values = np.append(0.0, ratings.scale - model.mean_).astype(model.dtype)
-    problem = ShardLeastSquares(_Levels(ratings), values, d, alpha, model.alpha_bias, by_count)
+    problem = ShardLeastSquares(
+        _Levels(ratings), values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias, by_count
+    )
     make = partial(_least_squares_part, problem, ratings.n_levels, generators)
     parts = ratings.parts(make, key_of(model))
-    columns = ColumnsInShards(parts, problem, ratings.item_counts)
+    columns = ColumnsInShards(parts, problem)
     trace = Trace(columns, model.max_iter, model.tol, given.monitor.stage(type(model).__name__))
     result = descend(columns, columns.pack(shared), columns.update, trace)
     found, rows = columns.arrays(result.x), _rows(parts, ratings.bounds)

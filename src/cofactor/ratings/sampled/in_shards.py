@@ -72,12 +72,12 @@ def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
     model.links_ = NO_FEATURES.links
     precision = None if model.precision == "learn" else float(model.precision)
     values = np.arange(ratings.n_levels + 1) - model.mean_
-    problem = ShardGaussians(OpenedWithLevels(ratings), values, model.n_factors, ratings.bounds, _kept(model))
+    counts = np.append(ratings.item_counts, 0)
+    problem = ShardGaussians(OpenedWithLevels(ratings), values, model.n_factors, ratings.bounds, counts, _kept(model))
 
     def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
-        counts = np.append(ratings.item_counts, 0)
         users = GaussianUsersInShards(
-            lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings), counts
+            lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings)
         )
         return GaussianPosterior(users, len(counts), model._prior("item", None), precision), users
 
