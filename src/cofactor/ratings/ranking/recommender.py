@@ -55,6 +55,9 @@ __all__ = ["Recommender"]
 #: Users by whose utilities it is learned what features of items say.
 _USERS_OF_FEATURES = 256
 
+#: Of the rating model: lists are as good as with 300 sweeps (nDCG@10 within .0012 on five splits), and come sooner.
+_SWEEPS = {"n_sweeps": 200, "burn_in": 60}
+
 
 @fill_docs
 @refuses_unknown_parameters
@@ -86,8 +89,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: .230 instead of .202 for the last
         fifth of each user of MovieLens 100K, where the question is what comes next.
     ratings : RatingModel or "auto" or None, default="auto"
-        What is liked once taken, a model with `predict_proba`. "auto" is ``OrdinalProbit(n_factors=10)``, without time,
-        where the ratings have two levels or more; None for takes alone, and counts.
+        What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors and 200 sweeps,
+        without time, where the ratings have two levels or more; None for takes alone, and counts.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -196,7 +199,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     def _rating_kind(self) -> Any:
         """Return the unfitted rating model."""
-        return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(n_factors=10)
+        return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(10, **_SWEEPS)
 
     def _takes_features(self) -> bool:
         """Return whether features of users and items can be given to a fit; see `takes_features`."""
