@@ -56,7 +56,7 @@ __all__ = ["Recommender"]
 _USERS_OF_FEATURES = 256
 
 #: Of the rating model: lists are as good as with 300 sweeps (nDCG@10 within .0012 on five splits), and come sooner.
-_SWEEPS = {"n_sweeps": 200, "burn_in": 60}
+_SWEEPS: dict[str, Any] = {"n_sweeps": 200, "burn_in": 60}
 
 
 @fill_docs
@@ -89,8 +89,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: .230 instead of .202 for the last
         fifth of each user of MovieLens 100K, where the question is what comes next.
     ratings : RatingModel or "auto" or None, default="auto"
-        What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors and 200 sweeps,
-        without time, where the ratings have two levels or more; None for takes alone, and counts.
+        What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 200 sweeps,
+        and without time, where the ratings have two levels or more; None for takes alone, and counts.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
