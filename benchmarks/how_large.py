@@ -165,22 +165,23 @@ def plan() -> None:
     users, d = 10**8, 50
     rows = []
     for items in (10**5, 10**6):
-        packed = items * (d * (d + 1) // 2 + d) * 4
-        for name, sent, answered, rounds in (
-            ("MMMF", items * (d + 1) * 4, items * (d + 1) * 4, 100),
-            ("ALS", items * d * 4, packed, 15),
-            ("OrdinalProbit", items * 11 * 8, items * (11 * 12 // 2 + 11) * 8, 300),
+        item_side, of_users = items * (d + 1) * 4, users * (d + 1) * 4
+        equations = items * (11 * 12 // 2 + 11) * 8
+        for name, sent, answered, gathered, rounds in (
+            ("MMMF", item_side, item_side, 0, 100),
+            ("ALS", item_side + of_users, item_side, of_users, 15),
+            ("OrdinalProbit", items * 11 * 8, equations, 0, 300),
         ):
-            work = Work(1e10, 2048, rates[name], sent, answered)
             for workers in (16, 64):
                 cluster = Cluster(workers, 16)
+                work = Work(1e10, 2048, rates[name], sent, answered + gathered / workers)
                 seconds, computing = simulated(cluster, work)
                 faster, _ = simulated(replace(cluster, wire=1.25e10), work)
                 state = (10 * (d + 1) * 4 if name == "MMMF" else 2 * d * 4) * users / workers
-                memory = state + 13.1 * 1e10 / workers * 0.1 + 3 * (sent + answered)
+                memory = state + 3 * (work.sent + work.answered)
                 rows.append(
                     [f"`{name}`", f"{items:,}", f"{workers} × 16", f"{memory / 1e9:.0f}",
-                     f"{(sent + 2 * answered) * workers / 1e9:.1f}", f"{computing:.1f}", f"{seconds:.1f}",
+                     f"{(work.sent + work.answered) * workers / 1e9:.1f}", f"{computing:.1f}", f"{seconds:.1f}",
                      f"{faster:.1f}", f"{rounds * seconds / 60:.0f}"]
                 )  # fmt: skip
     header = [
