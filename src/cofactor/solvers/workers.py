@@ -99,8 +99,9 @@ class OnWorkers(Rounds):
         super().__init__(n_parts, journal)
         self.client, self.make, self.name = client, make, name
         self._run = uuid.uuid4().hex
+        workers = self._workers()
         _check_packages(client)
-        n_groups = max(1, min(n_parts, len(self._workers())))
+        n_groups = max(1, min(n_parts, len(workers)))
         ends = np.linspace(0, n_parts, n_groups + 1).round().astype(int).tolist()
         self._groups = [_Group(a, b) for a, b in itertools.pairwise(ends)]
 
