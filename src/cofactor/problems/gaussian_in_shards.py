@@ -14,7 +14,7 @@ from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSqua
 from cofactor.problems.observed import Entries
 from cofactor.problems.priors import NormalWishartPrior, RowSums
 from cofactor.problems.rows import Array
-from cofactor.problems.samples_in_shards import Kept, SampledPart, UsersInShards
+from cofactor.problems.samples_in_shards import USER_PRIOR, Kept, SampledPart, UsersInShards
 from cofactor.samplers import Key, State
 from cofactor.solvers.descent import descend
 from cofactor.solvers.parts import Answer, Question, Rounds, Then
@@ -22,7 +22,7 @@ from cofactor.solvers.result import Trace
 
 __all__ = ["GaussianPart", "GaussianUsersInShards", "ShardGaussians"]
 
-_GIVEN = ("V", "noise_precision", "user_mean", "user_precision", "user_weights", "user_weight_precision")
+_GIVEN = ("V", "noise_precision", *USER_PRIOR)
 
 
 @dataclass(frozen=True)

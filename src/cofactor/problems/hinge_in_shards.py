@@ -13,13 +13,11 @@ from cofactor.problems.hinge_users import FixedPrior, HingeUsers
 from cofactor.problems.ordinal_users import LevelData
 from cofactor.problems.priors import LinkedPrior, Moments, squares_of_columns, sums_of_columns
 from cofactor.problems.rows import Array
-from cofactor.problems.samples_in_shards import Kept, SampledPart, UsersInShards, copies
+from cofactor.problems.samples_in_shards import USER_PRIOR, Kept, ThresholdPart, ThresholdUsersInShards, copies
 from cofactor.samplers import Key, State
-from cofactor.solvers.parts import Answer, Question, Rounds
+from cofactor.solvers.parts import Answer, Question
 
 __all__ = ["HingePart", "HingeUsersInShards", "ShardHinges"]
-
-_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ShardHinges:
     kept: Kept
 
 
-class HingePart(SampledPart):
+class HingePart(ThresholdPart):
     """Users of one shard, see `HingeUsers`.
 
     Parameters
@@ -62,13 +60,10 @@ class HingePart(SampledPart):
         Number of the shard.
     """
 
-    sampled: ClassVar[tuple[str, ...]] = ("U", "thresholds")
     of_ratings: ClassVar[tuple[str, ...]] = ("weights", "targets")
 
     def __init__(self, problem: ShardHinges, generators: list[np.random.Generator], thresholds: Array, k: int) -> None:
-        self.problem, self._generators, self._thresholds = problem, generators, thresholds
-        self.prior = problem.prior(k)
-        super().__init__(k, int(problem.bounds[k]), problem.kept)
+        super().__init__(problem, problem.prior(k), generators, thresholds, k)
 
     def _open(self) -> HingeUsers:
         given = self.problem
@@ -77,9 +72,6 @@ class HingePart(SampledPart):
             given.open(self.k), self.prior, c=given.c, width=given.width, biased=given.biased, weights=weights,
             targets=targets,
         )  # fmt: skip
-
-    def _start(self) -> State:
-        return self._open().begin(self._random(self._generators), self._thresholds)
 
     def _sums(self, state: State) -> Answer:
         of_thresholds = sums_of_columns(state["thresholds"])
@@ -91,7 +83,7 @@ class HingePart(SampledPart):
         return {"rows": rows, "thresholds": squares_of_columns(state["thresholds"], question["threshold_mean"])}
 
 
-class HingeUsersInShards(UsersInShards):
+class HingeUsersInShards(ThresholdUsersInShards):
     """What `HingeUsers` is in this process, in shards.
 
     Parameters
@@ -105,30 +97,14 @@ class HingeUsersInShards(UsersInShards):
     kept : Kept
     """
 
-    elsewhere: ClassVar[tuple[str, ...]] = HingePart.sampled
-    shared: ClassVar[tuple[str, ...]] = ("V", "threshold_mean", "threshold_precision", *_PRIOR)
-
-    def __init__(
-        self,
-        begin: Callable[[list[np.random.Generator], Array], Rounds],
-        prior: LinkedPrior | FixedPrior,
-        sizes: NDArray[np.int64],
-        kept: Kept,
-    ) -> None:
-        super().__init__(sizes, kept)
-        self._make, self.prior = begin, prior
-
-    def begin(self, random: np.random.Generator, thresholds: Array) -> State:
-        """Make all parts; return the loss alone, which is summed over users here."""
-        self.parts = self._make(self.generators(random, self.prior.n_columns), thresholds)
-        return {"value": np.zeros(1)}
+    shared: ClassVar[tuple[str, ...]] = ("V", "threshold_mean", "threshold_precision", *USER_PRIOR)
 
     def draw_prior(self, state: State, key: Key) -> None:
         """Draw the parameters of the prior of rows."""
 
         def squares(mean: Array) -> Array:
             threshold_mean = self._sums["threshold_sums"] / self._sums["n"]
-            shared = copies(state, _PRIOR)
+            shared = copies(state, USER_PRIOR)
             found = self.ask("squares", mean=mean, threshold_mean=threshold_mean, shared=shared)
             self._sums["threshold_squares"] = found["thresholds"]
             return found["rows"]

@@ -14,13 +14,11 @@ from cofactor.problems.ordinal_probit import N_TRIES
 from cofactor.problems.ordinal_users import LevelData, OrdinalRows, OrdinalUsers
 from cofactor.problems.priors import Moments, squares_of_columns, sums_of_columns
 from cofactor.problems.rows import Array
-from cofactor.problems.samples_in_shards import Kept, SampledPart, UsersInShards, copies
+from cofactor.problems.samples_in_shards import USER_PRIOR, Kept, ThresholdPart, ThresholdUsersInShards, copies
 from cofactor.samplers import Key, State
 from cofactor.solvers.parts import Answer, Question, Rounds
 
 __all__ = ["OrdinalPart", "OrdinalUsersInShards", "ShardOrdinal"]
-
-_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class ShardOrdinal:
     kept: Kept
 
 
-class OrdinalPart(SampledPart):
+class OrdinalPart(ThresholdPart):
     """Users of one shard, see `OrdinalUsers`.
 
     Parameters
@@ -61,20 +59,15 @@ class OrdinalPart(SampledPart):
         Number of the shard.
     """
 
-    sampled: ClassVar[tuple[str, ...]] = ("U", "thresholds")
     of_ratings: ClassVar[tuple[str, ...]] = ("z",)
 
     def __init__(self, problem: ShardOrdinal, generators: list[np.random.Generator], thresholds: Array, k: int) -> None:
-        self.problem, self._generators, self._thresholds = problem, generators, thresholds
-        self.prior = BiasedPrior("user", problem.n_columns, problem.features(k))
-        self.rows = OrdinalRows(self.prior)
-        super().__init__(k, int(problem.bounds[k]), problem.kept)
+        prior = BiasedPrior("user", problem.n_columns, problem.features(k))
+        self.rows = OrdinalRows(prior)
+        super().__init__(problem, prior, generators, thresholds, k)
 
     def _open(self) -> OrdinalUsers:
         return OrdinalUsers(self.problem.open(self.k), self.prior, N_TRIES, z=self.latent.get("z"))
-
-    def _start(self) -> State:
-        return self._open().begin(self._random(self._generators), self._thresholds)
 
     def _sums(self, state: State) -> Answer:
         return self.prior.row_sums(state, state["U"]) | {"gap_sums": sums_of_columns(state["gaps"])}
@@ -94,7 +87,7 @@ class OrdinalPart(SampledPart):
         return {"products": self.rows.rest_products(state)}
 
 
-class OrdinalUsersInShards(UsersInShards):
+class OrdinalUsersInShards(ThresholdUsersInShards):
     """What `OrdinalUsers` is in this process, in shards.
 
     Four questions make a sweep: for rows, after thresholds and what was put off; for how they are spread about what is
@@ -113,8 +106,7 @@ class OrdinalUsersInShards(UsersInShards):
     kept : Kept
     """
 
-    elsewhere: ClassVar[tuple[str, ...]] = OrdinalPart.sampled
-    shared: ClassVar[tuple[str, ...]] = ("V", "gap_mean", "gap_precision", *_PRIOR)
+    shared: ClassVar[tuple[str, ...]] = ("V", "gap_mean", "gap_precision", *USER_PRIOR)
 
     def __init__(
         self,
@@ -124,17 +116,12 @@ class OrdinalUsersInShards(UsersInShards):
         counts: NDArray[np.int64],
         kept: Kept,
     ) -> None:
-        super().__init__(sizes, kept)
-        self._make, self.prior, self.counts = begin, prior, counts
+        super().__init__(begin, prior, sizes, kept)
+        self.counts = counts
 
     def level_counts(self, n_levels: int) -> NDArray[np.int64]:
         """Return how many ratings there are of each level."""
         return self.counts
-
-    def begin(self, random: np.random.Generator, thresholds: Array) -> State:
-        """Make all parts; return the likelihood alone, which is summed over users here."""
-        self.parts = self._make(self.generators(random, self.prior.n_columns), thresholds)
-        return {"value": np.zeros(1)}
 
     def tune(self, state: State, sweep: int) -> None:
         """Adapt the reach of proposals."""
@@ -179,4 +166,4 @@ class OrdinalUsersInShards(UsersInShards):
 
     def rest_products(self, state: State) -> Array:
         """Return the products of all columns of rows less their prior means."""
-        return self.ask("rest_products", shared=copies(state, _PRIOR))["products"]
+        return self.ask("rest_products", shared=copies(state, USER_PRIOR))["products"]

@@ -15,7 +15,18 @@ from cofactor.problems.rows import Array
 from cofactor.samplers import Key, State, is_kept
 from cofactor.solvers.parts import Answer, Question, Rounds, Then
 
-__all__ = ["Kept", "SampledPart", "UsersInShards", "generators_of_shards"]
+__all__ = [
+    "USER_PRIOR",
+    "Kept",
+    "SampledPart",
+    "ThresholdPart",
+    "ThresholdUsersInShards",
+    "UsersInShards",
+    "generators_of_shards",
+]
+
+#: Arrays of the state that hold the parameters of the prior of users' rows.
+USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
 
 
 @dataclass(frozen=True)
@@ -175,6 +186,35 @@ class SampledPart(ABC):
         return copy.deepcopy(generators[self.k])
 
 
+class ThresholdPart(SampledPart):
+    """Users of one shard who have thresholds.
+
+    Parameters
+    ----------
+    problem : object
+        With `bounds`, the first user of each shard, and `kept`.
+    prior : object
+        Of their rows.
+    generators : list of Generator
+        What draws the rows of each shard at the start.
+    thresholds : ndarray
+        Those of all users at the start.
+    k : int
+        Number of the shard.
+    """
+
+    sampled: ClassVar[tuple[str, ...]] = ("U", "thresholds")
+
+    def __init__(
+        self, problem: Any, prior: Any, generators: list[np.random.Generator], thresholds: Array, k: int
+    ) -> None:
+        self.problem, self.prior, self._generators, self._thresholds = problem, prior, generators, thresholds
+        super().__init__(k, int(problem.bounds[k]), problem.kept)
+
+    def _start(self) -> State:
+        return self._open().begin(self._random(self._generators), self._thresholds)
+
+
 class UsersInShards:
     """Users of a posterior whose rows live with their shards.
 
@@ -263,6 +303,37 @@ class UsersInShards:
 
     def _each(self, name: str, samples: bool) -> Iterator[NDArray[Any]]:
         return (answer["found"] for answer in self.parts.each({"op": "found", "name": name, "samples": samples}))
+
+
+class ThresholdUsersInShards(UsersInShards):
+    """Users in shards who have thresholds.
+
+    Parameters
+    ----------
+    begin : callable
+        Returns `ThresholdPart` of all shards, given ``generators`` and ``thresholds``.
+    prior : object
+        Of the rows, with totals of all features.
+    sizes, kept
+        As of `UsersInShards`.
+    """
+
+    elsewhere: ClassVar[tuple[str, ...]] = ThresholdPart.sampled
+
+    def __init__(
+        self,
+        begin: Callable[[list[np.random.Generator], Array], Rounds],
+        prior: Any,
+        sizes: NDArray[np.int64],
+        kept: Kept,
+    ) -> None:
+        super().__init__(sizes, kept)
+        self._make, self.prior = begin, prior
+
+    def begin(self, random: np.random.Generator, thresholds: Array) -> State:
+        """Make all parts; return the likelihood, or loss, alone, which is summed over users here."""
+        self.parts = self._make(self.generators(random, self.prior.n_columns), thresholds)
+        return {"value": np.zeros(1)}
 
 
 def copies(state: State, names: Sequence[str]) -> State:
