@@ -133,7 +133,7 @@ class LeastSquaresProblem(ObservedProblem):
 
     def _value(self, x: np.ndarray) -> float:
         """Return J at `x`, without its gradient."""
-        return self.losses(self.arrays(x), {}) + self.add_penalties(x, np.empty_like(x))
+        return self.losses(self.arrays(x), {}) + self.smooth_value(x)
 
     def _centres(
         self, own: tuple[str, str], free: Mapping[str, np.ndarray], shape: tuple[int, ...]

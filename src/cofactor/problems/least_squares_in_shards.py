@@ -232,7 +232,7 @@ class ColumnsInShards(PenalizedProblem):
         if "c" in views:
             views["c"][...] = found[:, -1]
         answer = self.parts.told(lambda: {"op": "value", **self.arrays(x)})
-        return float(answer["value"]) + self.add_penalties(x, np.empty_like(x))
+        return float(answer["value"]) + self.smooth_value(x)
 
     def _of_all_rows(self) -> Question:
         """Return the question for columns, with U and b of all rows."""

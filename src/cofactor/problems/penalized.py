@@ -65,6 +65,11 @@ class PenalizedProblem:
             0.0,
         )
 
+    def smooth_value(self, x: np.ndarray) -> float:
+        """Return the penalties with a gradient at `x`."""
+        arrays = self.layout.views(x)
+        return sum((p.value(arrays[name]) for name, p in self.penalties.items() if p.smooth), 0.0)
+
     def nonsmooth_value(self, x: np.ndarray) -> float:
         """Return the penalties without a gradient at `x`."""
         arrays = self.layout.views(x)
