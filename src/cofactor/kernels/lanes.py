@@ -74,6 +74,25 @@ def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
 
 
 @_known
+def fetch(typing: Any, table: Any, row: Any, column: Any) -> Any:
+    """Ask for a number of a table to be brought near, with those beside it; it need not exist."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        table, row, column = arguments
+        array = context.make_array(signature.args[0])(context, builder, table)
+        width = builder.extract_value(array.shape, 1)
+        place = builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0i8", fnty=kind)
+        to_read, all_levels, of_data = (ir.Constant(number, one) for one in (0, 3, 1))
+        builder.call(function, [builder.bitcast(place, ir.IntType(8).as_pointer()), to_read, all_levels, of_data])
+        return context.get_dummy_value()
+
+    return types.void(table, types.intp, types.intp), code
+
+
+@_known
 def filled(typing: Any, x: Any) -> Any:
     """Return a number sixteen times."""
 
