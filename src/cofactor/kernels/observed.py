@@ -9,7 +9,20 @@ from functools import cache
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.lanes import LANES, fetch
+
+AHEAD = 12  #: entries before they are used, their rows of V are asked for, if V is too large to lie near
+FAR = 1 << 18  #: numbers of V from which on it is
+
+
+@inlined
+def ask(k, indices, V, d):  # type: ignore[no-untyped-def]
+    """Ask for the rows of V of the four entries some way beyond entry k; some may be asked for twice."""
+    for entry in range(k + AHEAD, k + AHEAD + 4):
+        j = indices[min(entry, len(indices) - 1)]
+        for f in range(0, d, LANES):
+            fetch(V, j, f)
 
 
 @cache
@@ -26,11 +39,14 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
     def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
         """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi."""
         d = width if width > 0 else U.shape[1]
+        far = len(V) * d > FAR
         for i in range(lo, hi):
             u = U[i]
             k = indptr[i]
             end = indptr[i + 1]
             while k + 3 < end:
+                if far:
+                    ask(k, indices, V, d)
                 j0 = indices[k]
                 j1 = indices[k + 1]
                 j2 = indices[k + 2]
@@ -65,6 +81,7 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
     def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
         """Write out_i = Σ_k w_ik V_k over the stored entries of each row."""
         d = width if width > 0 else V.shape[1]
+        far = len(V) * d > FAR
         for i in range(lo, hi):
             o = out[i]
             for f in range(d):
@@ -72,6 +89,8 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
             k = indptr[i]
             end = indptr[i + 1]
             while k + 3 < end:
+                if far:
+                    ask(k, indices, V, d)
                 w0 = weights[k]
                 w1 = weights[k + 1]
                 w2 = weights[k + 2]
