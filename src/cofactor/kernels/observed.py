@@ -113,6 +113,26 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
 
 
 @kernel
+def counting_sort(keys, places, order):  # type: ignore[no-untyped-def]
+    """Write the stable order that sorts keys; `places`, where each key begins in it, are moved to where it ends."""
+    for k in range(len(keys)):
+        key = keys[k]
+        order[places[key]] = k
+        places[key] += 1
+
+
+@kernel
+def by_column(indptr, indices, places, rows, entries):  # type: ignore[no-untyped-def]
+    """Write the row, and the position among the entries by row, of each entry by column; `places` as above."""
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            rows[places[j]] = i
+            entries[places[j]] = k
+            places[j] += 1
+
+
+@kernel
 def row_sums(lo, hi, indptr, weights, out):  # type: ignore[no-untyped-def]
     """Write out_i = Σ_k w_ik over the stored entries of each row."""
     for i in range(lo, hi):
