@@ -12,10 +12,9 @@ equations regular. They are solved in double precision.
 import numpy as np
 
 from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import LANES, doubled, fetch, filled, load, spread, store, total
+from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch, filled, load, spread, store, total
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
-_AHEAD = 32  #: entries before they are copied, their features are asked for: they lie anywhere in memory
 
 
 @ordered
@@ -70,9 +69,7 @@ def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
         for k in range(n):
-            ahead = indices[min(first + k + _AHEAD, len(indices) - 1)]
-            for f in range(0, d, LANES):
-                fetch(features, ahead, f)
+            fetch(features, indices[min(first + k + AHEAD, len(indices) - 1)])
             row, own = rows[k], features[indices[first + k]]
             root = roots[first + k] if len(roots) > 1 else roots[0]
             for f in range(d):

@@ -10,19 +10,16 @@ from functools import cache
 import numpy as np
 
 from cofactor.kernels.compile import inlined, kernel
-from cofactor.kernels.lanes import LANES, fetch
+from cofactor.kernels.lanes import AHEAD, fetch
 
-AHEAD = 12  #: entries before they are used, their rows of V are asked for, if V is too large to lie near
-FAR = 1 << 18  #: numbers of V from which on it is
+FAR = 1 << 18  #: numbers of V that lie near wherever they are
 
 
 @inlined
-def ask(k, indices, V, d):  # type: ignore[no-untyped-def]
+def ask(k, indices, V):  # type: ignore[no-untyped-def]
     """Ask for the rows of V of the four entries some way beyond entry k; some may be asked for twice."""
     for entry in range(k + AHEAD, k + AHEAD + 4):
-        j = indices[min(entry, len(indices) - 1)]
-        for f in range(0, d, LANES):
-            fetch(V, j, f)
+        fetch(V, indices[min(entry, len(indices) - 1)])
 
 
 @cache
@@ -46,7 +43,7 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
             end = indptr[i + 1]
             while k + 3 < end:
                 if far:
-                    ask(k, indices, V, d)
+                    ask(k, indices, V)
                 j0 = indices[k]
                 j1 = indices[k + 1]
                 j2 = indices[k + 2]
@@ -90,7 +87,7 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
             end = indptr[i + 1]
             while k + 3 < end:
                 if far:
-                    ask(k, indices, V, d)
+                    ask(k, indices, V)
                 w0 = weights[k]
                 w1 = weights[k + 1]
                 w2 = weights[k + 2]
