@@ -96,12 +96,13 @@ class UserPart:
         self.k, self.problem = k, problem
         self.layout = Layout({name: start[name].shape for name in problem.of_rows})
         self.x = self.layout.pack(start, problem.dtype)
-        self.g, self.p, self.x_new, self.g_new, self.scale = (np.zeros_like(self.x) for _ in range(5))
+        self.g, self.p, self.x_new, self.g_new = (np.zeros_like(self.x) for _ in range(4))
+        self.squares = np.zeros(start["U"].shape[1])
         self.pairs = np.zeros((2 * memory, self.layout.size), problem.dtype)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all vectors."""
-        return {name: getattr(self, name) for name in ("x", "g", "p", "x_new", "g_new", "scale", "pairs")}
+        return {name: getattr(self, name) for name in ("x", "g", "p", "x_new", "g_new", "squares", "pairs")}
 
     def restore(self, state: Arrays) -> None:
         """Take all vectors."""
@@ -115,7 +116,7 @@ class UserPart:
         if "axes" in question:
             rotate(self.layout.views(self.x)["U"], question["axes"])
         if "direction" in question:
-            vectors.combine(question["direction"], self.pairs, self.g, self.scale, self.p)
+            vectors.combine(question["direction"], self.pairs, self.g, self._scale(), self.p)
         return getattr(self, "_" + question["op"])(question)
 
     def _evaluate(self, question: Question) -> Answer:
@@ -124,10 +125,10 @@ class UserPart:
     def _move(self, question: Question) -> Answer:
         vectors.step(self.x, question["t"], self.p, self.x_new)
         answer = self._losses(self.x_new, self.g_new, question)
-        newest = question["newest"]
-        products = vectors.products(self.x, self.x_new, self.g, self.g_new, self.pairs, self.scale, newest)
+        newest, scale = question["newest"], self._scale()
+        products = vectors.products(self.x, self.x_new, self.g, self.g_new, self.pairs, scale, newest)
         s, y = self.pairs[newest], self.pairs[len(self.pairs) // 2 + newest]
-        sums = [self._row_sums(vector) for vector in (s, self.scale * y, self.scale * self.g_new)]
+        sums = [self._row_sums(s), self._row_sums(y, scale), self._row_sums(self.g_new, scale)]
         slope = np.array(vectors.dot(self.g_new, self.p))
         return answer | {"slope": slope, "products": products, "sums": np.array(sums)}
 
@@ -141,17 +142,12 @@ class UserPart:
         return out | {"value": np.array(value + problem.add_penalties(x, gradient))}
 
     def _rescale(self, question: Question) -> Answer:
-        entries, _ = self.problem.open(self.k)
-        n_row = np.diff(entries.indptr)
-        penalties = {name: p for name, p in self.problem.of_rows.items() if p is not None}
-        squares = {"U": question["squares"]}
-        self.scale[...] = inverse_curvatures(self.layout, penalties, n_row, n_row, squares, self.scale.dtype)
-        scaled = self.scale * self.g
-        U = self.layout.views(self.x)["U"]
+        self.squares[...] = question["squares"]
+        scale, U = self._scale(), self.layout.views(self.x)["U"]
         return {
-            "products": np.array(vectors.dot(scaled, self.g)),
-            "squares": weighted_squares(n_row, U),
-            "sums": self._row_sums(scaled),
+            "products": np.array(vectors.dot(scale * self.g, self.g)),
+            "squares": weighted_squares(self._counts(), U),
+            "sums": self._row_sums(self.g, scale),
         }
 
     def _gram(self, question: Question) -> Answer:
@@ -163,10 +159,23 @@ class UserPart:
     def _arrays(self, question: Question) -> Answer:
         return {name: array.copy() for name, array in self.layout.views(self.x).items()}
 
-    def _row_sums(self, vector: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows of the array whose mean matters."""
+    def _counts(self) -> NDArray[Any]:
+        """Return the number of entries of each row."""
+        return np.diff(self.problem.open(self.k)[0].indptr)
+
+    def _scale(self) -> NDArray[Any]:
+        """Return the inverse curvatures at the last question for them: made anew, they need no room."""
+        penalties = {name: p for name, p in self.problem.of_rows.items() if p is not None}
+        counts, squares = self._counts(), {"U": self.squares}
+        return inverse_curvatures(self.layout, penalties, counts, counts, squares, self.x.dtype)
+
+    def _row_sums(self, vector: NDArray[Any], scale: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return the sum of the rows of the array whose mean matters, times `scale` if it is given."""
         own = self.layout.views(vector).get("own")
-        return np.zeros(0) if own is None else np.asarray(own.sum(axis=0, dtype=np.float64))
+        if own is None:
+            return np.zeros(0)
+        own = own if scale is None else self.layout.views(scale)["own"] * own
+        return np.asarray(own.sum(axis=0, dtype=np.float64))
 
 
 class _Columns(PenalizedProblem):
