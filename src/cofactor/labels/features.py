@@ -16,6 +16,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
+from cofactor.passes import InPasses, added, together
 from cofactor.text import few
 from cofactor.typing import Features
 
@@ -56,10 +57,11 @@ def as_dense(table: Any) -> NDArray[np.float64]:
 
 
 def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return the means of the columns of dense or sparse T, weighted."""
-    if weights is not None:
-        return np.asarray(T.T @ weights, dtype=np.float64) / weights.sum()
-    return np.asarray(T.sum(axis=0, dtype=np.float64)).ravel() / T.shape[0]
+    """Return the means of the columns of dense or sparse T, in memory or in parts, weighted."""
+    total = None
+    for part, some in together(T, weights):
+        total = added(total, part.sum(axis=0, dtype=np.float64) if some is None else part.T @ some)
+    return np.asarray(total, dtype=np.float64).ravel() / (T.shape[0] if weights is None else weights.sum())
 
 
 def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
@@ -125,6 +127,8 @@ def as_features(
     array([[1., 2.],
            [0., 3.]])
     """
+    if isinstance(X, InPasses):  # checked when it was read first
+        return X
     if estimator is not None and not reset:
         check_n_features(X, estimator)
     refuse_masked(X, "X")
