@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-__all__ = ["CELLS", "InPasses", "Mapped", "added", "in_parts", "stacked", "together"]
+__all__ = ["CELLS", "InPasses", "Mapped", "added", "in_parts", "rows_of", "stacked", "together"]
 
 #: Numbers of a part of a dense table: 33 MB in double precision.
 CELLS = 1 << 22
@@ -127,6 +127,11 @@ class Mapped:
 def in_parts(table: Any) -> bool:
     """Return whether a table is seen in parts, and not in memory as a whole."""
     return isinstance(table, InPasses | Mapped)
+
+
+def rows_of(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows, whose numbers ascend, of a table: in memory, or in passes as the table is."""
+    return table.only(rows) if isinstance(table, InPasses) else table[rows]
 
 
 def together(table: Any, *others: Any) -> Iterator[tuple[Any, ...]]:

@@ -50,6 +50,7 @@ from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
+from cofactor.passes import together
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
@@ -186,6 +187,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return OF_DENSE
 
     @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances, see its X: what it learns are sums over the instances."""
+        return False
+
+    @property
     def takes_weights(self) -> str:
         """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
         return "whole"
@@ -238,7 +244,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(
         self,
-        X: Features | FeatureSpace,
+        X: Features | FeatureSpace | Iterable[tuple[Features, Labels]],
         y: Labels | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -253,7 +259,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
             Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
             `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
-            from frames with the columns of the table it was read from.
+            from frames with the columns of the table it was read from. Or chunks without `y`, of which one is in memory
+            at a time, if `takes_chunks`: a `cofactor.datasets.LabelChunks`, or any iterable of pairs (X, y) that can be
+            read again and again; see ``docs/how-large.md``.
         {labels}
             Predictions have the same form.
         {sample_weight}
@@ -444,9 +452,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
-        n, height = X.shape[0], max(1, _SCORES_PER_BLOCK // len(self.label_names_))
-        for rows in gen_batches(n, height):
-            yield X if n <= height else X[rows]
+        height = max(1, _SCORES_PER_BLOCK // len(self.label_names_))
+        for (part,) in together(X):
+            for rows in gen_batches(part.shape[0], height):
+                yield part if part.shape[0] <= height else part[rows]
 
     # ---------------------------------------------------------------- for the choice of parameters
 

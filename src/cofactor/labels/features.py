@@ -29,11 +29,13 @@ __all__ = [
     "canonical",
     "check_n_features",
     "column_means",
+    "cross_products",
     "dwarfed",
     "first_entry",
     "first_without_number",
     "is_sparse",
     "named_column",
+    "refuse_tiny",
     "scaled_rows",
     "squared_lengths",
 ]
@@ -70,6 +72,24 @@ def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
         return T
     column: Any = factors[:, None]
     return T.multiply(column).tocsr() if is_sparse(T) else T * column
+
+
+def cross_products(X: CheckedFeatures, T: Any, weights: NDArray[np.float64] | None) -> tuple[Any, Any]:
+    """Return XᵀWT, dense of shape (D, d), and 1ᵀWT of shape (d,), of features and targets in memory or in parts.
+
+    Examples
+    --------
+    >>> X, T = np.array([[1.0], [2.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> cross_products(X, T, np.array([1.0, 3.0]))
+    (array([[7., 6.]]), array([4., 3.]))
+    """
+    total = sums = None
+    for part, targets, some in together(X, T, weights):
+        targets = scaled_rows(targets, some)
+        product: Any = part.T @ targets
+        total = added(total, product.toarray() if is_sparse(product) else product)
+        sums = added(sums, np.asarray(targets.sum(axis=0, dtype=np.float64)))
+    return total, sums
 
 
 def squared_lengths(X: CheckedFeatures) -> NDArray[np.float64]:
@@ -204,12 +224,8 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
         if reset and dwarfed(table):
             _warn_of_largest(table, names)
         return
-    if largest < SMALLEST:
-        raise InvalidInputError(
-            f"X holds nothing further from 0 than {largest:g}: squares of such features are lost in rounding",
-            argument="X",
-            advice="multiply them by a number, such as the inverse of the largest",
-        )
+    if reset:
+        refuse_tiny(largest)
     value, row, column = first_entry(table, ~(np.abs(values) <= LARGEST))
     bounds = "be finite numbers"
     if np.isnan(value):
@@ -225,6 +241,16 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     raise InvalidInputError(
         f"X holds {name} ({_place(names, row, column)}): features must {bounds}", argument="X", advice=advice
     )
+
+
+def refuse_tiny(largest: float) -> None:
+    """Refuse features to learn from of which none is further from 0 than a tiny number, unless all are 0."""
+    if 0 < largest < SMALLEST:
+        raise InvalidInputError(
+            f"X holds nothing further from 0 than {largest:g}: squares of such features are lost in rounding",
+            argument="X",
+            advice="multiply them by a number, such as the inverse of the largest",
+        )
 
 
 def dwarfed(table: CheckedFeatures) -> bool:

@@ -345,8 +345,10 @@ def _moments(
     return mean, np.sqrt((among + np.maximum(empty, 0.0) * mean**2) / total)
 
 
-def dense_features(X: CheckedFeatures) -> NDArray[Any]:
+def dense_features(X: CheckedFeatures) -> Any:
     """Return dense features; sparse ones that would take too much memory are refused."""
+    if isinstance(X, InPasses):
+        return X.map(dense_features, sparse=False)
     if not is_sparse(X):
         return np.asarray(X)
     n, D = X.shape

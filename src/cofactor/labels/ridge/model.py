@@ -27,6 +27,7 @@ from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, 
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel, shared_out
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
+from cofactor.passes import in_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -205,6 +206,11 @@ class LabelRidge(LabelModel):
         """Which weights the model takes: "any", since sums of squared errors are weighted."""
         return "any"
 
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances: yes, see `LabelModel.fit`."""
+        return True
+
     def _check_params(self) -> None:
         super()._check_params()
         check_choice("kernel", self.kernel, _KERNELS)
@@ -331,7 +337,8 @@ def _fit_linear(
     held_out = np.empty((len(rows), L), np.float32 if len(rows) * L > _BLOCK << 2 else np.float64)
     intercept, mean = label_means(Y, problem.weights), column_means(X, problem.weights)
     columns = Y.tocsc()
-    for block in gen_batches(L, max(1, _BLOCK // max(n, D))):
+    height = L if in_parts(X) else max(1, _BLOCK // max(n, D))
+    for block in gen_batches(L, height):
         some = sparse.csr_array(columns[:, block])
         found = fitted.coefficients(some)
         held_out[:, block] = fitted.held_out(some, rows, found)
