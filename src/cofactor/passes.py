@@ -115,8 +115,13 @@ class Mapped:
     def __init__(self, table: Any, change: Callable[[Any], NDArray[Any]], n_columns: int) -> None:
         self._table, self._change, self.shape = table, change, (table.shape[0], n_columns)
 
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        return self._change(self._table[rows])
+    def __getitem__(self, which: Any) -> Any:
+        """Return some rows, in memory; or all rows of some columns, ``[:, columns]``."""
+        if not isinstance(which, tuple):
+            return self._change(self._table[which])
+        columns = which[1]
+        n_columns = len(np.arange(self.shape[1])[columns])
+        return Mapped(self._table, lambda part: self._change(part)[:, columns], n_columns)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Make all rows once, in parts."""

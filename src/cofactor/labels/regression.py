@@ -379,11 +379,15 @@ class FeatureSpace:
             Weight of the penalty, at least 0.
         """
         self._check(T, alpha)
-        if self._iterative:
-            product = self.cross(T).T @ self._solve(T, alpha)
+        if self.by_coefficients(alpha):
+            product = self.cross(T).T @ (self._solve(T, alpha) if self._iterative else self.ridge(T, alpha)[0])
             return (product + product.T) / 2
         root = self.explained_root(T, alpha)
         return root.T @ root
+
+    def by_coefficients(self, alpha: float) -> bool:
+        """Whether `explained` goes by coefficients, since the space is not decomposed."""
+        return self._iterative or (in_parts(self.X) and self.inverts(alpha))
 
     def explained_root(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
         """Return A of shape (r, d), with AᵀA what `explained` returns; r is the rank of the features.

@@ -163,6 +163,11 @@ class BinaryRelevance(LearnerModel):
             return None
         return partial(space_for, scale=self.scale, fit_intercept=bool(self.estimator.fit_intercept))
 
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances: with ``Ridge()`` as the estimator, see `LabelModel.fit`."""
+        return type(self.estimator) is Ridge
+
     def _check_params(self) -> None:
         super()._check_params()
         check_class_weight(self.class_weight)
