@@ -60,7 +60,8 @@ def check_takes_chunks(model: Any, mask: Any = None) -> None:
         raise InvalidInputError(
             f"{type(model).__name__}{of} learns from all instances at once, not from chunks",
             argument="X",
-            advice=f"take {', '.join(able)} or BinaryRelevance(Ridge()), or give each chunk to OMF.partial_fit",
+            advice=f"take one of {', '.join(able)}, whose fits are sums over instances (BinaryRelevance with LinearSVC, "
+            "LogisticRegression or Ridge), or give each chunk to OMF.partial_fit",
         )
     for name, value in (("mask", mask), ("class_weight", getattr(model, "class_weight", None))):
         if value is not None:

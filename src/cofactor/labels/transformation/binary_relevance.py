@@ -24,6 +24,7 @@ from cofactor.labels.learners import (
     fit_label_learners,
     machine_bytes,
     suits_logistics,
+    takes_passes,
     together_bytes,
     warn_of_stopped,
 )
@@ -165,8 +166,12 @@ class BinaryRelevance(LearnerModel):
 
     @property
     def takes_chunks(self) -> bool:
-        """Whether `fit` takes chunks of instances: with ``Ridge()`` as the estimator, see `LabelModel.fit`."""
-        return type(self.estimator) is Ridge
+        """Whether `fit` takes chunks of instances, see `LabelModel.fit`.
+
+        So it does with the default estimator, ``LinearSVC`` with the squared hinge, ``LogisticRegression`` with no
+        other setting than C, and ``Ridge``.
+        """
+        return self.estimator is None or type(self.estimator) is Ridge or takes_passes(self.estimator)
 
     def _check_params(self) -> None:
         super()._check_params()
