@@ -47,9 +47,7 @@ class InPasses:
     [[0.0, 1.0], [3.0, 0.0]]
     """
 
-    def __init__(
-        self, read: Callable[[], Iterator[Any]], shape: tuple[int, int], *, size: int, sparse: bool
-    ) -> None:
+    def __init__(self, read: Callable[[], Iterator[Any]], shape: tuple[int, int], *, size: int, sparse: bool) -> None:
         self._read, self.shape, self.size, self.sparse = read, shape, size, sparse
         self._changes: tuple[Callable[[Any], Any], ...] = ()
         self._rows: NDArray[np.int64] | None = None
@@ -69,7 +67,9 @@ class InPasses:
                 part = change(part)
             yield part
 
-    def map(self, change: Callable[[Any], Any], n_columns: int | None = None, *, sparse: bool | None = None) -> InPasses:
+    def map(
+        self, change: Callable[[Any], Any], n_columns: int | None = None, *, sparse: bool | None = None
+    ) -> InPasses:
         """Return the table of changed parts: each row of them follows from the row that it was."""
         found = copy.copy(self)
         found._changes = (*self._changes, change)

@@ -44,9 +44,9 @@ def are_chunks(X: Any) -> bool:
     >>> are_chunks([(table, table)]), are_chunks([[0.0, 1.0], [1.0, 0.0]]), are_chunks(table)
     (True, False, False)
     """
-    if is_dataset(X) or hasattr(X, "shape") or hasattr(X, "columns") or isinstance(X, str | bytes | dict):
+    if is_dataset(X) or any(hasattr(X, name) for name in ("shape", "columns")) or isinstance(X, str | bytes | dict):
         return False
-    if isinstance(X, list | tuple):
+    if isinstance(X, list | tuple):  # of numbers, it is a table
         return bool(X) and isinstance(X[0], list | tuple) and len(X[0]) == 2 and hasattr(X[0][0], "shape")
     return isinstance(X, Iterable)
 
@@ -60,8 +60,8 @@ def check_takes_chunks(model: Any, mask: Any = None) -> None:
         raise InvalidInputError(
             f"{type(model).__name__}{of} learns from all instances at once, not from chunks",
             argument="X",
-            advice=f"take one of {', '.join(able)}, whose fits are sums over instances (BinaryRelevance with LinearSVC, "
-            "LogisticRegression or Ridge), or give each chunk to OMF.partial_fit",
+            advice=f"take one of {', '.join(sorted(able))} (BinaryRelevance with LinearSVC, LogisticRegression or Ridge), "
+            "whose fits are sums over instances, or give each chunk to OMF.partial_fit",
         )
     for name, value in (("mask", mask), ("class_weight", getattr(model, "class_weight", None))):
         if value is not None:
@@ -116,7 +116,9 @@ class _First:
     """What the first pass finds."""
 
     def __init__(self, names: Any) -> None:
-        self.names, self.form = names, None
+        self.names = names
+        self.form: LabelForm | None = None
+        self.label_names: NDArray[Any] = np.empty(0, dtype=object)
         self.feature_names: list[Any] | None = None
         self.n_features: int | None = None
         self.n = self.size = 0
@@ -158,11 +160,11 @@ class _First:
         if width != self.n_features:
             raise InvalidInputError(f"X has {width} features, that of the first chunk {self.n_features}", argument="X")
         if columns != self.feature_names:
-            pairs = zip(columns or [None] * width, self.feature_names or [None] * width, strict=True)
-            differ = next(k for k, (one, other) in enumerate(pairs) if one != other)
+            none = ["without a name"] * width
+            pairs = zip(columns or none, self.feature_names or none, strict=True)
+            one, other = next(pair for pair in pairs if pair[0] != pair[1])
             raise InvalidInputError(
-                f"column {differ} of X is {few([(columns or [None])[differ if columns else 0]])}, that of the first "
-                f"chunk {few([(self.feature_names or [None])[differ if self.feature_names else 0]])}",
+                f"X has the column {few([one])} where the first chunk has {few([other])}",
                 argument="X",
                 advice="give all chunks the same columns in the same order",
             )
@@ -183,7 +185,7 @@ class _First:
         return ChunkedInput(features, labels, self.form, self.label_names, named)
 
 
-def _parts(chunks: Iterable[Any], shape: tuple[int, int], sparse_parts: bool, height: int) -> Iterator[CheckedFeatures]:
+def _parts(chunks: Iterable[Any], shape: tuple[int, int], as_sparse: bool, height: int) -> Iterator[CheckedFeatures]:
     """Read chunks that were checked, and yield their features, so many rows at a time."""
     n = 0
     for X, _ in chunks:
@@ -194,7 +196,7 @@ def _parts(chunks: Iterable[Any], shape: tuple[int, int], sparse_parts: bool, he
         n += part.shape[0]
         if part.shape[1] != shape[1] or n > shape[0]:
             break
-        part = sparse.csr_array(part) if sparse_parts and not is_sparse(part) else part
+        part = sparse.csr_array(part) if as_sparse and not is_sparse(part) else part
         for rows in gen_batches(part.shape[0], height):
             yield part if part.shape[0] <= height else part[rows]
     if n != shape[0]:
@@ -206,7 +208,7 @@ def _parts(chunks: Iterable[Any], shape: tuple[int, int], sparse_parts: bool, he
 
 
 def _columns(X: Any) -> list[Any] | None:
-    """Return the names of features, if X is a frame whose columns are all called by text, as scikit-learn takes them."""
+    """Return the names of features, if X is a frame whose columns are all called by text."""
     columns = getattr(X, "columns", None)
     names = None if columns is None else list(columns)
     return names if names and all(isinstance(name, str) for name in names) else None

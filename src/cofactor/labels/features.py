@@ -16,7 +16,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
-from cofactor.passes import InPasses, added, together
+from cofactor.passes import InPasses, added, in_parts, together
 from cofactor.text import few
 from cofactor.typing import Features
 
@@ -24,11 +24,13 @@ __all__ = [
     "LARGEST",
     "SMALLEST",
     "CheckedFeatures",
+    "SeenFeatures",
     "as_dense",
     "as_features",
     "canonical",
     "check_n_features",
     "column_means",
+    "column_squares",
     "cross_products",
     "dwarfed",
     "first_entry",
@@ -42,6 +44,9 @@ __all__ = [
 
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
+
+#: Checked features, in memory or of chunks. What only hands features on, or sums over them, sees both as the former.
+SeenFeatures: TypeAlias = CheckedFeatures | InPasses
 
 #: How many times as large as the other features one may be before most models learn from it alone. In public data sets
 #: the factor is below 1e5.
@@ -72,6 +77,19 @@ def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
         return T
     column: Any = factors[:, None]
     return T.multiply(column).tocsr() if is_sparse(T) else T * column
+
+
+def column_squares(X: CheckedFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted squared lengths of the columns of features, in memory or in parts."""
+    total: Any = None
+    for part, some in together(X, weights):
+        values: Any = part.astype(np.float64, copy=False)
+        if is_sparse(values):
+            found = np.asarray((values * values).T @ some)
+        else:
+            found = np.einsum("ij,ij,i->j", values, values, some)  # needs no table of the squares
+        total = added(total, found)
+    return np.asarray(total)
 
 
 def cross_products(X: CheckedFeatures, T: Any, weights: NDArray[np.float64] | None) -> tuple[Any, Any]:
@@ -147,8 +165,9 @@ def as_features(
     array([[1., 2.],
            [0., 3.]])
     """
-    if isinstance(X, InPasses):  # checked when it was read first
-        return X
+    seen: Any = X
+    if in_parts(seen):  # checked when it was read first
+        return seen
     if estimator is not None and not reset:
         check_n_features(X, estimator)
     refuse_masked(X, "X")

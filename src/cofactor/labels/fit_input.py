@@ -21,7 +21,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
-from cofactor.passes import InPasses, rows_of
+from cofactor.passes import in_parts, rows_of
 from cofactor.text import counted
 from cofactor.weights import as_weights
 
@@ -156,10 +156,11 @@ class FitInput:
         """
         weights = None if self.weights is None else self.weights[where]
         known = None if self.known is None else self.known[where]
-        stay = isinstance(self.features, InPasses) and len(where) > _FEW
+        few = in_parts(self.features) and len(where) <= _FEW
+        features = self.features[where] if few else rows_of(self.features, where)
         return FitInput(
-            rows_of(self.features, where) if stay else self.features[where], self.labels[where], weights, monitor or self.monitor, known=known,
-            numbers=self.called(where)[0], ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
+            features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],
+            ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
 
     def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:

@@ -67,11 +67,6 @@ class RidgeAt:
         The penalty, above 0.
     inverse : ndarray of shape (m, m)
         Of the Gram matrix plus alpha times the identity.
-
-    Attributes
-    ----------
-    leverage : ndarray of shape (n,)
-        h above, at most 1 - 1e-6.
     """
 
     def __init__(self, problem: RidgeProblem, alpha: float, inverse: NDArray[Any]) -> None:
@@ -79,6 +74,7 @@ class RidgeAt:
 
     @cached_property
     def leverage(self) -> NDArray[np.float64]:
+        """Leverages h of the instances, shape (n,), at most 1 - 1e-6."""
         return np.clip(self.problem.leverage(self.inverse, self.alpha), 0.0, _HIGHEST)
 
     def coefficients(self, T: CheckedFeatures) -> NDArray[Any]:

@@ -18,7 +18,6 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, choose_scaling, compared_scalings, learn_scaling, stream_scaling
 from cofactor.labels.tables import features_to_learn, features_to_score, is_dataset, taken_apart
 from cofactor.model.progress import Monitor
-from cofactor.passes import InPasses
 from cofactor.weights import relative_weights
 
 __all__ = ["received", "received_features", "scaled", "space_for"]
@@ -44,7 +43,7 @@ def received(
     model's `takes_weights`.
     """
     X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
-    features: CheckedFeatures | InPasses
+    features: Any
     if reset and y is None and are_chunks(X):
         check_takes_chunks(model, mask)
         features, labels, form, names, columns = read_chunks(X, label_names)

@@ -27,6 +27,7 @@ from cofactor.labels.features import (
     as_dense,
     as_features,
     column_means,
+    column_squares,
     cross_products,
     dwarfed,
     is_sparse,
@@ -332,7 +333,7 @@ class FeatureSpace:
         """
         if self._iterative:
             weights = np.ones(self.shape[0]) if self.weights is None else self.weights
-            squares = _squares(self.X, weights) - weights.sum() * self.mean**2
+            squares = column_squares(self.X, weights) - weights.sum() * self.mean**2
             return self._centred, self._transposed, np.maximum(squares, 0.0)
         basis = self._decompose()
         Z = self._centred(basis) if self._by_columns else basis * self._singular
@@ -467,19 +468,6 @@ def _gram_factor(gram: NDArray[np.float64], longer: int) -> tuple[NDArray[np.flo
     return np.ascontiguousarray(basis[:, kept]), np.sqrt(squares[kept]), float(np.sqrt(max(least, 0.0)))
 
 
-def _squares(X: CheckedFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted squared lengths of the columns."""
-    total: Any = None
-    for part, some in together(X, weights):
-        values: Any = part.astype(np.float64, copy=False)
-        if is_sparse(values):
-            found = np.asarray((values * values).T @ some)
-        else:
-            found = np.einsum("ij,ij,i->j", values, values, some)  # needs no table of the squares
-        total = added(total, found)
-    return np.asarray(total)
-
-
 def _warn_of_lost_columns(
     X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None, least: float, names: Any
 ) -> None:
@@ -489,7 +477,7 @@ def _warn_of_lost_columns(
     """
     n, D = X.shape
     weight: Any = np.ones(n) if weights is None else weights
-    total = _squares(X, weight)
+    total = column_squares(X, weight)
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
     if not len(lost) or (not in_parts(X) and dwarfed(X)):  # `as_features` has warned of a single cell

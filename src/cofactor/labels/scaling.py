@@ -14,7 +14,7 @@ from scipy import sparse
 
 from cofactor.checks import check_choice
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.features import LARGEST, CheckedFeatures, column_means, is_sparse
+from cofactor.labels.features import LARGEST, CheckedFeatures, SeenFeatures, column_means, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
 from cofactor.model.callers import callers_level
@@ -102,7 +102,7 @@ class Scaling:
         if self.kind not in SCALES:
             raise InvalidInputError(f"unknown scale {self.kind!r}")
 
-    def apply(self, X: CheckedFeatures) -> CheckedFeatures:
+    def apply(self, X: SeenFeatures) -> Any:
         """Return scaled features of the same precision, X itself for "none".
 
         Sparse X stays sparse, but by "standard" and "standard-rows", which leave no zeros, it becomes dense.
@@ -115,7 +115,10 @@ class Scaling:
         if self.kind == "none":
             return X
         if isinstance(X, InPasses):
-            return X.map(self.apply, sparse=X.sparse and self.mean is None)
+            return X.map(self._applied, sparse=X.sparse and self.mean is None)
+        return self._applied(X)
+
+    def _applied(self, X: CheckedFeatures) -> CheckedFeatures:
         if self.mean is not None:
             X = dense_features(X) - self.mean.astype(X.dtype)
         if self.factor is not None:
@@ -345,7 +348,7 @@ def _moments(
     return mean, np.sqrt((among + np.maximum(empty, 0.0) * mean**2) / total)
 
 
-def dense_features(X: CheckedFeatures) -> Any:
+def dense_features(X: SeenFeatures) -> Any:
     """Return dense features; sparse ones that would take too much memory are refused."""
     if isinstance(X, InPasses):
         return X.map(dense_features, sparse=False)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.passes import InPasses, added, together
+from cofactor.passes import InPasses, Mapped, added, together
 from cofactor.problems.axes import turned, turned_in_passes
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ class LogisticProblems:
         ω; 1 by default.
     """
 
-    def __init__(self, X: Rotated, Y: Floats, alpha: float, weights: Floats | None = None) -> None:
+    def __init__(self, X: Rotated, Y: Floats | Mapped, alpha: float, weights: Floats | None = None) -> None:
         self.X, self.Y, self.alpha = X, Y, alpha
         self.weights = None if weights is None else weights[:, None]
         n, sums = Y.shape[0], np.zeros(Y.shape[1])

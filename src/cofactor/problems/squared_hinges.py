@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.passes import added, together
+from cofactor.passes import Mapped, added, together
 from cofactor.problems.axes import Turned
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ class SquaredHingeProblems:
         Above 0, or 0 for instances that do not count.
     """
 
-    def __init__(self, X: Turned, Z: Floats, costs: Floats) -> None:
+    def __init__(self, X: Turned, Z: Floats | Mapped, costs: Floats) -> None:
         self.X, self.Z, self.costs = X, Z, costs
         self._curvature = 1 + 2 * costs.mean() * X.squares
 

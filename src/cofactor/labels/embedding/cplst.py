@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 from scipy import sparse
 
 from cofactor.labels.base import FitInput

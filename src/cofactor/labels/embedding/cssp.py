@@ -11,7 +11,15 @@ from scipy import sparse
 
 from cofactor.checks import make_generator
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded_by, coded_gram, n_wanted, top_eigenvectors
+from cofactor.labels.embedding.code import (
+    Code,
+    CodeModel,
+    check_coding,
+    coded_by,
+    coded_gram,
+    n_wanted,
+    top_eigenvectors,
+)
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.features import CheckedFeatures, as_dense
+from cofactor.labels.features import SeenFeatures, as_dense
 from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole
 from cofactor.passes import InPasses, Mapped
 from cofactor.problems.logistics import LogisticProblems, rotated, rotated_in_passes
@@ -52,7 +52,7 @@ def is_plain_logistic(estimator: Any) -> bool:
 
 
 def fit_logistics(
-    X: CheckedFeatures,
+    X: SeenFeatures,
     labels: sparse.csr_array,
     cost: float,
     weights: NDArray[np.float64] | None = None,

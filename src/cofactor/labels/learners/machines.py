@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.features import CheckedFeatures, as_dense, is_sparse, squared_lengths
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, as_dense, is_sparse, squared_lengths
 from cofactor.labels.learners.hinges import LEAST_TOL, STEEPEST, is_plain_machine
 from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole, together_bytes
 from cofactor.passes import InPasses, Mapped, together
@@ -49,7 +49,7 @@ def machine_bytes(estimator: Any, X: CheckedFeatures, n_labels: int) -> int:
 
 def fit_machines(
     estimator: Any,
-    X: CheckedFeatures,
+    X: SeenFeatures,
     labels: sparse.csr_array,
     weights: NDArray[Any] | None,
     *,

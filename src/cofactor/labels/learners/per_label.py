@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.class_weights import ClassWeights
+from cofactor.labels.features import SeenFeatures
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
@@ -290,9 +291,22 @@ def takes_passes(estimator: Any) -> bool:
     return is_plain_machine(estimator) or is_plain_logistic(estimator)
 
 
+def _together(
+    estimator: Any, X: SeenFeatures, Y: sparse.csr_array, weights: NDArray[Any] | None, **told: Any
+) -> FittedLabels:
+    """Return the learners of all labels, which are fitted together: logistic regressions or machines."""
+    logistic = is_plain_logistic(estimator)
+    if logistic:
+        found = fit_logistics(X, Y, estimator.C, weights, **told)
+    else:
+        found = fit_machines(estimator, X, Y, weights, **told)
+    learners = LinearLabelLearners(found.coef, found.intercept, link="logistic" if logistic else "none")
+    return FittedLabels(learners, found.n_unfinished)
+
+
 def fit_label_learners(
     estimator: Any,
-    X: CheckedFeatures,
+    X: SeenFeatures,
     Y: sparse.csr_array,
     sample_weight: NDArray[Any] | None = None,
     *,
@@ -347,21 +361,21 @@ def fit_label_learners(
            [0., 1.]])
     """
     n_labels = Y.shape[1]
+    told: dict[str, Any] = {"n_jobs": n_jobs, "on_label": on_label, "stopped": stopped}
+    if isinstance(X, InPasses):
+        check_in_passes(X)
+        return _together(estimator, X, Y, sample_weight, **told)
+    plain = sample_weight is None and known is None and classes is None
     if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None and classes is None:
         if sample_weight is not None:
             check_weights(estimator)
         index = neighbour_index(estimator, X)
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
-    passes, plain = isinstance(X, InPasses), sample_weight is None and known is None and classes is None
-    if isinstance(X, InPasses):
-        check_in_passes(X)
-    if is_plain_logistic(estimator) if passes else plain and suits_logistics(estimator, X.shape, n_labels):
-        found = fit_logistics(X, Y, estimator.C, sample_weight, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
-        return FittedLabels(LinearLabelLearners(found.coef, found.intercept, link="logistic"), found.n_unfinished)
-    if passes or (known is None and classes is None and suits_machines(estimator, X, n_labels, sample_weight)):
-        found = fit_machines(estimator, X, Y, sample_weight, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
-        return FittedLabels(LinearLabelLearners(found.coef, found.intercept), found.n_unfinished)
+    if (known is None and classes is None and suits_machines(estimator, X, n_labels, sample_weight)) or (
+        plain and suits_logistics(estimator, X.shape, n_labels)
+    ):
+        return _together(estimator, X, Y, sample_weight, **told)
     columns = sparse.csc_array(Y)
 
     def task(k: int) -> Task:

@@ -13,7 +13,7 @@ from sklearn.utils import gen_batches
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
-from cofactor.passes import InPasses, in_parts
+from cofactor.passes import InPasses
 
 __all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel", "shared_out"]
 
@@ -125,7 +125,7 @@ def fit_kernel(
     g, place = _best_width(distances / middle, Y[few], some)
     gamma = g / middle
     if n <= EXACT:
-        return _exact(X[np.arange(n)] if in_parts(X) else X, Y, weights, rows, gamma, place)
+        return _exact(X[np.arange(n)] if isinstance(X, InPasses) else X, Y, weights, rows, gamma, place)
     m = min(_LANDMARKS, _CELLS // n)
     if m < _FEWEST:
         return None
