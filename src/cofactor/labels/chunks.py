@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.utils import gen_batches
 
-from cofactor.errors import InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.labels.data import LabelForm, check_coding, in_trained_order
 from cofactor.labels.features import CheckedFeatures, as_features, canonical, is_sparse, refuse_tiny
 from cofactor.labels.fit_input import check_lengths
@@ -60,13 +60,15 @@ def check_takes_chunks(model: Any, mask: Any = None) -> None:
         raise InvalidInputError(
             f"{type(model).__name__}{of} learns from all instances at once, not from chunks",
             argument="X",
-            advice=f"take one of {', '.join(sorted(able))} (BinaryRelevance with LinearSVC, LogisticRegression or Ridge), "
-            "whose fits are sums over instances, or give each chunk to OMF.partial_fit",
+            advice=f"take one of {', '.join(sorted(able))} (BinaryRelevance with LinearSVC, LogisticRegression or "
+            "Ridge), or give each chunk to OMF.partial_fit",
         )
     for name, value in (("mask", mask), ("class_weight", getattr(model, "class_weight", None))):
         if value is not None:
             raise InvalidInputError(
-                "a fit to chunks does not take it", argument=name, advice="leave it out, or give all instances at once"
+                ("a fit to chunks takes no ", Argument(name)),
+                argument=name,
+                advice="leave it out, or give all instances at once",
             )
 
 
