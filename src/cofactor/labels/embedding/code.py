@@ -42,6 +42,8 @@ class CodeModel(LabelModel):
     is the same for all of them, with one decomposition of the features (`FeatureSpace`), and so are the choice of its
     penalty and the scores from which probabilities are learned: both are exact leave-one-out.
 
+    A fit to chunks takes all sums over the instances in passes; codes are made of some labels when they are asked for.
+
     Where labels are not known (`missing`, or `mask` of `fit`), each label has a ridge regression on its own instances,
     by conjugate gradients which the shared decomposition preconditions (`known_ridge`). What it says of the unknown
     labels is filled in, then labels are encoded. So with all components the model is ridge regression of each label on

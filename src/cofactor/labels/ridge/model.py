@@ -114,6 +114,9 @@ class LabelRidge(LabelModel):
     quarter of the instances is held out for calibration. Labels are worked on in blocks, so that no table of
     instances × labels stands in memory beyond the scores that are calibrated.
 
+    A fit to chunks takes all sums over the instances in passes, with the same results but for rounding; up to 20,000
+    features have an inverse then. Labels are in memory, sparse.
+
     Where labels are not known (`missing`, or `mask` of `fit`), or have weights (`class_weight`), α is chosen by its
     error on a fifth of the known labels,
     hidden (on large features as if each unknown label had the mean of the known ones), and each label has a regression
@@ -145,6 +148,12 @@ class LabelRidge(LabelModel):
     True
     >>> model.predict_proba(X[150:]).shape
     (50, 3)
+
+    Instances may come in chunks, which are read again in each of several passes:
+
+    >>> chunks = [(X[:100], Y[:100]), (X[100:150], Y[100:150])]
+    >>> np.allclose(LabelRidge().fit(chunks).decision_function(X), model.decision_function(X))
+    True
     """
 
     _learned: ClassVar[tuple[str, ...]] = (

@@ -100,6 +100,9 @@ class BinaryRelevance(LearnerModel):
     -----
     Each label is learned from the instances for which it is known (`missing`, or `mask` of `fit`).
 
+    A fit to chunks takes the default estimator, ``LinearSVC(C=C)`` and ``LogisticRegression(C=C)``, which are fitted to
+    all labels together with a pass over the chunks for each step of L-BFGS, and `sklearn.linear_model.Ridge`.
+
     The score depends on the learner; its plain cut is always 0. It is the decision function of linear models (log-odds
     for logistic regression), the log-odds of naive Bayes, and the prediction - 1/2 of regressors. Trees, forests and
     nearest neighbours have only probabilities P; their score is P - 1/2, since log-odds would often be infinite.
