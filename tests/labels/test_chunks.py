@@ -13,6 +13,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels import (
     CPLST,
     CSSP,
+    LEML,
     MODELS,
     OMF,
     PLST,
@@ -77,6 +78,7 @@ EXACT = [
     CSSP(3),
     CSSP(3, coding="0/1"),
     CompressedSensing(),
+    LEML(3),
     BinaryRelevance(Ridge(), scale="rows"),
 ]
 
@@ -116,7 +118,7 @@ def test_many_parts_and_rows_that_stay_in_passes(tables, monkeypatch):
     assert expected[0].kernel_share_ > 0
 
 
-@pytest.mark.parametrize("model", [PLST(2), CPLST(2), FeatureLabelCCA(2), CSSP(2)], ids=repr)
+@pytest.mark.parametrize("model", [PLST(2), CPLST(2), FeatureLabelCCA(2)], ids=repr)
 @pytest.mark.parametrize("limit", ["_EAGER", "LARGEST_IN_PASSES"])
 def test_features_that_are_not_decomposed(texts, monkeypatch, model, limit):
     """Beyond the first limit they are inverted, beyond the second conjugate gradients take a pass a step."""
@@ -180,7 +182,8 @@ def test_names_of_frames_and_files(tables, tmp_path):
 def test_which_models_take_chunks(tables):
     able = {name for name, kind in MODELS.items() if kind().takes_chunks}
     assert able == {
-        "LabelRidge", "PLST", "LabelPCA", "CPLST", "FeatureLabelCCA", "CSSP", "CompressedSensing", "BinaryRelevance",
+        "LabelRidge", "PLST", "LabelPCA", "CPLST", "FeatureLabelCCA", "CSSP", "CompressedSensing", "LEML",
+        "BinaryRelevance",
     }  # fmt: skip
     for model, name in (
         (FAiE(), "FAiE"),
@@ -201,7 +204,7 @@ def test_chunks_that_are_refused(tables):
         model.fit(Chunks(X, Y), mask=np.ones_like(Y))
     with pytest.raises(InvalidInputError, match="a fit to chunks takes no class_weight"):
         LabelRidge(class_weight="balanced").fit(Chunks(X, Y))
-    with pytest.raises(InvalidInputError, match="machines and logistic regressions are fitted to 5,000 features"):
+    with pytest.raises(InvalidInputError, match="a fit to chunks takes 5,000 features at most"):
         BinaryRelevance(threshold=0).fit([(csr_array((2, 5001)), [[1], [0]])] * 2)
     hole = X[:9].copy()
     hole[4, 2] = np.nan

@@ -28,6 +28,7 @@ __all__ = [
     "as_dense",
     "as_features",
     "canonical",
+    "check_in_passes",
     "check_n_features",
     "column_means",
     "column_squares",
@@ -51,6 +52,9 @@ SeenFeatures: TypeAlias = CheckedFeatures | InPasses
 #: How many times as large as the other features one may be before most models learn from it alone. In public data sets
 #: the factor is below 1e5.
 _DWARFING = 1e8
+
+#: Features of chunks up to which their principal axes are computed: a minute, and 0.6 GB.
+_MOST_AXES = 5000
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
@@ -260,6 +264,25 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     raise InvalidInputError(
         f"X holds {name} ({_place(names, row, column)}): features must {bounds}", argument="X", advice=advice
     )
+
+
+def check_in_passes(n_features: int) -> None:
+    """Refuse features of chunks that are too many for a model which needs their principal axes.
+
+    Examples
+    --------
+    >>> check_in_passes(5001)
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: with these settings, a fit to chunks takes 5,000 features at most, not 5,001: it
+    needs their principal axes; take LabelRidge() or BinaryRelevance(Ridge())
+    """
+    if n_features > _MOST_AXES:
+        raise InvalidInputError(
+            f"with these settings, a fit to chunks takes {_MOST_AXES:,} features at most, not {n_features:,}: it needs "
+            "their principal axes",
+            argument="X",
+            advice="take LabelRidge() or BinaryRelevance(Ridge())",
+        )
 
 
 def refuse_tiny(largest: float) -> None:

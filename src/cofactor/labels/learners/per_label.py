@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.class_weights import ClassWeights
-from cofactor.labels.features import SeenFeatures
+from cofactor.labels.features import SeenFeatures, check_in_passes
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
@@ -24,7 +24,6 @@ from cofactor.labels.learners.logistics import fit_logistics, is_plain_logistic,
 from cofactor.labels.learners.machines import fit_machines, suits_machines
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import fitted_in_processes
-from cofactor.labels.learners.together import check_in_passes
 from cofactor.passes import InPasses
 
 __all__ = [
@@ -363,7 +362,7 @@ def fit_label_learners(
     n_labels = Y.shape[1]
     told: dict[str, Any] = {"n_jobs": n_jobs, "on_label": on_label, "stopped": stopped}
     if isinstance(X, InPasses):
-        check_in_passes(X)
+        check_in_passes(X.shape[1])
         return _together(estimator, X, Y, sample_weight, **told)
     plain = sample_weight is None and known is None and classes is None
     if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None and classes is None:

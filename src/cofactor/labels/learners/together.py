@@ -10,18 +10,14 @@ from joblib import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.passes import InPasses
 from cofactor.solvers.lbfgs_each import ManyProblems, lbfgs_each
 
-__all__ = ["Together", "check_in_passes", "is_worth_turning", "solve_blocks", "solve_whole", "together_bytes"]
+__all__ = ["Together", "is_worth_turning", "solve_blocks", "solve_whole", "together_bytes"]
 
 _LABELS_PER_BLOCK = 64
 _MOST_FEATURES, _MOST_CELLS = 3000, 1 << 27
-#: Features in passes up to which their principal axes are computed: a minute, and 0.6 GB.
-_MOST_IN_PASSES = 5000
 _FEWEST_LABELS = 32  #: with fewer there is little to gain, and those of scikit-learn are known to all
 _TURN = 8  #: squared features for a number of the table of scores, up to which it pays to turn the features
 
@@ -45,17 +41,6 @@ def is_worth_turning(shape: tuple[int, ...], n_labels: int) -> bool:
     """Whether labels are many enough, and the table of features small enough, to turn it and fit labels together."""
     n, D = shape
     return D <= _MOST_FEATURES and n * D <= _MOST_CELLS and _TURN * n * n_labels >= D * D and n_labels >= _FEWEST_LABELS
-
-
-def check_in_passes(X: InPasses) -> None:
-    """Refuse features in passes which are too many for their principal axes."""
-    if X.shape[1] > _MOST_IN_PASSES:
-        raise InvalidInputError(
-            f"in chunks, machines and logistic regressions are fitted to {_MOST_IN_PASSES:,} features at most, not "
-            f"{X.shape[1]:,}",
-            argument="estimator",
-            advice="take BinaryRelevance(Ridge()) or LabelRidge(), which have no such limit",
-        )
 
 
 def together_bytes(shape: tuple[int, ...]) -> int:
