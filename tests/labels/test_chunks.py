@@ -99,6 +99,7 @@ def test_weights_and_forms_of_chunks(texts):
     X, Y = texts
     weights = np.random.default_rng(2).integers(0, 3, N)
     expected = PLST(random_state=0).fit(X, Y, weights)
+    assert_alike(expected, PLST(random_state=0).fit(Chunks(X, csr_array(Y)), sample_weight=weights), X)
     mixed = Chunks(X.toarray(), csr_array(Y), forms=(csr_array, np.asarray, lambda part: part.tolist()))
     assert_alike(expected, PLST(random_state=0).fit(mixed, sample_weight=weights), X)
 
@@ -188,7 +189,8 @@ def test_which_models_take_chunks(tables):
     for model, name in (
         (FAiE(), "FAiE"),
         (OMF(), "OMF"),
-        (BinaryRelevance(LinearSVC(loss="hinge")), "BinaryRelevance with LinearSVC"),
+        (BinaryRelevance(LinearSVC(loss="hinge")), "BinaryRelevance with these settings"),
+        (LEML(loss="logistic"), "LEML with these settings"),
     ):
         with pytest.raises(InvalidInputError, match=rf"^{name} learns from all .*CPLST.*LabelRidge.*OMF.partial_fit"):
             model.fit(Chunks(*tables))
@@ -213,6 +215,7 @@ def test_chunks_that_are_refused(tables):
     for chunks, message in (
         ([(X[:9], Y[:9]), (wide, Y[:3])], f"^chunk 2: X has {D + 1} features, that of the first chunk {D}"),
         ([(X[:9], Y[:9]), (wide[:0], Y[:0])], f"^chunk 2: X has {D + 1} features"),
+        ([(csr_array(X[:9]), Y[:9]), (csr_array(wide), Y[:3])], f"^chunk 2: X has {D + 1} features"),
         ([(X[:9], Y[:9]), (X[:3], narrow)], "^chunk 2: y has 5 labels, that of the first chunk 6"),
         ([(X[:9], Y[:9]), (hole, Y[:9])], r"^chunk 2: X holds NaN \(row 4, column 2\)"),
         ([(X[:9], Y[:9]), (X[:8], Y[:9])], "^chunk 2: X has 8 rows and y has 9"),

@@ -54,14 +54,14 @@ def are_chunks(X: Any) -> bool:
 def check_takes_chunks(model: Any, mask: Any = None) -> None:
     """Refuse chunks for a model which learns from all instances at once, or with settings that want these."""
     if not model.takes_chunks:
-        able = [kind.__name__ for kind in model._kinds() if kind().takes_chunks]
-        estimator = getattr(model, "estimator", None)
-        of = "" if estimator is None else f" with {type(estimator).__name__}"
+        name = type(model).__name__
+        able = sorted(kind.__name__ for kind in model._kinds() if kind().takes_chunks)
+        of = " with these settings" if name in able else ""
         raise InvalidInputError(
-            f"{type(model).__name__}{of} learns from all instances at once, not from chunks",
+            f"{name}{of} learns from all instances at once, not from chunks",
             argument="X",
-            advice=f"take one of {', '.join(sorted(able))} (BinaryRelevance with LinearSVC, LogisticRegression or "
-            "Ridge), or give each chunk to OMF.partial_fit",
+            advice=f"take one of {', '.join(able)} (with the default estimator and loss, or LinearSVC(C=C), "
+            "LogisticRegression(C=C) or Ridge()), or give each chunk to OMF.partial_fit",
         )
     for name, value in (("mask", mask), ("class_weight", getattr(model, "class_weight", None))):
         if value is not None:
@@ -133,10 +133,10 @@ class _First:
             raise InvalidInputError("expected features and labels, a pair (X, Y)", argument="X")
         X, Y = chunk
         columns = _columns(X)
-        width = np.shape(X)[1] if len(np.shape(X)) == 2 else None
-        if self.n_features is not None and width is not None:
-            self._compare(width, columns)
-        if np.shape(X)[:1] == (0,) and np.shape(Y)[:1] == (0,):
+        shape = _shape(X)
+        if self.n_features is not None and len(shape) == 2:
+            self._compare(shape[1], columns)
+        if shape[:1] == _shape(Y)[:1] == (0,):
             return
         features = as_features(X, reset=False)
         labels, form, names, _ = as_known_labels(Y, self.names)
@@ -191,7 +191,7 @@ def _parts(chunks: Iterable[Any], shape: tuple[int, int], as_sparse: bool, heigh
     """Read chunks that were checked, and yield their features, so many rows at a time."""
     n = 0
     for X, _ in chunks:
-        if X.shape[0] == 0 if hasattr(X, "shape") else not len(X):
+        if _shape(X)[:1] == (0,):
             continue
         with config_context(assume_finite=True):
             part = as_features(X, reset=False)
@@ -207,6 +207,11 @@ def _parts(chunks: Iterable[Any], shape: tuple[int, int], as_sparse: bool, heigh
             argument="X",
             advice="let each pass give the same chunks",
         )
+
+
+def _shape(table: Any) -> tuple[int, ...]:
+    """Return the shape of a table, which may be a list."""
+    return tuple(table.shape if hasattr(table, "shape") else np.shape(table))
 
 
 def _columns(X: Any) -> list[Any] | None:
