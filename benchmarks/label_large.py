@@ -1,7 +1,8 @@
-"""LabelRidge on large made-up sets, PLST and LEML on 20,000 labels: CPU seconds and peak memory.
+"""LabelRidge on large made-up sets, PLST and LEML on 20,000 labels, fits to chunks: CPU seconds and peak memory.
 
     python benchmarks/label_large.py [NAME ...]      measure some of the sets, and show the rows
     python benchmarks/label_large.py embeddings      PLST and LEML, into README.md
+    python benchmarks/label_large.py chunks          fits to files larger than the memory they take, into README.md
 
 Each is a process of its own. `label_costs.py large` writes the first table into README.md. All times are with one BLAS
 thread.
@@ -12,16 +13,20 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from common import publish, table
+from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.linear_model import Ridge
 
-from cofactor.labels import MODELS
+from cofactor.labels import MODELS, PLST, BinaryRelevance, LabelRidge
 from cofactor.metrics import label_report
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -107,10 +112,86 @@ def large_rows(names: Iterable[str]) -> list[list[str]]:
     return rows
 
 
+# ---------------------------------------------------------------- chunks
+
+CHUNKED = Size(400_000, 2_000, 100, 0, "")
+ROWS = 10_000  # of a chunk
+IN_CHUNKS = {
+    "LabelRidge(kernel='linear')": lambda: LabelRidge(kernel="linear", random_state=0),
+    "PLST()": lambda: PLST(random_state=0),
+    "BinaryRelevance(Ridge())": lambda: BinaryRelevance(Ridge(), random_state=0),
+    "BinaryRelevance()": lambda: BinaryRelevance(random_state=0),
+}
+
+
+class Files:
+    """Features in single precision and labels of two files, of which a chunk is in memory at a time."""
+
+    def __init__(self, folder: str, size: Size) -> None:
+        self.folder, self.size, self.n_passes = Path(folder), size, 0
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        self.n_passes += 1
+        _, D, L, *_ = self.size
+        for at in range(0, self.size.n, ROWS):
+            X = np.fromfile(self.folder / "X", np.float32, ROWS * D, offset=4 * at * D)
+            Y = np.fromfile(self.folder / "Y", np.uint8, ROWS * L, offset=at * L)
+            yield X.reshape(-1, D), sparse.csr_array(Y.reshape(-1, L))
+
+    def write(self) -> None:
+        """Write the files."""
+        with open(self.folder / "X", "wb") as features, open(self.folder / "Y", "wb") as labels:
+            for at in range(0, self.size.n, ROWS):
+                X, Y = rules(self.size, min(ROWS, self.size.n - at), seed=at)
+                X.tofile(features)
+                Y.tofile(labels)
+
+
+def rules(size: Size, n: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """Return standard normal features, and labels that follow linear rules of these and noise; about 3 are on."""
+    truth = np.random.default_rng(12345).standard_normal((size.D, size.L), np.float32) / np.sqrt(np.float32(size.D))
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, size.D), np.float32)
+    return X, (X @ truth + rng.standard_normal((n, size.L), np.float32) > 2.6).astype(np.uint8)
+
+
+def fit_files(folder: str, name: str) -> dict[str, Any]:
+    """Return what a fit of this process to files took, and how good it is on 1,000 further instances."""
+    chunks = Files(folder, CHUNKED)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    began = time.process_time()
+    model = IN_CHUNKS[name]().fit(chunks)
+    seconds = time.process_time() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    X, Y = rules(CHUNKED, N_TEST, seed=CHUNKED.n)
+    f1 = float(label_report(Y, model.predict(X))["micro_f1"])
+    return {"passes": chunks.n_passes, "seconds": seconds, "before": before, "peak": peak, "micro_f1": f1}
+
+
+def chunk_rows(names: Iterable[str]) -> list[list[Any]]:
+    """Return the rows of the table of fits to files, each measured in a process of its own."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        Files(folder, CHUNKED).write()
+        for name in names:
+            command = [sys.executable, __file__, "--files", folder, name]
+            done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
+            found = json.loads(done.stdout)
+            measured = [f"{found[key]:.2f}" for key in ("before", "peak", "micro_f1")]
+            rows.append([name, found["passes"], f"{found['seconds']:.0f}", *measured])
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
 if __name__ == "__main__":
     given = sys.argv[1:]
     if given[:1] == ["--here"]:
         print(json.dumps(fit(given[1], given[2])))
+    elif given[:1] == ["--files"]:
+        print(json.dumps(fit_files(given[1], given[2])))
+    elif given[:1] == ["chunks"]:
+        head = ["model", "passes", "CPU s", "GB before the fit", "peak GB", "micro-F1"]
+        publish("label costs: chunks", table(head, chunk_rows(given[1:] or IN_CHUNKS)))
     elif given == ["embeddings"]:
         rows = [[name, "30 s, 1 GB", *figures("labels", name)] for name in ("PLST", "LEML")]
         publish("label costs: 20,000 labels", table(["model", "asked", *HEADER[3:]], rows))

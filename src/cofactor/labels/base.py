@@ -23,16 +23,7 @@ from cofactor.labels.calibration import Calibration
 from cofactor.labels.common import check_common
 from cofactor.labels.conformal import predict_set
 from cofactor.labels.data import LabelForm
-from cofactor.labels.decoding import (
-    AIMS,
-    AUTO,
-    FAR,
-    JOINT,
-    RULES,
-    Decoder,
-    Joint,
-    check_decision,
-)
+from cofactor.labels.decoding import AIMS, AUTO, FAR, JOINT, RULES, Decoder, Joint, check_decision
 from cofactor.labels.explaining import explain, no_parts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
@@ -40,7 +31,15 @@ from cofactor.labels.learners import LEARNERS
 from cofactor.labels.receiving import received, received_features, scaled
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import OF_DENSE, Scaling
-from cofactor.labels.scoring import cut_of_rule, decided, of_all_labels, offers_probabilities, on_by_scores, score
+from cofactor.labels.scoring import (
+    cut_of_rule,
+    decided,
+    in_form,
+    of_all_labels,
+    offers_probabilities,
+    on_by_scores,
+    score,
+)
 from cofactor.labels.state import check_answers, check_shapes, label_state, take_state
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
@@ -50,6 +49,7 @@ from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
+from cofactor.passes import together
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
@@ -186,6 +186,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return OF_DENSE
 
     @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances, see its X: what it learns are sums over the instances."""
+        return False
+
+    @property
     def takes_weights(self) -> str:
         """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
         return "whole"
@@ -238,7 +243,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(
         self,
-        X: Features | FeatureSpace,
+        X: Features | FeatureSpace | Iterable[tuple[Features, Labels]],
         y: Labels | None = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -253,7 +258,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         X : array-like, sparse matrix or array, frame, or FeatureSpace, of shape (n, D)
             Features; a `cofactor.labels.FeatureSpace` lets several fits share one decomposition of the features. Or a
             `cofactor.datasets.LabelDataset` without `y`: then the model keeps its recipe of columns too, and predicts
-            from frames with the columns of the table it was read from.
+            from frames with the columns of the table it was read from. Or chunks, if `takes_chunks`, without `y`: a
+            `cofactor.datasets.LabelChunks`, or any iterable of pairs (X, y) that can be read again and again.
         {labels}
             Predictions have the same form.
         {sample_weight}
@@ -308,14 +314,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     predict_set = predict_set
 
-    def _in_form(self, X: Features, decide: Callable[[CheckedFeatures], NDArray[np.bool_]]) -> Any:
-        """Return what is decided of blocks of instances, in the form of the y that `fit` was given."""
-        blocks = [decide(block) for block in self._blocks(self._features(X))]
-        index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-        if self.form_.is_sparse:
-            on = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
-            return self.form_.cast(on, self.label_names_)
-        return self.form_.cast(np.concatenate(blocks), self.label_names_, index)
+    _in_form = in_form
 
     def decision_function(self, X: Features) -> NDArray[Any]:
         """Return scores: the higher, the more likely the label; the plain cut is 0.
@@ -444,9 +443,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _blocks(self, X: CheckedFeatures) -> Iterator[CheckedFeatures]:
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
-        n, height = X.shape[0], max(1, _SCORES_PER_BLOCK // len(self.label_names_))
-        for rows in gen_batches(n, height):
-            yield X if n <= height else X[rows]
+        height = max(1, _SCORES_PER_BLOCK // len(self.label_names_))
+        for (part,) in together(X):
+            for rows in gen_batches(part.shape[0], height):
+                yield part if part.shape[0] <= height else part[rows]
 
     # ---------------------------------------------------------------- for the choice of parameters
 

@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InputWarning
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.model.callers import callers_level
+from cofactor.passes import stacked, together
 
 __all__ = ["dealt", "n_distinct", "warn_of_copies"]
 
@@ -43,7 +44,8 @@ def n_distinct(X: CheckedFeatures, Y: sparse.csr_array) -> int:
     generator = np.random.default_rng(0)
     total = np.zeros(X.shape[0], dtype=np.uint64)
     for table in (X, Y):
-        total += _sums(table, generator.integers(0, 1 << 64, (table.shape[1],), dtype=np.uint64))
+        keys = generator.integers(0, 1 << 64, (table.shape[1],), dtype=np.uint64)
+        total += stacked(_sums(part, keys) for (part,) in together(table))
     return len(np.unique(total))
 
 

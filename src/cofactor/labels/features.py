@@ -16,6 +16,7 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
+from cofactor.passes import InPasses, added, in_parts, together
 from cofactor.text import few
 from cofactor.typing import Features
 
@@ -23,16 +24,21 @@ __all__ = [
     "LARGEST",
     "SMALLEST",
     "CheckedFeatures",
+    "SeenFeatures",
     "as_dense",
     "as_features",
     "canonical",
+    "check_in_passes",
     "check_n_features",
     "column_means",
+    "column_squares",
+    "cross_products",
     "dwarfed",
     "first_entry",
     "first_without_number",
     "is_sparse",
     "named_column",
+    "refuse_tiny",
     "scaled_rows",
     "squared_lengths",
 ]
@@ -40,9 +46,15 @@ __all__ = [
 #: Features as models see them: in range, C-contiguous or in canonical CSR form, float32 or float64.
 CheckedFeatures: TypeAlias = NDArray[Any] | sparse.csr_array
 
+#: Checked features, in memory or of chunks. What only hands features on, or sums over them, sees both as the former.
+SeenFeatures: TypeAlias = CheckedFeatures | InPasses
+
 #: How many times as large as the other features one may be before most models learn from it alone. In public data sets
 #: the factor is below 1e5.
 _DWARFING = 1e8
+
+#: Features of chunks up to which their principal axes are computed: a minute, and 0.6 GB.
+_MOST_AXES = 5000
 
 
 def is_sparse(X: Any) -> TypeGuard[sparse.csr_array]:
@@ -56,10 +68,11 @@ def as_dense(table: Any) -> NDArray[np.float64]:
 
 
 def column_means(T: CheckedFeatures, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return the means of the columns of dense or sparse T, weighted."""
-    if weights is not None:
-        return np.asarray(T.T @ weights, dtype=np.float64) / weights.sum()
-    return np.asarray(T.sum(axis=0, dtype=np.float64)).ravel() / T.shape[0]
+    """Return the means of the columns of dense or sparse T, in memory or in parts, weighted."""
+    total = None
+    for part, some in together(T, weights):
+        total = added(total, part.sum(axis=0, dtype=np.float64) if some is None else part.T @ some)
+    return np.asarray(total, dtype=np.float64).ravel() / (T.shape[0] if weights is None else weights.sum())
 
 
 def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
@@ -68,6 +81,37 @@ def scaled_rows(T: Any, factors: NDArray[np.float64] | None) -> Any:
         return T
     column: Any = factors[:, None]
     return T.multiply(column).tocsr() if is_sparse(T) else T * column
+
+
+def column_squares(X: CheckedFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted squared lengths of the columns of features, in memory or in parts."""
+    total: Any = None
+    for part, some in together(X, weights):
+        values: Any = part.astype(np.float64, copy=False)
+        if is_sparse(values):
+            found = np.asarray((values * values).T @ some)
+        else:
+            found = np.einsum("ij,ij,i->j", values, values, some)  # needs no table of the squares
+        total = added(total, found)
+    return np.asarray(total)
+
+
+def cross_products(X: CheckedFeatures, T: Any, weights: NDArray[np.float64] | None) -> tuple[Any, Any]:
+    """Return XᵀWT, dense of shape (D, d), and 1ᵀWT of shape (d,), of features and targets in memory or in parts.
+
+    Examples
+    --------
+    >>> X, T = np.array([[1.0], [2.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> cross_products(X, T, np.array([1.0, 3.0]))
+    (array([[7., 6.]]), array([4., 3.]))
+    """
+    total = sums = None
+    for part, targets, some in together(X, T, weights):
+        targets = scaled_rows(targets, some)
+        product: Any = part.T @ targets
+        total = added(total, product.toarray() if is_sparse(product) else product)
+        sums = added(sums, np.asarray(targets.sum(axis=0, dtype=np.float64)))
+    return total, sums
 
 
 def squared_lengths(X: CheckedFeatures) -> NDArray[np.float64]:
@@ -125,6 +169,9 @@ def as_features(
     array([[1., 2.],
            [0., 3.]])
     """
+    seen: Any = X
+    if in_parts(seen):  # checked when it was read first
+        return seen
     if estimator is not None and not reset:
         check_n_features(X, estimator)
     refuse_masked(X, "X")
@@ -200,12 +247,8 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
         if reset and dwarfed(table):
             _warn_of_largest(table, names)
         return
-    if largest < SMALLEST:
-        raise InvalidInputError(
-            f"X holds nothing further from 0 than {largest:g}: squares of such features are lost in rounding",
-            argument="X",
-            advice="multiply them by a number, such as the inverse of the largest",
-        )
+    if reset:
+        refuse_tiny(largest)
     value, row, column = first_entry(table, ~(np.abs(values) <= LARGEST))
     bounds = "be finite numbers"
     if np.isnan(value):
@@ -221,6 +264,35 @@ def _check_range(table: CheckedFeatures, reset: bool, names: Any) -> None:
     raise InvalidInputError(
         f"X holds {name} ({_place(names, row, column)}): features must {bounds}", argument="X", advice=advice
     )
+
+
+def check_in_passes(n_features: int) -> None:
+    """Refuse features of chunks that are too many for a model which needs their principal axes.
+
+    Examples
+    --------
+    >>> check_in_passes(5001)
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: with these settings, a fit to chunks takes 5,000 features at most, not 5,001: it
+    needs their principal axes; take LabelRidge() or BinaryRelevance(Ridge())
+    """
+    if n_features > _MOST_AXES:
+        raise InvalidInputError(
+            f"with these settings, a fit to chunks takes {_MOST_AXES:,} features at most, not {n_features:,}: it needs "
+            "their principal axes",
+            argument="X",
+            advice="take LabelRidge() or BinaryRelevance(Ridge())",
+        )
+
+
+def refuse_tiny(largest: float) -> None:
+    """Refuse features to learn from of which none is further from 0 than a tiny number, unless all are 0."""
+    if 0 < largest < SMALLEST:
+        raise InvalidInputError(
+            f"X holds nothing further from 0 than {largest:g}: squares of such features are lost in rounding",
+            argument="X",
+            advice="multiply them by a number, such as the inverse of the largest",
+        )
 
 
 def dwarfed(table: CheckedFeatures) -> bool:

@@ -21,10 +21,14 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
+from cofactor.passes import in_parts, rows_of
 from cofactor.text import counted
 from cofactor.weights import as_weights
 
 __all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
+
+
+_FEW = 5000  # instances that come into memory, of those whose features are seen in passes
 
 
 def _silent() -> Monitor:
@@ -53,8 +57,8 @@ class FitInput:
 
     Parameters
     ----------
-    features : ndarray or csr_array of shape (n, D)
-        C-contiguous, or in canonical CSR form; float32 or float64.
+    features : ndarray or csr_array of shape (n, D), or InPasses
+        C-contiguous, or in canonical CSR form; float32 or float64. Those of chunks are seen in passes.
     labels : csr_array of shape (n, L)
         Ones where a label is on. In `LabelModel._fit`, every label is on somewhere and off somewhere.
     weights : ndarray of shape (n,), float64, or None
@@ -146,12 +150,17 @@ class FitInput:
         return 4 * (self.features.shape[1] + L) * min(resolve_size(n_components, L), L)
 
     def rows(self, where: NDArray[Any], monitor: Monitor | None = None) -> FitInput:
-        """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own."""
+        """Return some of the instances, without the decomposition of all; perhaps with a monitor of their own.
+
+        Of features that are seen in passes, up to 5,000 instances come into memory.
+        """
         weights = None if self.weights is None else self.weights[where]
         known = None if self.known is None else self.known[where]
+        few = in_parts(self.features) and len(where) <= _FEW
+        features = self.features[where] if few else rows_of(self.features, where)
         return FitInput(
-            self.features[where], self.labels[where], weights, monitor or self.monitor, known=known,
-            numbers=self.called(where)[0], ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
+            features, self.labels[where], weights, monitor or self.monitor, known=known, numbers=self.called(where)[0],
+            ids=self.ids, ridge=self.ridge, feature_names=self.feature_names,
         )  # fmt: skip
 
     def called(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any] | None]:

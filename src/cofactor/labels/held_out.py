@@ -24,6 +24,7 @@ from cofactor.labels.fit_input import FitInput
 from cofactor.labels.scoring import of_all_labels, on_by_scores, with_constant
 from cofactor.model.callers import callers_level
 from cofactor.model.commit import learned_names
+from cofactor.passes import rows_of
 from cofactor.text import counted
 from cofactor.typing import Features, Labels
 from cofactor.weights import relative_weights
@@ -104,7 +105,7 @@ def _scores_of_others(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has told
         part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
-    blocks = map(part._all_scores, part._blocks(data.features[rows]))
+    blocks = map(part._all_scores, part._blocks(rows_of(data.features, rows)))
     shape = len(rows), data.labels.shape[1]
     if shape[0] * shape[1] <= _DOUBLE:
         return np.concatenate(list(blocks))
@@ -172,11 +173,11 @@ def decide(model: Any, threshold: str, data: FitInput, recorded: NDArray[np.floa
     with blas_limit(*data.features.shape):
         # An exact leave-one-out is that of a regression that all labels share.
         rows, scores = model._held_out(data) if data.known is None else holdout_scores(model, data)
-    data = data.rows(rows)
-    known = None if data.known is None else of_all_labels(data.known, constant, True, True)
-    scores, labels = of_all_labels(scores, constant), with_constant(data.labels, constant)
+    known = None if data.known is None else of_all_labels(data.known[rows], constant, True, True)
+    scores, labels = of_all_labels(scores, constant), with_constant(data.labels[rows], constant)
+    weights = None if data.weights is None else data.weights[rows]
     model.calibration_, model.decision_ = learn_decision(
-        threshold, model.decide_for, scores, labels, data.weights, recorded, known=known
+        threshold, model.decide_for, scores, labels, weights, recorded, known=known
     )
     if len(scores) >= ENOUGH and not data.monitor.stopped:
         _warn_of_one_answer(model, scores)

@@ -10,6 +10,8 @@ tried of 19.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,8 @@ from sklearn.utils import gen_batches
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.leverage import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.labels.features import CheckedFeatures, column_means, is_sparse, scaled_rows
+from cofactor.labels.features import CheckedFeatures, column_means, cross_products, is_sparse, scaled_rows
+from cofactor.passes import Mapped, added, in_parts, rows_of, stacked, together
 
 __all__ = [
     "GRID",
@@ -64,16 +67,15 @@ class RidgeAt:
         The penalty, above 0.
     inverse : ndarray of shape (m, m)
         Of the Gram matrix plus alpha times the identity.
-
-    Attributes
-    ----------
-    leverage : ndarray of shape (n,)
-        h above, at most 1 - 1e-6.
     """
 
     def __init__(self, problem: RidgeProblem, alpha: float, inverse: NDArray[Any]) -> None:
         self.problem, self.alpha, self.inverse = problem, alpha, inverse
-        self.leverage = np.clip(problem.leverage(inverse, alpha), 0.0, _HIGHEST)
+
+    @cached_property
+    def leverage(self) -> NDArray[np.float64]:
+        """Leverages h of the instances, shape (n,), at most 1 - 1e-6."""
+        return np.clip(self.problem.leverage(self.inverse, self.alpha), 0.0, _HIGHEST)
 
     def coefficients(self, T: CheckedFeatures) -> NDArray[Any]:
         """Return coefficients of targets T (n, k): of the features (D, k), or of the instances of a kernel (n, k)."""
@@ -91,16 +93,26 @@ class RidgeAt:
         coef : ndarray, optional
             What `coefficients` returned of these targets, if that is known.
         """
-        part: Any = T if rows is None else T[rows]
+        part: Any = (stacked(T) if in_parts(T) else T) if rows is None else T[rows]
         return np.asarray((part.toarray() if is_sparse(part) else part) - self.errors(T, rows, coef))
 
     def errors(
         self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
         """Return targets less their leave-one-out predictions; see `held_out`."""
-        left = self.problem.residuals(self.coefficients(T) if coef is None else coef, self.alpha, T, rows)
-        left /= 1 - (self.leverage if rows is None else self.leverage[rows])[:, None]
-        return left
+        return stacked(self.errors_in_parts(T, rows, coef))
+
+    def errors_in_parts(
+        self, T: CheckedFeatures, rows: NDArray[Any] | None = None, coef: NDArray[Any] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield what `errors` returns, the rows of a part of the features at a time."""
+        coef = self.coefficients(T) if coef is None else coef
+        left_over = 1 - (self.leverage if rows is None else self.leverage[rows])[:, None]
+        at = 0
+        for left in self.problem.residuals(coef, self.alpha, T, rows):
+            left /= left_over[at : at + len(left)]
+            at += len(left)
+            yield left
 
     def error(self, T: CheckedFeatures) -> float:
         """Return the mean over the instances of the squared leave-one-out errors, summed over the targets."""
@@ -109,10 +121,12 @@ class RidgeAt:
         if weights is not None:
             share = share * weights
         total = 0.0
-        for block in gen_batches(T.shape[1], max(1, _CELLS // T.shape[0])):
-            some = T[:, block]
-            left = self.problem.residuals(self.coefficients(some), self.alpha, some)
-            total += float(np.einsum("ij,ij->i", left, left) @ share)
+        height = self.problem.n_at_once(T)
+        for block in gen_batches(T.shape[1], height):
+            some, at = (T if height >= T.shape[1] else T[:, block]), 0
+            for left in self.problem.residuals(self.coefficients(some), self.alpha, some):
+                total += float(np.einsum("ij,ij->i", left, left) @ share[at : at + len(left)])
+                at += len(left)
         return total / self.problem.total
 
 
@@ -154,8 +168,12 @@ class RidgeProblem(ABC):
     @abstractmethod
     def residuals(
         self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
-        """Return T minus its fit, of shape (n, k), or of some rows."""
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield T minus its fit, of shape (n, k), or of some rows, in parts."""
+
+    def n_at_once(self, T: CheckedFeatures) -> int:
+        """Return of how many targets residuals are computed at a time."""
+        return max(1, _CELLS // T.shape[0])
 
     def at(self, alpha: float, dtype: Any = np.float64) -> RidgeAt:
         """Return the regression with a penalty above 0.
@@ -181,7 +199,7 @@ class RidgeProblem(ABC):
         Where T has more than 2,048 columns or 33 million numbers, 256 seeded combinations of its columns with signs at
         random stand for them: their squared errors have the same expectation.
         """
-        few = sketched(T) if T.shape[1] > _MANY or T.shape[0] * T.shape[1] > _LARGE_TABLE else T
+        few = self._sketched(T) if T.shape[1] > _MANY or T.shape[0] * T.shape[1] > _LARGE_TABLE else T
         known: dict[int, float] = {}
 
         def error(place: int) -> float:
@@ -198,6 +216,9 @@ class RidgeProblem(ABC):
                 better = min(near, key=error)
                 moved, best = better != best, better
         return BestAlpha(self.unit * float(GRID[best]), best, known[best])
+
+    def _sketched(self, T: CheckedFeatures) -> Any:
+        return sketched(T)
 
     def precision(self, alpha: float) -> Any:
         """Return the precision that will do for comparing penalties: the relative error of an inverse is eps λ₁/α."""
@@ -222,18 +243,8 @@ class PrimalRidge(RidgeProblem):
         X = X.astype(np.float64, copy=False)
         n, D = X.shape
         self.X, self.mean = X, column_means(X, weights) if fit_intercept else np.zeros(D)
-        root = None if weights is None else np.sqrt(weights)
-        if is_sparse(X):
-            scaled: Any = scaled_rows(X, root)
-            gram, total = np.empty((D, D)), n if weights is None else weights.sum()
-            turned: Any = scaled.T.tocsr()
-            for rows in gen_batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
-                gram[rows] = (turned[rows] @ scaled).toarray()
-                gram[rows] -= total * np.outer(self.mean[rows], self.mean)
-        else:
-            centred = scaled_rows(X - self.mean, root)
-            gram = centred.T @ centred
-        super().__init__(gram, n, weights, fit_intercept)
+        self._last: tuple[Any, NDArray[np.float64]] | None = None
+        super().__init__(_centred_gram(X, self.mean, weights), n, weights, fit_intercept)
 
     def leverage(self, inverse: NDArray[Any], alpha: float) -> NDArray[np.float64]:
         """See `RidgeProblem.leverage`."""
@@ -246,20 +257,32 @@ class PrimalRidge(RidgeProblem):
 
     def residuals(
         self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Iterator[NDArray[np.float64]]:
         """See `RidgeProblem.residuals`."""
         mean = column_means(T, self.weights) if self.fit_intercept else np.zeros(T.shape[1])
-        X, T = (self.X, T) if rows is None else (self.X[rows], T[rows])
-        fitted = np.asarray(X @ coef, dtype=np.float64)
-        fitted += mean - self.mean @ coef
-        return _minus(T, fitted)
+        X: Any = self.X
+        if rows is not None:
+            X, T = rows_of(X, rows), T[rows]
+        for part, targets in together(X, T):
+            fitted = np.asarray(part @ coef, dtype=np.float64)
+            fitted += mean - self.mean @ coef
+            yield _minus(targets, fitted)
+
+    def n_at_once(self, T: CheckedFeatures) -> int:
+        """See `RidgeProblem.n_at_once`: of all, where they are seen in parts."""
+        return T.shape[1] if in_parts(self.X) else super().n_at_once(T)
+
+    def _sketched(self, T: CheckedFeatures) -> Any:
+        return Mapped(T, sketched, _SKETCH) if in_parts(self.X) else sketched(T)
 
     def _cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
-        """Return XcᵀTc."""
-        T = scaled_rows(T, self.weights)
-        product: Any = self.X.T @ T
-        product = product.toarray() if is_sparse(product) else product
-        return np.asarray(product - np.outer(self.mean, np.asarray(T.sum(axis=0, dtype=np.float64))))
+        """Return XcᵀTc; that of the last targets is kept where it takes a pass, since penalties are tried in turn."""
+        if self._last is not None and self._last[0] is T:
+            return self._last[1]
+        product, sums = cross_products(self.X, T, self.weights)
+        product -= np.outer(self.mean, sums)
+        self._last = (T, product) if in_parts(self.X) else None
+        return product
 
 
 class DualRidge(RidgeProblem):
@@ -310,12 +333,12 @@ class DualRidge(RidgeProblem):
 
     def residuals(
         self, coef: NDArray[Any], alpha: float, T: CheckedFeatures, rows: NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Iterator[NDArray[np.float64]]:
         """See `RidgeProblem.residuals`: they are α times the coefficients, by weight."""
         left = alpha * (coef if rows is None else coef[rows])
         if self.weights is not None:
             left /= (self.weights if rows is None else self.weights[rows])[:, None]
-        return left
+        yield left
 
 
 def ridge_problem(
@@ -330,7 +353,7 @@ def ridge_problem(
     >>> problem.at(1.0).held_out(X).round(3).ravel()  # of x from x itself
     array([0.412, 1.111, 1.966, 3.   ])
     """
-    if X.shape[0] >= X.shape[1]:
+    if X.shape[0] >= X.shape[1] or in_parts(X):
         return PrimalRidge(X, weights, fit_intercept)
     X = X.astype(np.float64, copy=False)
     if fit_intercept and not is_sparse(X):
@@ -343,6 +366,30 @@ def sketched(T: CheckedFeatures, n_columns: int = _SKETCH, seed: int = 0) -> NDA
     """Return combinations of the columns of T with random signs; sums of squared errors keep their expectation."""
     signs = np.random.default_rng(seed).integers(0, 2, (T.shape[1], n_columns)) * 2.0 - 1
     return np.asarray(T @ signs) / np.sqrt(n_columns)
+
+
+def _centred_gram(
+    X: CheckedFeatures, mean: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return XcᵀWXc of features in memory or in parts."""
+    D = X.shape[1]
+    gram: Any = None
+    shift = 0.0  # weight of the rows that were not centred
+    for part, some in together(X, weights):
+        root = None if some is None else np.sqrt(some)
+        if not is_sparse(part):
+            centred = scaled_rows(part - mean, root)
+            gram = added(gram, centred.T @ centred)
+            continue
+        scaled: Any = scaled_rows(part, root)
+        turned: Any = scaled.T.tocsr()
+        gram = np.zeros((D, D)) if gram is None else gram
+        shift += part.shape[0] if some is None else some.sum()
+        for rows in gen_batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
+            gram[rows] += (turned[rows] @ scaled).toarray()
+    for rows in gen_batches(D, max(1, _CELLS // D)) if shift else ():
+        gram[rows] -= shift * np.outer(mean[rows], mean)
+    return np.asarray(gram)
 
 
 def _inverse(gram: NDArray[np.float64], alpha: float, dtype: Any) -> NDArray[Any] | None:
@@ -369,6 +416,8 @@ def _forms(X: CheckedFeatures, mean: NDArray[np.float64], M: NDArray[Any]) -> ND
     """Return (x - mean)ᵀ M (x - mean) for each row x."""
     n = X.shape[0]
     out = np.empty(n)
+    if in_parts(X):
+        return np.concatenate([_forms(part, mean, M) for (part,) in together(X)])
     if is_sparse(X):
         shift = M @ mean.astype(M.dtype)
         cuts = cut_rows(X.indptr, 1 << 14)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.labels.chunks import are_chunks, check_takes_chunks, read_chunks
 from cofactor.labels.data import check_coding, in_trained_order
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
@@ -42,10 +43,18 @@ def received(
     model's `takes_weights`.
     """
     X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
-    features = model._features(X, reset=reset)
-    missing = model.missing if model._takes_unknown else "ignore"
-    labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
-    check_lengths(features, labels)
+    features: Any
+    if reset and y is None and are_chunks(X):
+        check_takes_chunks(model, mask)
+        features, labels, form, names, columns = read_chunks(X, label_names)
+        model.n_features_in_, known = features.shape[1], None
+        if columns is not None:
+            model.feature_names_in_ = columns
+    else:
+        features = model._features(X, reset=reset)
+        missing = model.missing if model._takes_unknown else "ignore"
+        labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
+        check_lengths(features, labels)
     if known is not None and not model._takes_unknown:
         raise refused_unknown(known, type(model).__name__, names)
     check_known(known, names)

@@ -27,6 +27,8 @@ from cofactor.labels.features import (
     as_dense,
     as_features,
     column_means,
+    column_squares,
+    cross_products,
     dwarfed,
     is_sparse,
     named_column,
@@ -35,13 +37,16 @@ from cofactor.labels.features import (
 from cofactor.labels.leave_one_out import RidgeAt, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import SCALES, Scaling, learn_scaling
 from cofactor.model.callers import callers_level
+from cofactor.passes import added, in_parts, together
 from cofactor.solvers.linear import solve_positive
 from cofactor.typing import Features
 from cofactor.weights import as_weights, relative_weights
 
-__all__ = ["FeatureSpace", "linear"]
+__all__ = ["LARGEST_IN_PASSES", "FeatureSpace", "linear"]
 
 _LARGEST = 5000  # rows of the largest Gram matrix: 200 MB, and about 20 s to decompose
+#: Columns of features in passes up to which their Gram matrix is formed: 3.2 GB.
+LARGEST_IN_PASSES = 20_000
 _EAGER = 2000  # rows of the largest one that is decomposed even if an inverse, a sixth of the time, will do
 _LEAST = 1e-8  # share of the sum of eigenvalues above which a penalty makes an inverse exact enough
 _CONSTANT = 1e-12  # share of a column's squares up to which what is left by centring them may be rounding errors
@@ -122,6 +127,9 @@ class FeatureSpace:
     One with more than 2,000 of both is decomposed when that is needed: `ridge` with a penalty above 0 and leave-one-out
     share an inverse of the Gram matrix, in single precision where that will do.
 
+    Features of a fit to chunks are read again for each sum over the instances. Their Gram matrix is formed up to 20,000
+    columns, and decomposed at once up to 2,000; beyond 20,000, each step of conjugate gradients is a pass.
+
     Examples
     --------
     >>> space = FeatureSpace([[0.0], [1.0], [2.0], [3.0]])
@@ -157,11 +165,13 @@ class FeatureSpace:
         self._problem: RidgeProblem | None = None
         self._last: RidgeAt | None = None
         self.mean = column_means(self.X, self.weights) if fit_intercept else np.zeros(D)
-        self._by_columns = n >= D
+        self._by_columns = n >= D or in_parts(self.X)
         self._basis: NDArray[np.float64] | None = None
         self._singular: NDArray[np.float64] = np.zeros(0)
         self._iterative = self.too_large(self.X)
-        if not self._iterative and (not is_sparse(self.X) or min(self.shape) <= _EAGER):
+        side = D if in_parts(self.X) else min(n, D)
+        dense = not is_sparse(self.X) and not in_parts(self.X)
+        if not self._iterative and (dense or side <= _EAGER):
             self._decompose()
 
     def other(self, X: Features) -> CheckedFeatures:
@@ -175,8 +185,12 @@ class FeatureSpace:
 
     @staticmethod
     def too_large(X: CheckedFeatures) -> bool:
-        """Whether features are sparse with too many rows and columns for a decomposition, unless it is needed."""
-        return is_sparse(X) and min(X.shape) > _LARGEST
+        """Whether features have too many rows and columns for a decomposition, unless it is needed.
+
+        Sparse ones in memory have more than 5,000 of both, features in passes more than 20,000 columns: there a product
+        with X takes a pass, and conjugate gradients take many.
+        """
+        return X.shape[1] > LARGEST_IN_PASSES if in_parts(X) else is_sparse(X) and min(X.shape) > _LARGEST
 
     def scaling_for(self, scale: str) -> Scaling:
         """Return how the features of this space are scaled; refuse a model that wants them scaled in another way."""
@@ -191,7 +205,7 @@ class FeatureSpace:
         """Return V if there are no more columns than rows, otherwise U; compute it and the singular values once."""
         if self._basis is None:
             X: Any = self.X
-            if is_sparse(X):
+            if is_sparse(X) or in_parts(X):
                 self._basis, self._singular, least = _gram_factor(self.problem().gram, max(X.shape))
             else:
                 self._basis, self._singular, least = _triangular_factor(X, self.mean, self._by_columns, self._root)
@@ -208,11 +222,9 @@ class FeatureSpace:
 
     def cross(self, T: CheckedFeatures) -> NDArray[np.float64]:
         """Return XcᵀTc of shape (D, d), for dense or sparse targets T of shape (n, d)."""
-        if is_sparse(T):
-            T = scaled_rows(T, self.weights)
-            product: Any = self.X.T.astype(np.float64) @ T
-            product = product.toarray() if is_sparse(product) else product
-            return product - np.outer(self.mean, T.sum(axis=0, dtype=np.float64))
+        if is_sparse(T) or in_parts(self.X):
+            product, sums = cross_products(self.X.astype(np.float64, copy=False), T, self.weights)
+            return np.asarray(product - np.outer(self.mean, sums))
         return self._transposed(self._centred_targets(T))
 
     def inverts(self, alpha: float) -> bool:
@@ -321,8 +333,7 @@ class FeatureSpace:
         """
         if self._iterative:
             weights = np.ones(self.shape[0]) if self.weights is None else self.weights
-            values: Any = self.X.astype(np.float64)
-            squares = np.asarray((values * values).T @ weights) - weights.sum() * self.mean**2
+            squares = column_squares(self.X, weights) - weights.sum() * self.mean**2
             return self._centred, self._transposed, np.maximum(squares, 0.0)
         basis = self._decompose()
         Z = self._centred(basis) if self._by_columns else basis * self._singular
@@ -369,11 +380,15 @@ class FeatureSpace:
             Weight of the penalty, at least 0.
         """
         self._check(T, alpha)
-        if self._iterative:
-            product = self.cross(T).T @ self._solve(T, alpha)
+        if self.by_coefficients(alpha):
+            product = self.cross(T).T @ (self._solve(T, alpha) if self._iterative else self.ridge(T, alpha)[0])
             return (product + product.T) / 2
         root = self.explained_root(T, alpha)
         return root.T @ root
+
+    def by_coefficients(self, alpha: float) -> bool:
+        """Whether `explained` goes by coefficients, since the space is not decomposed."""
+        return self._iterative or (in_parts(self.X) and self.inverts(alpha))
 
     def explained_root(self, T: CheckedFeatures, alpha: float) -> NDArray[np.float64]:
         """Return A of shape (r, d), with AᵀA what `explained` returns; r is the rank of the features.
@@ -410,10 +425,18 @@ class FeatureSpace:
         A = scaled_rows(A, self._root)
         return np.asarray(self.X.T @ A) - np.outer(self.mean, A.sum(axis=0))
 
+    def _forth_and_back(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return XcᵀXc W, in one pass."""
+        found: Any = None
+        for part, root in together(self.X, self._root):
+            A = scaled_rows(scaled_rows(linear(part, W, -(self.mean @ W)), root), root)
+            found = added(found, np.asarray(part.T @ A) - np.outer(self.mean, A.sum(axis=0)))
+        return np.asarray(found)
+
     def _solve(self, T: CheckedFeatures, alpha: float, tol: float = 1e-12) -> NDArray[np.float64]:
         """Return the ridge coefficients by conjugate gradients on the shorter side, from products with X alone."""
         if self._by_columns:
-            return solve_positive(lambda W: self._transposed(self._centred(W)) + alpha * W, self.cross(T), tol=tol)
+            return solve_positive(lambda W: self._forth_and_back(W) + alpha * W, self.cross(T), tol=tol)
         targets = self._centred_targets(T)
         dual = solve_positive(lambda A: self._centred(self._transposed(A)) + alpha * A, targets, tol=tol)
         return self._transposed(dual)
@@ -454,17 +477,13 @@ def _warn_of_lost_columns(
     """
     n, D = X.shape
     weight: Any = np.ones(n) if weights is None else weights
-    values: Any = X.astype(np.float64, copy=False)
-    if is_sparse(values):
-        total = np.asarray((values * values).T @ weight)
-    else:
-        total = np.einsum("ij,ij,i->j", values, values, weight)  # needs no table of the squares
+    total = column_squares(X, weight)
     squares = total - weight.sum() * mean**2
     lost = np.flatnonzero((squares > _CONSTANT * total) & (squares <= least**2))
-    if not len(lost) or dwarfed(X):  # `as_features` has warned of a single cell
+    if not len(lost) or (not in_parts(X) and dwarfed(X)):  # `as_features` has warned of a single cell
         return
     widest = int(np.argmax(squares))
-    column = np.asarray(X[:, [widest]].toarray() if is_sparse(X) else X[:, [widest]]).ravel()
+    column = np.concatenate([as_dense(part[:, [widest]]).ravel() for (part,) in together(X)])
     furthest = column[np.argmax(np.abs(column - mean[widest]))]
     warnings.warn(
         InputWarning(

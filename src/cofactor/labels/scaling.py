@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from scipy import sparse
 
 from cofactor.checks import check_choice
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.features import LARGEST, CheckedFeatures, is_sparse
+from cofactor.labels.features import LARGEST, CheckedFeatures, SeenFeatures, column_means, is_sparse
 from cofactor.labels.leave_one_out import BestAlpha, ridge_problem
 from cofactor.limits import CELLS
 from cofactor.model.callers import callers_level
 from cofactor.model.state import check_array
+from cofactor.passes import InPasses, together
 from cofactor.text import counted
 
 __all__ = [
@@ -100,7 +102,7 @@ class Scaling:
         if self.kind not in SCALES:
             raise InvalidInputError(f"unknown scale {self.kind!r}")
 
-    def apply(self, X: CheckedFeatures) -> CheckedFeatures:
+    def apply(self, X: SeenFeatures) -> Any:
         """Return scaled features of the same precision, X itself for "none".
 
         Sparse X stays sparse, but by "standard" and "standard-rows", which leave no zeros, it becomes dense.
@@ -112,6 +114,11 @@ class Scaling:
         """
         if self.kind == "none":
             return X
+        if isinstance(X, InPasses):
+            return X.map(self._applied, sparse=X.sparse and self.mean is None)
+        return self._applied(X)
+
+    def _applied(self, X: CheckedFeatures) -> CheckedFeatures:
         if self.mean is not None:
             X = dense_features(X) - self.mean.astype(X.dtype)
         if self.factor is not None:
@@ -181,18 +188,7 @@ def learn_scaling(kind: str, X: CheckedFeatures, weights: NDArray[np.float64] | 
     array([[-1.,  0.],
            [ 4.,  0.]])
     """
-    if kind in ("none", "rows"):
-        return Scaling(kind)
-    if kind == "tf-idf":
-        n, counts = _frequencies(X, weights)
-        return Scaling(kind, np.log((1 + n) / (1 + counts)) + 1)
-    mean, sd = _moments(X, weights)
-    constant = sd <= _CONSTANT * np.abs(mean)
-    if kind == "sd":
-        size = np.where(constant, np.abs(mean), sd)
-        return Scaling(kind, 1 / np.maximum(np.where(size > 0, size, 1.0), 1 / _LARGEST_FACTOR))
-    factor = 1 / np.maximum(np.where(constant, 1.0, sd), 1 / _LARGEST_FACTOR)
-    return Scaling(kind, np.where(constant, 0.0, factor), mean)
+    return _Columns(X, weights).scaling(kind)
 
 
 def choose_scaling(
@@ -267,7 +263,8 @@ def candidate_scalings(
     X: CheckedFeatures, weights: NDArray[np.float64] | None = None, of_dense: Sequence[str] = OF_DENSE
 ) -> list[Scaling]:
     """Return the scalings among which "auto" chooses, learned from all instances; see `choose_scaling`."""
-    return [learn_scaling(kind, X, weights) for kind in (_OF_SPARSE if is_thin(X) else of_dense)]
+    columns = _Columns(X, weights)
+    return [columns.scaling(kind) for kind in (_OF_SPARSE if is_thin(X) else of_dense)]
 
 
 def is_thin(X: CheckedFeatures) -> bool:
@@ -287,20 +284,48 @@ def _clip(X: CheckedFeatures, furthest: float) -> None:
 
 def share_filled(X: CheckedFeatures) -> float:
     """Return the share of numbers that are not 0; dense and sparse X have the same."""
-    values: Any = X.data if is_sparse(X) else X
-    return float(np.count_nonzero(values)) / max(1, X.shape[0] * X.shape[1])
+    filled = sum(np.count_nonzero(part.data if is_sparse(part) else part) for (part,) in together(X))
+    return float(filled) / max(1, X.shape[0] * X.shape[1])
+
+
+class _Columns:
+    """What scalings say of the columns of features; it is learned when it is asked for, once."""
+
+    def __init__(self, X: CheckedFeatures, weights: NDArray[np.float64] | None) -> None:
+        self._X, self._weights = X, weights
+
+    def scaling(self, kind: str) -> Scaling:
+        """Return the scaling of a kind."""
+        if kind in ("none", "rows"):
+            return Scaling(kind)
+        if kind == "tf-idf":
+            n, counts = _frequencies(self._X, self._weights)
+            return Scaling(kind, np.log((1 + n) / (1 + counts)) + 1)
+        mean, sd = self._moments
+        constant = sd <= _CONSTANT * np.abs(mean)
+        if kind == "sd":
+            size = np.where(constant, np.abs(mean), sd)
+            return Scaling(kind, 1 / np.maximum(np.where(size > 0, size, 1.0), 1 / _LARGEST_FACTOR))
+        factor = 1 / np.maximum(np.where(constant, 1.0, sd), 1 / _LARGEST_FACTOR)
+        return Scaling(kind, np.where(constant, 0.0, factor), mean)
+
+    @cached_property
+    def _moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return _moments(self._X, self._weights)
 
 
 def _frequencies(X: CheckedFeatures, weights: NDArray[np.float64] | None) -> tuple[float, NDArray[np.float64]]:
     """Return the number of rows, and in how many each column is not 0; both count weights."""
     n, D = X.shape
-    if is_sparse(X):
-        filled = X.data != 0
-        each = None if weights is None else np.repeat(weights, np.diff(X.indptr))[filled]
-        counts = np.bincount(X.indices[filled], each, minlength=D)
-    else:
-        counts = (np.ones(n) if weights is None else weights) @ (np.asarray(X) != 0)
-    return float(n if weights is None else weights.sum()), counts.astype(np.float64)
+    counts = np.zeros(D)
+    for part, some in together(X, weights):
+        if is_sparse(part):
+            filled = part.data != 0
+            each = None if some is None else np.repeat(some, np.diff(part.indptr))[filled]
+            counts += np.bincount(part.indices[filled], each, minlength=D)
+        else:
+            counts += (np.ones(part.shape[0]) if some is None else some) @ (np.asarray(part) != 0)
+    return float(n if weights is None else weights.sum()), counts
 
 
 def _moments(
@@ -310,20 +335,23 @@ def _moments(
     n, D = X.shape
     weight = np.ones(n) if weights is None else weights
     total = float(weight.sum())
-    mean = np.asarray(X.T @ weight, dtype=np.float64) / total
-    if is_sparse(X):
-        each = np.repeat(weight, np.diff(X.indptr))
-        filled = np.bincount(X.indices, each, minlength=D)
-        among = np.bincount(X.indices, each * (X.data - mean[X.indices]) ** 2, minlength=D)
-        squares = among + np.maximum(total - filled, 0.0) * mean**2  # of nothing at all bincount counts in integers
-    else:
-        centred = X - mean
-        squares = np.einsum("ij,ij,i->j", centred, centred, weight)
-    return mean, np.sqrt(squares / total)
+    mean = column_means(X, weight)
+    among, empty = np.zeros(D), np.zeros(D)  # squares of what is stored; weight of what is not
+    for part, some in together(X, weight):
+        if is_sparse(part):
+            each = np.repeat(some, np.diff(part.indptr))
+            empty += some.sum() - np.bincount(part.indices, each, minlength=D)
+            among += np.bincount(part.indices, each * (part.data - mean[part.indices]) ** 2, minlength=D)
+        else:
+            centred = part - mean
+            among += np.einsum("ij,ij,i->j", centred, centred, some)
+    return mean, np.sqrt((among + np.maximum(empty, 0.0) * mean**2) / total)
 
 
-def dense_features(X: CheckedFeatures) -> NDArray[Any]:
+def dense_features(X: SeenFeatures) -> Any:
     """Return dense features; sparse ones that would take too much memory are refused."""
+    if isinstance(X, InPasses):
+        return X.map(dense_features, sparse=False)
     if not is_sparse(X):
         return np.asarray(X)
     n, D = X.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from cofactor.labels.calibration import Calibrated, learn_calibrated
 from cofactor.labels.data import as_labels, in_trained_order
 from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
+from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.known import as_known_labels, known_in_order
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
@@ -20,7 +22,17 @@ from cofactor.weights import as_weights
 if TYPE_CHECKING:
     from cofactor.labels.base import LabelModel
 
-__all__ = ["cut_of_rule", "of_all_labels", "offers_probabilities", "on_by_scores", "score", "with_constant"]
+__all__ = ["cut_of_rule", "in_form", "of_all_labels", "offers_probabilities", "on_by_scores", "score", "with_constant"]
+
+
+def in_form(model: Any, X: Features, decide: Callable[[CheckedFeatures], NDArray[np.bool_]]) -> Any:
+    """Return what is decided of blocks of instances, in the form of the y that `fit` was given."""
+    blocks = [decide(block) for block in model._blocks(model._features(X))]
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    if model.form_.is_sparse:
+        on = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+        return model.form_.cast(on, model.label_names_)
+    return model.form_.cast(np.concatenate(blocks), model.label_names_, index)
 
 
 def offers_probabilities(model: Any) -> bool:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from cofactor.kernels.threads import library_limit
+from cofactor.passes import InPasses, added, together
 
 Floats = NDArray[np.float64]
 
@@ -24,11 +25,40 @@ class Turned(NamedTuple):
     squares : ndarray of shape (r,)
         Their squared lengths.
     axes : ndarray of shape (D, r)
+    turn : ndarray of shape (D, r), optional
+        For a table that is seen in passes, which is not turned itself, (n, D): coefficients are, by these axes.
     """
 
-    table: NDArray[Any]
+    table: Any
     squares: Floats
     axes: Floats
+    turn: Floats | None = None
+
+    def of_columns(self, theta: Floats) -> Floats:
+        """Return coefficients of the columns of the table, a row for each problem, of those of the axes."""
+        return theta if self.turn is None else theta @ self.turn.T
+
+    def of_axes(self, gradient: Floats) -> Floats:
+        """Return derivatives along the axes, a row for each problem, of those for the columns of the table."""
+        return gradient if self.turn is None else gradient @ self.turn
+
+
+def turned_in_passes(X: InPasses, dtype: Any = np.float64) -> Turned:
+    """Return a dense table that is seen in passes, with the axes along which coefficients are turned in its place.
+
+    Parameters
+    ----------
+    X : InPasses of shape (n, D)
+        Its parts are dense, in double precision.
+    dtype : dtype, default=float64
+        Of the table.
+    """
+    gram: Any = None
+    for (part,) in together(X):
+        gram = added(gram, part.T @ part)
+    values, vectors = linalg.eigh(gram, overwrite_a=True)
+    kept = values > values[-1] * max(X.shape) * _EPS
+    return Turned(X.astype(dtype), values[kept], vectors[:, kept], vectors[:, kept])
 
 
 def turned(X: Floats, sizes: Floats, dtype: Any = np.float64) -> Turned:

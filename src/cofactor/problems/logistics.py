@@ -1,11 +1,13 @@
 """Logistic regressions of many labels on the same features, as problems that are solved together."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.problems.axes import turned
+from cofactor.passes import InPasses, Mapped, added, together
+from cofactor.problems.axes import turned, turned_in_passes
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -25,21 +27,30 @@ class Rotated(NamedTuple):
     axes : ndarray of shape (D, r)
     mean : ndarray of shape (D,)
         Of the features.
+    turn : ndarray of shape (D, r), optional
+        Of a table that is seen in passes, see `Turned`.
     """
 
-    table: NDArray[Any]
+    table: Any
     squares: Floats
     axes: Floats
     mean: Floats
+    turn: Floats | None = None
+
+    def parts(self, *others: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield some instances at a time, with the same rows of others; all at once where they are in memory."""
+        for table, *some in together(self.table, *others):
+            yield self._replace(table=table), *some
 
     def scores(self, theta: Floats) -> Floats:
         """Return scores of instances, (n, B), by rows of coefficients whose last one is the intercept, (B, r + 1)."""
-        return np.asarray(self.table @ theta[:, :-1].T.astype(self.table.dtype) + theta[:, -1])
+        slopes = theta[:, :-1] if self.turn is None else theta[:, :-1] @ self.turn.T
+        return np.asarray(self.table @ slopes.T.astype(self.table.dtype) + theta[:, -1])
 
     def back(self, table: Floats) -> Floats:
         """Return the transpose of `scores`, (B, r + 1), of a table (n, B)."""
         slopes = table.T.astype(self.table.dtype) @ self.table
-        return np.hstack([slopes, table.sum(axis=0)[:, None]])
+        return np.hstack([slopes if self.turn is None else slopes @ self.turn, table.sum(axis=0)[:, None]])
 
     def unrotated(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return coefficients of the features, (D, B), and intercepts, (B,), of those of the axes."""
@@ -57,7 +68,26 @@ def rotated(X: NDArray[Any], dtype: Any = np.float64) -> Rotated:
     ((3, 1), array([4.]))
     """
     mean = X.mean(axis=0, dtype=np.float64)
-    return Rotated(*turned(X - mean, np.linalg.norm(X, axis=0), dtype), mean)
+    found = turned(X - mean, np.linalg.norm(X, axis=0), dtype)
+    return Rotated(found.table, found.squares, found.axes, mean)
+
+
+def rotated_in_passes(X: InPasses, dtype: Any = np.float64) -> Rotated:
+    """Return a dense table of features that is seen in passes; its coefficients are in the principal axes.
+
+    Parameters
+    ----------
+    X : InPasses of shape (n, D)
+        Its parts are dense, in double precision.
+    dtype : dtype, default=float64
+        Of the table.
+    """
+    total: Any = None
+    for (part,) in together(X):
+        total = added(total, part.sum(axis=0))
+    mean = total / X.shape[0]
+    found = turned_in_passes(X.map(lambda part: part - mean), dtype)
+    return Rotated(found.table, found.squares, found.axes, mean, found.turn)
 
 
 class LogisticProblems:
@@ -69,7 +99,7 @@ class LogisticProblems:
     Parameters
     ----------
     X : Rotated
-    Y : ndarray of shape (n, B), float64
+    Y : ndarray or Mapped of shape (n, B), float64
         0 and 1; each label varies.
     alpha : float
         Above 0.
@@ -77,13 +107,16 @@ class LogisticProblems:
         ω; 1 by default.
     """
 
-    def __init__(self, X: Rotated, Y: Floats, alpha: float, weights: Floats | None = None) -> None:
+    def __init__(self, X: Rotated, Y: Floats | Mapped, alpha: float, weights: Floats | None = None) -> None:
         self.X, self.Y, self.alpha = X, Y, alpha
         self.weights = None if weights is None else weights[:, None]
-        total = float(len(Y)) if weights is None else float(weights.sum())
-        self._share = (Y.sum(axis=0) if weights is None else weights @ Y) / total
+        n, sums = Y.shape[0], np.zeros(Y.shape[1])
+        for some, heavy in together(Y, weights):
+            sums += some.sum(axis=0) if heavy is None else heavy @ some
+        total = float(n) if weights is None else float(weights.sum())
+        self._share = sums / total
         varying = self._share * (1 - self._share)
-        slopes = varying[:, None] * X.squares * (total / len(Y)) + alpha
+        slopes = varying[:, None] * X.squares * (total / n) + alpha
         self._curvature = np.hstack([slopes, total * varying[:, None]])
 
     def start(self) -> Floats:
@@ -95,16 +128,19 @@ class LogisticProblems:
     def evaluate(self, theta: Floats, which: Places) -> tuple[Floats, Floats]:
         """Return objectives and gradients of some labels; see `ManyProblems`."""
         Y = self.Y if len(which) == self.Y.shape[1] else self.Y[:, which]
-        scores = self.X.scores(theta)
-        off = np.exp(-np.abs(scores))
-        losses = np.maximum(scores, 0) + np.log1p(off) - Y * scores
-        slopes = np.where(scores >= 0, 1, off) / (1 + off) - Y
-        if self.weights is not None:
-            losses, slopes = self.weights * losses, self.weights * slopes
-        gradient = self.X.back(slopes)
+        value, gradient = np.zeros(len(theta)), np.zeros(theta.shape)
+        for X, some, weights in self.X.parts(Y, self.weights):
+            scores = X.scores(theta)
+            off = np.exp(-np.abs(scores))
+            losses = np.maximum(scores, 0) + np.log1p(off) - some * scores
+            slopes = np.where(scores >= 0, 1, off) / (1 + off) - some
+            if weights is not None:
+                losses, slopes = weights * losses, weights * slopes
+            value += losses.sum(axis=0)
+            gradient += X.back(slopes)
         gradient[:, :-1] += self.alpha * theta[:, :-1]
         penalties = np.einsum("bp,bp->b", theta[:, :-1], theta[:, :-1])
-        return losses.sum(axis=0) + self.alpha / 2 * penalties, gradient
+        return value + self.alpha / 2 * penalties, gradient
 
     def scaled(self, gradient: Floats, which: Places) -> Floats:
         """Return gradients divided by the curvatures at the start, as if all instances had the same."""

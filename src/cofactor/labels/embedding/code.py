@@ -21,6 +21,7 @@ from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
 from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
+from cofactor.passes import Mapped, in_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -28,7 +29,7 @@ from cofactor.typing import RandomState
 class Code(NamedTuple):
     """Encoded labels: codes @ decoder + offset are scores of the labels."""
 
-    codes: NDArray[Any]  # (n, d)
+    codes: Any  # (n, d), an array or Mapped
     decoder: NDArray[Any]  # (d, L)
     offset: NDArray[np.float64] | float  # (L,)
     solved: NDArray[Any] | None = None  # their coefficients by leave-one-out, if these are known
@@ -40,6 +41,8 @@ class CodeModel(LabelModel):
     Subclasses say how labels become codes and how codes become scores (`_encode`). The ridge regression of the codes
     is the same for all of them, with one decomposition of the features (`FeatureSpace`), and so are the choice of its
     penalty and the scores from which probabilities are learned: both are exact leave-one-out.
+
+    A fit to chunks takes all sums over the instances in passes; codes are made of some labels when they are asked for.
 
     Where labels are not known (`missing`, or `mask` of `fit`), each label has a ridge regression on its own instances,
     by conjugate gradients which the shared decomposition preconditions (`known_ridge`). What it says of the unknown
@@ -122,6 +125,11 @@ class CodeModel(LabelModel):
     _chooses_components: ClassVar[bool] = False
 
     @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances: yes, where codes follow from labels; see `LabelModel.fit`."""
+        return True
+
+    @property
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since sums of squared errors are weighted."""
         return "any"
@@ -156,7 +164,7 @@ class CodeModel(LabelModel):
         """Return a code without components whose prediction adds more error than it removes."""
         return code
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[Any] | None:
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
         """Return the codes that `_fit` regressed; None if the features had a part in them."""
         return None
 
@@ -190,6 +198,25 @@ class CodeModel(LabelModel):
         return ScoreParts((part,), self.intercept_ @ self.decoder_ + self.offset_)
 
 
+def coded_by(
+    encode: Callable[[sparse.csr_array], NDArray[Any]], Y: sparse.csr_array, d: int, space: FeatureSpace
+) -> Any:
+    """Return codes (n, d) of labels; made when they are asked for, where the features are seen in passes."""
+    return Mapped(Y, encode, d) if in_parts(space.X) else encode(Y)
+
+
+def centred_codes(Y: sparse.csr_array, V: NDArray[Any], mean: NDArray[np.float64], space: FeatureSpace) -> Any:
+    """Return codes (Y - 1 mean) V, in the precision of V; see `coded_by`."""
+    shift = mean.astype(V.dtype) @ V
+
+    def encode(labels: sparse.csr_array) -> NDArray[Any]:
+        codes = np.asarray(labels @ V)
+        codes -= shift
+        return codes
+
+    return coded_by(encode, Y, V.shape[1], space)
+
+
 def n_wanted(n_components: Any, n_labels: int) -> int:
     """Return how many components are asked for, at most one for each label; 1,000 where a model chooses them."""
     return min(1000 if isinstance(n_components, str) else resolve_size(n_components, n_labels), n_labels)
@@ -198,6 +225,23 @@ def n_wanted(n_components: Any, n_labels: int) -> int:
 def check_coding(coding: Any) -> None:
     """Refuse a `coding` that is not known."""
     check_choice("coding", coding, ("-1/1", "0/1"))
+
+
+def coded_gram(Y: sparse.csr_array, coding: str, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return ZᵀZ of shape (L, L), with the labels Z that `coded` returns, which are not formed.
+
+    Examples
+    --------
+    >>> coded_gram(sparse.csr_array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]), "-1/1")
+    array([[3., 1.],
+           [1., 3.]])
+    """
+    Y = Y.astype(np.float64)
+    gram = np.asarray((Y.T @ scaled_rows(Y, weights)).toarray())
+    if coding == "0/1":
+        return gram
+    on, total = gram.diagonal(), Y.shape[0] if weights is None else weights.sum()
+    return np.asarray(4 * gram - 2 * (on[:, None] + on) + total)
 
 
 def coded(Y: sparse.csr_array, coding: str, space: FeatureSpace) -> tuple[NDArray[np.float64], float]:

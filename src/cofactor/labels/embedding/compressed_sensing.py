@@ -13,7 +13,7 @@ from scipy import sparse
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, n_wanted
+from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
 from cofactor.labels.embedding.sparse_recovery import DECODERS, lasso
 from cofactor.labels.explaining import no_parts
 from cofactor.labels.regression import FeatureSpace
@@ -164,10 +164,10 @@ class CompressedSensing(CodeModel):
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         L = Y.shape[1]
         A = _measurements(self._n_rows(L), L, self.matrix, make_generator(self.random_state))
-        return Code(np.asarray(Y @ A.T, dtype=np.float64), A, -0.5)
+        return Code(_measured(Y, A, space), A, -0.5)
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
-        return np.asarray(Y @ self.decoder_.T, dtype=np.float64)
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
+        return _measured(Y, self.decoder_, space)
 
     def _fit(self, data: FitInput) -> None:
         super()._fit(data)
@@ -226,6 +226,11 @@ class CompressedSensing(CodeModel):
         L = int(np.count_nonzero(self.constant_ == 0))
         if L and not (isinstance(self.n_nonzero_, int) and 1 <= self.n_nonzero_ <= L):
             raise InvalidInputError(f"n_nonzero_ is {self.n_nonzero_} for {L} labels")
+
+
+def _measured(Y: sparse.csr_array, A: NDArray[np.float64], space: FeatureSpace) -> Any:
+    """Return YAᵀ; see `coded_by`."""
+    return coded_by(lambda labels: np.asarray(labels @ A.T, dtype=np.float64), Y, len(A), space)
 
 
 def _hadamard_size(n: int) -> int:

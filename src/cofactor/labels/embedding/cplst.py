@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
+
 from scipy import sparse
 
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, label_means, top_eigenvectors
+from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, top_eigenvectors
 from cofactor.labels.embedding.principal import LARGEST, right_singular_vectors
 from cofactor.labels.regression import FeatureSpace
 
@@ -70,13 +70,12 @@ class CPLST(CodeModel):
         return super()._fit_bytes(data) + 8 * (2 * r * L + 3 * n_side**2)
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        if Y.shape[1] <= LARGEST or FeatureSpace.too_large(space.X):
+        if Y.shape[1] <= LARGEST or space.by_coefficients(self.alpha_):
             V = top_eigenvectors(space.explained(Y, self.alpha_), d)[1]
         else:
             V = right_singular_vectors(space.explained_root(Y, self.alpha_), d)
         mean = label_means(Y, space.weights)
-        return Code(Y @ V - mean @ V, V.T, mean - 0.5)
+        return Code(centred_codes(Y, V, mean, space), V.T, mean - 0.5)
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64] | None:
-        V = self.decoder_.T
-        return np.asarray(Y @ V - (self.offset_ + 0.5) @ V)
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
+        return centred_codes(Y, self.decoder_.T, self.offset_ + 0.5, space)

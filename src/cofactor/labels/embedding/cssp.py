@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,15 @@ from scipy import sparse
 
 from cofactor.checks import make_generator
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
+from cofactor.labels.embedding.code import (
+    Code,
+    CodeModel,
+    check_coding,
+    coded_by,
+    coded_gram,
+    n_wanted,
+    top_eigenvectors,
+)
 from cofactor.labels.regression import FeatureSpace
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -58,10 +66,6 @@ class CSSP(CodeModel):
         See `CodeModel`; `decoder_` is :math:`Z_C^+ Z`.
     n_features_in_, label_names_, constant_, threshold_
         See `LabelModel`.
-
-    Notes
-    -----
-    The coded labels are dense: 8 n L bytes.
 
     References
     ----------
@@ -118,11 +122,10 @@ class CSSP(CodeModel):
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
         d = n_wanted(self.n_components, L)
-        return super()._fit_bytes(data) + 8 * (2 * n * L + 2 * L * L + d * L)
+        return super()._fit_bytes(data) + 8 * (n * d + 2 * L * L + d * L)
 
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
-        Z, offset = coded(Y, self.coding, space)
-        gram = Z.T @ Z  # exact without weights: sums of whole numbers
+        gram = coded_gram(Y, self.coding, space.weights)  # exact without weights: sums of whole numbers
         _, V = top_eigenvectors(gram, d)
         leverage = np.einsum("ij,ij->i", V, V) / V.shape[1]
         leverage[leverage < 1e-12] = 0
@@ -132,7 +135,9 @@ class CSSP(CodeModel):
         self.columns_ = C
         # Z_C⁺ = (Z_Cᵀ Z_C)⁺ Z_Cᵀ; with duplicate columns, eigenvalues that should be 0 are rounding errors.
         decoder = np.linalg.pinv(gram[np.ix_(C, C)], rcond=1e-11, hermitian=True) @ gram[C]
-        return Code(space.unweighted(Z[:, C]), decoder, offset)
+        return Code(self._codes_of(Y, space), decoder, -0.5 if self.coding == "0/1" else 0.0)
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
-        return space.unweighted(coded(Y, self.coding, space)[0][:, self.columns_])
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
+        scale, shift = (1.0, 0.0) if self.coding == "0/1" else (2.0, -1.0)
+        drawn = Y[:, self.columns_]
+        return coded_by(lambda some: scale * some.toarray().astype(np.float64) + shift, drawn, drawn.shape[1], space)

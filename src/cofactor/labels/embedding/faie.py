@@ -131,6 +131,11 @@ class FAiE(CodeModel):
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "beta": self.beta_}
 
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances: no, since codes are eigenvectors with a number for each instance."""
+        return False
+
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         heavy = 1.0 if space.weights is None else float(space.weights.mean())
         self.beta_ = heavy if self.beta == AUTO else float(self.beta)

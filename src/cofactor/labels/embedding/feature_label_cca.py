@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cofactor.checks import check_choice
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, label_means, scatter, top_eigenvectors
+from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, scatter, top_eigenvectors
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.reduction.eigenproblem import leading_directions
 from cofactor.labels.regression import FeatureSpace
@@ -153,7 +153,7 @@ class FeatureLabelCCA(CodeModel):
         self.label_penalty_ = shrinkage(Y, metric, space.weights) if given == AUTO else float(given)
         if self.label_penalty_:
             metric += self.label_penalty_ * metric.trace() / len(metric) * np.eye(len(metric))
-        if FeatureSpace.too_large(space.X):
+        if space.by_coefficients(self.alpha_):
             values, vectors = top_eigenvectors(space.explained(Y, self.alpha_), len(metric))
             root = vectors * np.sqrt(values)
         else:
@@ -166,11 +166,10 @@ class FeatureLabelCCA(CodeModel):
             P = P / np.linalg.norm(P, axis=0)
             decoder = P.T
         self.directions_ = P
-        return Code(Y @ P - mean @ P, decoder, mean - 0.5)
+        return Code(centred_codes(Y, P, mean, space), decoder, mean - 0.5)
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[np.float64]:
-        P = self.directions_
-        return np.asarray(Y @ P - (self.offset_ + 0.5) @ P)
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
+        return centred_codes(Y, self.directions_, self.offset_ + 0.5, space)
 
     def _settled(self) -> dict[str, Any]:
         return {**super()._settled(), "label_penalty": self.label_penalty_}

@@ -16,10 +16,12 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
+from cofactor.labels.features import check_in_passes
 from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.passes import in_parts
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
@@ -210,6 +212,11 @@ class LEML(LabelModel):
         check_number("tol", self.tol, low=0)
 
     @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances, see `LabelModel.fit`: with the squared loss, where it alternates."""
+        return self.loss == "squared" and self.solver != "lbfgs"
+
+    @property
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
         return "any"
@@ -258,6 +265,9 @@ class LEML(LabelModel):
             raise InvalidInputError(
                 "it needs all labels", argument="solver", found=self.solver, advice="take 'lbfgs' or 'auto'"
             )
+        if in_parts(data.features):
+            check_in_passes(data.features.shape[1])
+            return True
         if self.solver == "auto":
             (n, D), L = data.features.shape, data.labels.shape[1]
             return (

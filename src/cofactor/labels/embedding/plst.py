@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from cofactor.labels.base import FitInput
-from cofactor.labels.embedding.code import Code, CodeModel, label_means, n_wanted
+from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, n_wanted
 from cofactor.labels.embedding.principal import principal_bytes, principal_directions
 from cofactor.labels.regression import FeatureSpace
+from cofactor.passes import in_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -107,29 +107,24 @@ class PLST(CodeModel):
     def _encode(self, Y: sparse.csr_array, d: int, space: FeatureSpace) -> Code:
         V = principal_directions(Y, d, space.weights)
         mean = label_means(Y, space.weights)
-        return Code(_codes(Y, V, mean), V.T, mean - 0.5)
+        return Code(centred_codes(Y, V, mean, space), V.T, mean - 0.5)
 
     def _shortened(self, code: Code, space: FeatureSpace) -> Code:
-        if self.alpha_ == 0 or len(code.codes) < 3 or FeatureSpace.too_large(space.X):
+        if self.alpha_ == 0 or space.shape[0] < 3 or FeatureSpace.too_large(space.X):
             return code
         n, d = code.codes.shape
         weights = np.ones(n) if space.weights is None else space.weights
-        fitted, errors = space.leave_one_out(self.alpha_), np.empty((2, d))
+        fitted, errors = space.leave_one_out(self.alpha_), np.zeros((2, d))
         solved = fitted.coefficients(code.codes)
-        for some in gen_batches(d, _BLOCK):
-            codes = code.codes[:, some]
-            left = fitted.errors(codes, coef=solved[:, some])
-            for k, each in enumerate((left, codes * (n / (n - 1)))):  # the mean of the others is predicted
-                errors[k, some] = np.einsum("ij,ij,i->j", each, each, weights)
+        for some in gen_batches(d, d if in_parts(space.X) else _BLOCK):
+            codes, at = code.codes[:, some], 0
+            for left in fitted.errors_in_parts(codes, coef=solved[:, some]):
+                rows = slice(at, at + len(left))
+                at = rows.stop
+                for k, each in enumerate((left, codes[rows] * (n / (n - 1)))):  # the mean of the others is predicted
+                    errors[k, some] += np.einsum("ij,ij,i->j", each, each, weights[rows])
         d = 1 + int(np.argmin(np.cumsum(errors[0] - errors[1])))
         return Code(code.codes[:, :d], code.decoder[:d], code.offset, solved[:, :d])
 
-    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> NDArray[Any]:
-        return _codes(Y, self.decoder_.T, self.offset_ + 0.5)
-
-
-def _codes(Y: sparse.csr_array, V: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the codes of labels, in the precision of the directions V."""
-    codes = np.asarray(Y @ V)
-    codes -= mean.astype(V.dtype) @ V
-    return codes
+    def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
+        return centred_codes(Y, self.decoder_.T, self.offset_ + 0.5, space)

@@ -39,6 +39,7 @@ from cofactor.labels.learners.per_label import (
     check_label_learners,
     fit_label_learners,
     stacked,
+    takes_passes,
 )
 from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
 from cofactor.labels.learners.together import together_bytes
@@ -98,6 +99,7 @@ __all__ = [
     "machine_bytes",
     "stacked",
     "suits_logistics",
+    "takes_passes",
     "takes_sparse",
     "together_bytes",
     "uncertain",

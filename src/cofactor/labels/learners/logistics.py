@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.features import CheckedFeatures, as_dense
-from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks
-from cofactor.problems.logistics import LogisticProblems, rotated
+from cofactor.labels.features import SeenFeatures, as_dense
+from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole
+from cofactor.passes import InPasses, Mapped
+from cofactor.problems.logistics import LogisticProblems, rotated, rotated_in_passes
 
-__all__ = ["fit_logistics", "suits_logistics"]
+__all__ = ["fit_logistics", "is_plain_logistic", "suits_logistics"]
 
 _LARGEST_COST = 1000.0  #: beyond, 200 steps may not be enough
 _TOLERANCE = 1e-6
@@ -32,7 +35,12 @@ def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bo
     >>> [suits_logistics(LogisticRegression(C=2.0), (400, D), L) for D, L in ((70, 170), (70, 6), (900, 170))]
     [True, False, False]
     """
-    if type(estimator) is not LogisticRegression or not is_worth_turning(shape, n_labels):
+    return is_plain_logistic(estimator) and is_worth_turning(shape, n_labels)
+
+
+def is_plain_logistic(estimator: Any) -> bool:
+    """Whether the objective is that of `fit_logistics`."""
+    if type(estimator) is not LogisticRegression:
         return False
     plain = LogisticRegression()
     if not isinstance(estimator.C, int | float) or not isinstance(estimator.max_iter, Integral):
@@ -44,9 +52,10 @@ def suits_logistics(estimator: Any, shape: tuple[int, ...], n_labels: int) -> bo
 
 
 def fit_logistics(
-    X: CheckedFeatures,
+    X: SeenFeatures,
     labels: sparse.csr_array,
     cost: float,
+    weights: NDArray[np.float64] | None = None,
     *,
     n_jobs: int | None = None,
     on_label: Callable[[int], object] = lambda n_done: None,
@@ -59,11 +68,14 @@ def fit_logistics(
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n, D)
+    X : ndarray, csr_array or InPasses of shape (n, D)
+        In passes, each step of L-BFGS is one.
     labels : csr_array of shape (n, L)
         Each label is on somewhere, and off somewhere.
     cost : float
         C: the objective is :math:`\tfrac12 \|w\|^2 + C \sum_i \log(1 + e^{-z_i f_i})`.
+    weights : ndarray of shape (n,), optional
+        Of the instances: their losses are multiplied by them.
     n_jobs : int, optional
         Number of threads, as in joblib; by default as many as kernels may use.
     on_label, stopped : callable, optional
@@ -79,10 +91,14 @@ def fit_logistics(
     >>> found.coef.round(2)
     array([[0.45]])
     """
-    table = rotated(as_dense(X), np.float32)
-    theta, n_unfinished = solve_blocks(
-        lambda y: LogisticProblems(table, y, 1 / cost), labels,
-        max_iter=_MAX_ITER, tol=_TOLERANCE, n_jobs=n_jobs, on_label=on_label, stopped=stopped,
-    )  # fmt: skip
+    ends: dict[str, Any] = {"max_iter": _MAX_ITER, "tol": _TOLERANCE, "on_label": on_label, "stopped": stopped}
+    if isinstance(X, InPasses):
+        table = rotated_in_passes(X.map(as_dense, sparse=False), np.float32)
+        problems = LogisticProblems(table, Mapped(labels, as_dense, labels.shape[1]), 1 / cost, weights)
+        theta, n_unfinished = solve_whole(problems, **ends)
+    else:
+        table = rotated(as_dense(X), np.float32)
+        made = partial(LogisticProblems, table, alpha=1 / cost, weights=weights)
+        theta, n_unfinished = solve_blocks(made, labels, n_jobs=n_jobs, **ends)
     with library_limit(1):
         return Together(*table.unrotated(theta), n_unfinished)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels.features import CheckedFeatures, as_dense, is_sparse, squared_lengths
+from cofactor.labels.features import CheckedFeatures, SeenFeatures, as_dense, is_sparse, squared_lengths
 from cofactor.labels.learners.hinges import LEAST_TOL, STEEPEST, is_plain_machine
-from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, together_bytes
-from cofactor.problems.axes import turned
+from cofactor.labels.learners.together import Together, is_worth_turning, solve_blocks, solve_whole, together_bytes
+from cofactor.passes import InPasses, Mapped, together
+from cofactor.problems.axes import turned, turned_in_passes
 from cofactor.problems.squared_hinges import SquaredHingeProblems
 
 __all__ = ["fit_machines", "machine_bytes", "suits_machines"]
@@ -48,7 +49,7 @@ def machine_bytes(estimator: Any, X: CheckedFeatures, n_labels: int) -> int:
 
 def fit_machines(
     estimator: Any,
-    X: CheckedFeatures,
+    X: SeenFeatures,
     labels: sparse.csr_array,
     weights: NDArray[Any] | None,
     *,
@@ -63,7 +64,8 @@ def fit_machines(
     Parameters
     ----------
     estimator : LinearSVC
-    X : ndarray or csr_array of shape (n, D)
+    X : ndarray, csr_array or InPasses of shape (n, D)
+        In passes, each step of L-BFGS is one.
     labels : csr_array of shape (n, L)
         Each label is on somewhere, and off somewhere.
     weights : ndarray of shape (n,), optional
@@ -83,15 +85,32 @@ def fit_machines(
     array([[1.52]])
     """
     costs = _costs(estimator, X.shape[0], weights)
-    dense = np.column_stack([as_dense(X), np.ones(X.shape[0])])
-    table = turned(dense, np.linalg.norm(dense, axis=0), np.float32)
-    theta, n_unfinished = solve_blocks(
-        lambda y: SquaredHingeProblems(table, 2 * y - 1, costs), labels,
-        max_iter=int(estimator.max_iter), tol=_TOLERANCE, n_jobs=n_jobs, on_label=on_label, stopped=stopped,
-    )  # fmt: skip
+    ends: dict[str, Any] = {"max_iter": int(estimator.max_iter), "tol": _TOLERANCE}
+    told: dict[str, Any] = {"on_label": on_label, "stopped": stopped}
+    if isinstance(X, InPasses):
+        table = turned_in_passes(X.map(_with_ones, X.shape[1] + 1, sparse=False), _safe_precision(X, costs))
+        signs = Mapped(labels, lambda y: 2 * as_dense(y) - 1, labels.shape[1])
+        theta, n_unfinished = solve_whole(SquaredHingeProblems(table, signs, costs), **ends, **told)
+    else:
+        dense = _with_ones(X)
+        table = turned(dense, np.linalg.norm(dense, axis=0), np.float32)
+        theta, n_unfinished = solve_blocks(
+            lambda y: SquaredHingeProblems(table, 2 * y - 1, costs), labels, n_jobs=n_jobs, **ends, **told
+        )
     with library_limit(1):
         coef = table.axes @ theta.T
     return Together(coef[:-1], coef[-1], n_unfinished)
+
+
+def _with_ones(X: CheckedFeatures) -> NDArray[np.float64]:
+    """Return dense features, with a last one that is 1."""
+    return np.column_stack([as_dense(X), np.ones(X.shape[0])])
+
+
+def _safe_precision(X: InPasses, costs: NDArray[np.float64]) -> Any:
+    """Return the precision of a table in passes: steps of 32 bits are not exact enough for steep problems."""
+    steepest = max(float((some * (1 + squared_lengths(part))).max()) for part, some in together(X, costs))
+    return np.float32 if steepest <= STEEPEST else np.float64
 
 
 def _are_suitable(X: CheckedFeatures, n_labels: int) -> bool:

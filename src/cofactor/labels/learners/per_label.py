@@ -14,15 +14,17 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.class_weights import ClassWeights
+from cofactor.labels.features import SeenFeatures, check_in_passes
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
 from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
-from cofactor.labels.learners.hinges import Task, fitted_by_kernels
+from cofactor.labels.learners.hinges import Task, fitted_by_kernels, is_plain_machine
 from cofactor.labels.learners.linear import LINKS, LinearLearner
-from cofactor.labels.learners.logistics import fit_logistics, suits_logistics
+from cofactor.labels.learners.logistics import fit_logistics, is_plain_logistic, suits_logistics
 from cofactor.labels.learners.machines import fit_machines, suits_machines
 from cofactor.labels.learners.neighbours import NeighbourIndex, is_plain
 from cofactor.labels.learners.tasks import fitted_in_processes
+from cofactor.passes import InPasses
 
 __all__ = [
     "FittedLabels",
@@ -35,6 +37,7 @@ __all__ = [
     "learners_of_state",
     "stacked",
     "state_of_learners",
+    "takes_passes",
 ]
 
 
@@ -275,9 +278,34 @@ class FittedLabels(NamedTuple):
     n_stopped: int
 
 
+def takes_passes(estimator: Any) -> bool:
+    """Whether `fit_label_learners` fits an estimator to features that are seen in passes.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> takes_passes(LinearSVC(C=2.0)), takes_passes(SVC())
+    (True, False)
+    """
+    return is_plain_machine(estimator) or is_plain_logistic(estimator)
+
+
+def _together(
+    estimator: Any, X: SeenFeatures, Y: sparse.csr_array, weights: NDArray[Any] | None, **told: Any
+) -> FittedLabels:
+    """Return the learners of all labels, which are fitted together: logistic regressions or machines."""
+    logistic = is_plain_logistic(estimator)
+    if logistic:
+        found = fit_logistics(X, Y, estimator.C, weights, **told)
+    else:
+        found = fit_machines(estimator, X, Y, weights, **told)
+    learners = LinearLabelLearners(found.coef, found.intercept, link="logistic" if logistic else "none")
+    return FittedLabels(learners, found.n_unfinished)
+
+
 def fit_label_learners(
     estimator: Any,
-    X: CheckedFeatures,
+    X: SeenFeatures,
     Y: sparse.csr_array,
     sample_weight: NDArray[Any] | None = None,
     *,
@@ -293,8 +321,8 @@ def fit_label_learners(
     Parameters
     ----------
     estimator : classifier or regressor of scikit-learn
-    X : ndarray or csr_array of shape (n, D)
-        Checked features.
+    X : ndarray or csr_array of shape (n, D), or InPasses
+        Checked features; in passes for estimators that `takes_passes` knows.
     Y : csr_array of shape (n, L)
         Ones where a label is on; each is on and off somewhere.
     sample_weight : ndarray of shape (n,), optional
@@ -332,19 +360,21 @@ def fit_label_learners(
            [0., 1.]])
     """
     n_labels = Y.shape[1]
+    told: dict[str, Any] = {"n_jobs": n_jobs, "on_label": on_label, "stopped": stopped}
+    if isinstance(X, InPasses):
+        check_in_passes(X.shape[1])
+        return _together(estimator, X, Y, sample_weight, **told)
+    plain = sample_weight is None and known is None and classes is None
     if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None and classes is None:
         if sample_weight is not None:
             check_weights(estimator)
         index = neighbour_index(estimator, X)
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)
-    plain = sample_weight is None and known is None and classes is None
-    if plain and suits_logistics(estimator, X.shape, n_labels):
-        found = fit_logistics(X, Y, estimator.C, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
-        return FittedLabels(LinearLabelLearners(found.coef, found.intercept, link="logistic"), found.n_unfinished)
-    if known is None and classes is None and suits_machines(estimator, X, n_labels, sample_weight):
-        found = fit_machines(estimator, X, Y, sample_weight, n_jobs=n_jobs, on_label=on_label, stopped=stopped)
-        return FittedLabels(LinearLabelLearners(found.coef, found.intercept), found.n_unfinished)
+    if (known is None and classes is None and suits_machines(estimator, X, n_labels, sample_weight)) or (
+        plain and suits_logistics(estimator, X.shape, n_labels)
+    ):
+        return _together(estimator, X, Y, sample_weight, **told)
     columns = sparse.csc_array(Y)
 
     def task(k: int) -> Task:

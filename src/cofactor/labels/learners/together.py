@@ -14,7 +14,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.parallel import in_workers, n_side_by_side
 from cofactor.solvers.lbfgs_each import ManyProblems, lbfgs_each
 
-__all__ = ["Together", "is_worth_turning", "solve_blocks", "together_bytes"]
+__all__ = ["Together", "is_worth_turning", "solve_blocks", "solve_whole", "together_bytes"]
 
 _LABELS_PER_BLOCK = 64
 _MOST_FEATURES, _MOST_CELLS = 3000, 1 << 27
@@ -90,6 +90,15 @@ def solve_blocks(
                 done += 1
                 on_label(done)
     return np.concatenate(rows), n_unfinished
+
+
+def solve_whole(
+    problem: _Block, *, max_iter: int, tol: float, on_label: Callable[[int], object], stopped: Callable[[], bool]
+) -> tuple[NDArray[np.float64], int]:
+    """Return what `solve_blocks` returns, of the problems of all labels as one block: where a step takes a pass."""
+    theta, solved = _solved(problem, 1 if stopped() else max_iter, tol)
+    on_label(len(theta))
+    return theta, int(np.count_nonzero(~solved))
 
 
 def _solved(block: _Block, max_iter: int, tol: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

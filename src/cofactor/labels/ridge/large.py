@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.regression import FeatureSpace
+from cofactor.passes import in_parts
 
 __all__ = ["TOLERANCE", "fit_large", "rows_for_penalty", "too_large"]
 
@@ -22,8 +23,8 @@ _BLOCK = 1 << 22
 
 
 def too_large(X: CheckedFeatures) -> bool:
-    """Whether features are sparse with too many rows and columns for an inverse."""
-    return is_sparse(X) and min(X.shape) > _LARGEST
+    """Whether features are sparse with too many rows and columns for an inverse, or in passes with too many columns."""
+    return FeatureSpace.too_large(X) if in_parts(X) else is_sparse(X) and min(X.shape) > _LARGEST
 
 
 def rows_for_penalty(n: int) -> NDArray[np.int64]:
@@ -48,6 +49,7 @@ def fit_large(
     (n, D), L = X.shape, Y.shape[1]
     coef = np.empty((D, L), np.float32 if D * L > 1 << 26 else np.float64)
     intercept, columns = np.empty(L), Y.tocsc()
-    for block in gen_batches(L, max(1, _BLOCK // min(n, D))):
+    height = L if in_parts(X) else max(1, _BLOCK // min(n, D))
+    for block in gen_batches(L, height):
         coef[:, block], intercept[block] = space.ridge(sparse.csr_array(columns[:, block]), alpha, tol=TOLERANCE)
     return alpha, coef, intercept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
+from cofactor.passes import InPasses
 
 __all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel", "shared_out"]
 
@@ -86,7 +87,7 @@ def shared_out(
 
 
 def fit_kernel(
-    X: NDArray[np.float64],
+    X: NDArray[np.float64] | InPasses,
     Y: sparse.csr_array,
     weights: NDArray[np.float64] | None = None,
     rows: NDArray[np.int64] | None = None,
@@ -95,7 +96,7 @@ def fit_kernel(
 
     Parameters
     ----------
-    X : ndarray of shape (n, D)
+    X : ndarray or InPasses of shape (n, D)
         Features, scaled.
     Y : csr_array of shape (n, L)
     weights : ndarray of shape (n,), optional
@@ -113,7 +114,7 @@ def fit_kernel(
     1/8 to 4. With more than 3,000 instances, their kernel with 1,000 of them, the landmarks, makes new features
     (Nyström): leave-one-out is exact for these features, as if landmarks had not been chosen among the instances.
     """
-    n = len(X)
+    n = X.shape[0]
     generator = np.random.default_rng(0)
     few = np.arange(n) if n <= _ROWS else np.sort(generator.choice(n, _ROWS, replace=False))
     distances = squared_distances(X[few], X[few])
@@ -124,7 +125,7 @@ def fit_kernel(
     g, place = _best_width(distances / middle, Y[few], some)
     gamma = g / middle
     if n <= EXACT:
-        return _exact(X, Y, weights, rows, gamma, place)
+        return _exact(X[np.arange(n)] if isinstance(X, InPasses) else X, Y, weights, rows, gamma, place)
     m = min(_LANDMARKS, _CELLS // n)
     if m < _FEWEST:
         return None
@@ -174,8 +175,18 @@ def _exact(
     )
 
 
+def _features(X: Any, Z: NDArray[np.float64], gamma: float, root: NDArray[np.float64]) -> Any:
+    """Return the kernel of instances with landmarks times a root; of instances in passes it is computed in each."""
+    if isinstance(X, InPasses):
+        return X.map(lambda part: _features(part, Z, gamma, root), root.shape[1])
+    features = np.empty((len(X), root.shape[1]))
+    for block in gen_batches(len(X), max(1, _BLOCK // len(Z))):
+        features[block] = kernel(X[block], Z, gamma) @ root
+    return features
+
+
 def _by_landmarks(
-    X: NDArray[np.float64],
+    X: Any,
     chosen: NDArray[np.int64],
     Y: sparse.csr_array,
     weights: NDArray[np.float64] | None,
@@ -187,10 +198,7 @@ def _by_landmarks(
     squares, basis = scipy.linalg.eigh(kernel(Z, Z, gamma), driver="evd", check_finite=False)
     kept = squares > 1e-10 * squares[-1]
     root = basis[:, kept] / np.sqrt(squares[kept])
-    features = np.empty((len(X), root.shape[1]))
-    for block in gen_batches(len(X), max(1, _BLOCK // len(Z))):
-        features[block] = kernel(X[block], Z, gamma) @ root
-    problem = PrimalRidge(features, weights)
+    problem = PrimalRidge(_features(X, Z, gamma, root), weights)
     alpha = problem.best_alpha(Y, place, (2, 1)).alpha
     fitted = problem.at(alpha)
     coef = fitted.coefficients(Y)

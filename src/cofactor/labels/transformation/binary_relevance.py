@@ -24,6 +24,7 @@ from cofactor.labels.learners import (
     fit_label_learners,
     machine_bytes,
     suits_logistics,
+    takes_passes,
     together_bytes,
     warn_of_stopped,
 )
@@ -99,6 +100,9 @@ class BinaryRelevance(LearnerModel):
     -----
     Each label is learned from the instances for which it is known (`missing`, or `mask` of `fit`).
 
+    A fit to chunks takes the default estimator, ``LinearSVC(C=C)`` and ``LogisticRegression(C=C)``, which are fitted to
+    all labels together with a pass over the chunks for each step of L-BFGS, and `sklearn.linear_model.Ridge`.
+
     The score depends on the learner; its plain cut is always 0. It is the decision function of linear models (log-odds
     for logistic regression), the log-odds of naive Bayes, and the prediction - 1/2 of regressors. Trees, forests and
     nearest neighbours have only probabilities P; their score is P - 1/2, since log-odds would often be infinite.
@@ -162,6 +166,15 @@ class BinaryRelevance(LearnerModel):
         if any("fit_intercept" in name or name.endswith(("scale", "estimator")) for name in varied):
             return None
         return partial(space_for, scale=self.scale, fit_intercept=bool(self.estimator.fit_intercept))
+
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether `fit` takes chunks of instances, see `LabelModel.fit`.
+
+        So it does with the default estimator, ``LinearSVC`` with the squared hinge, ``LogisticRegression`` with no
+        other setting than C, and ``Ridge``.
+        """
+        return self.estimator is None or type(self.estimator) is Ridge or takes_passes(self.estimator)
 
     def _check_params(self) -> None:
         super()._check_params()
