@@ -129,6 +129,8 @@ class Work:
         Processor seconds a rating.
     sent, answered : float
         Bytes of the question, and of the answer of a shard or a sum of them.
+    gathered : float
+        Bytes that come from each worker besides, as they are.
     """
 
     ratings: float
@@ -136,6 +138,7 @@ class Work:
     rate: float
     sent: float
     answered: float
+    gathered: float
 
 
 def simulated(cluster: Cluster, work: Work, seed: int = 0) -> tuple[float, float]:
@@ -155,7 +158,8 @@ def simulated(cluster: Cluster, work: Work, seed: int = 0) -> tuple[float, float
     nodes = 1 if cluster.workers & (cluster.workers - 1) == 0 and work.shards % cluster.workers == 0 else 2
     free = 0.0
     for one_ready in ready:
-        free = max(free, one_ready + cluster.latency) + nodes * work.answered * (1 / cluster.wire + 1 / cluster.adding)
+        adding = nodes * work.answered * (1 / cluster.wire + 1 / cluster.adding)
+        free = max(free, one_ready + cluster.latency) + adding + work.gathered / cluster.wire
     return float(free), float(computing.max())
 
 
@@ -174,14 +178,15 @@ def plan() -> None:
         ):
             for workers in (16, 64):
                 cluster = Cluster(workers, 16)
-                work = Work(1e10, 2048, rates[name], sent, answered + gathered / workers)
+                work = Work(1e10, 2048, rates[name], sent, answered, gathered / workers)
                 seconds, computing = simulated(cluster, work)
                 faster, _ = simulated(replace(cluster, wire=1.25e10), work)
                 state = (10 * (d + 1) * 4 if name == "MMMF" else 2 * d * 4) * users / workers
-                memory = state + 3 * (work.sent + work.answered)
+                travels = work.sent + work.answered + work.gathered
+                memory = state + 3 * travels
                 rows.append(
                     [f"`{name}`", f"{items:,}", f"{workers} × 16", f"{memory / 1e9:.0f}",
-                     f"{(work.sent + work.answered) * workers / 1e9:.1f}", f"{computing:.1f}", f"{seconds:.1f}",
+                     f"{travels * workers / 1e9:.1f}", f"{computing:.1f}", f"{seconds:.1f}",
                      f"{faster:.1f}", f"{rounds * seconds / 60:.0f}"]
                 )  # fmt: skip
     header = [
