@@ -60,7 +60,7 @@ from cofactor.labels import (
 CASES: dict[str, LabelModel] = {
     "CML": CML.paper(max_iter=100, random_state=0),
     "CML by Gibbs sampling": CML.paper(
-        inference="gibbs", stopping="none", n_sweeps=20, burn_in=5, n_chains=16, max_iter=10, random_state=0
+        inference="gibbs", stopping="none", n_sweeps=20, burn_in=5, n_chains=16, max_iter=5, random_state=0
     ),
     "CMLF": CMLF.paper(10.0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
     "TreeCRF": TreeCRF.paper(max_iter=30, random_state=0),
@@ -79,10 +79,10 @@ CASES: dict[str, LabelModel] = {
     "OMF by sgd": OMF.paper(3, solver="sgd", max_iter=500, tol=1e-3, random_state=0),
     "GroPLE": GroPLE.paper(4, 2, random_state=0),
     "LEML": LEML.paper(3, random_state=0),
-    "LEML of logistic loss": LEML.paper(3, loss="logistic", random_state=0),
+    "LEML of logistic loss": LEML.paper(3, loss="logistic", tol=1e-3, random_state=0),
     "CompressedSensing": CompressedSensing.paper(6, n_nonzero=3, random_state=0),
     "CompressedSensing by lasso": CompressedSensing.paper(6, decoder="lasso", random_state=0),
-    "MME": MME.paper(3, cost="root", random_state=0),
+    "MME": MME.paper(3, cost="root", tol=1e-3, random_state=0),
     "ANMF": ANMF.paper(3, threshold=0, random_state=0),
     "MNMF": MNMF.paper(3, max_iter=2000, threshold=0, random_state=0),
     "MLCHMF": MLCHMF.paper(3, random_state=0),
@@ -94,12 +94,12 @@ CASES: dict[str, LabelModel] = {
     "AdaBoostMH": AdaBoostMH.paper(10, random_state=0),
     "AdaBoostMR": AdaBoostMR.paper(10, threshold=0, random_state=0),
     "MLDecisionTree": MLDecisionTree.paper(max_depth=3, random_state=0),
-    "MLForest": MLForest.paper(10, trees="extra-trees", max_depth=5, random_state=0),
+    "MLForest": MLForest.paper(5, trees="extra-trees", max_depth=5, random_state=0),
     "BPMLL": BPMLL.paper(5, learning_rate=0.01, decay=0.0, max_iter=200, random_state=0),
     "LIFT": LIFT.paper(0.1, LogisticRegression(tol=1e-6), random_state=0),
     "LLSF": LLSF.paper(tol=1e-8, random_state=0),
     "LLSFDL": LLSFDL.paper(beta=0.5, gamma=0.5, other_labels="predicted", tol=1e-8, random_state=0),
-    "SSJDR": SSJDR.paper(3, gamma=0.1, n_neighbors=3, random_state=0),
+    "SSJDR": SSJDR.paper(3, gamma=0.1, n_neighbors=3, tol=0.01, random_state=0),
     "BinaryRelevance": BinaryRelevance.paper(random_state=0),
     "BinaryRelevance of ridge": BinaryRelevance.paper(Ridge(), random_state=0),
     "BinaryRelevance of logistic regression": BinaryRelevance.paper(LogisticRegression(tol=1e-6), random_state=0),
