@@ -60,7 +60,7 @@ from cofactor.labels import (
 CASES: dict[str, LabelModel] = {
     "CML": CML.paper(max_iter=100, random_state=0),
     "CML by Gibbs sampling": CML.paper(
-        inference="gibbs", stopping="none", n_sweeps=20, burn_in=5, n_chains=16, max_iter=5, random_state=0
+        inference="gibbs", stopping="none", n_sweeps=20, burn_in=5, n_chains=16, max_iter=10, random_state=0
     ),
     "CMLF": CMLF.paper(10.0, inference="supported", tol=1e-4, max_iter=100, random_state=0),
     "TreeCRF": TreeCRF.paper(max_iter=30, random_state=0),
