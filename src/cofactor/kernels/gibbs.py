@@ -9,6 +9,7 @@ import numpy as np
 
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
+from cofactor.kernels.lanes import AHEAD, fetch
 from cofactor.kernels.normal import below, cdf, quantiles, sum_of_logarithms
 from cofactor.kernels.random import normal, stream, uniform, uniforms
 
@@ -100,6 +101,7 @@ def add_entries(targets, weights, other, indices, biased, gram):  # type: ignore
         here = min(size, n - first)
         whole = (here + PAD - 1) // PAD * PAD
         for k in range(here):
+            fetch(other, indices[min(first + k + AHEAD, n - 1)])
             root = np.sqrt(weights[first + k]) if len(weights) > 1 else np.sqrt(weights[0])
             j, t = indices[first + k], targets[first + k]
             for a in range(p):
@@ -325,6 +327,7 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
         items = indices[here]
         x = np.empty(len(items))
         for k in range(len(items)):
+            fetch(other, indices[min(indptr[i] + k + AHEAD, len(indices) - 1)])
             x[k] = score(own[i], other[items[k]], True)
         if len(drift) > 0:
             for k in range(len(items)):

@@ -15,7 +15,11 @@ from numba.core.datamodel import models
 from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, register_model
 
+from cofactor.kernels.compile import inlined
+
 LANES = 16  #: numbers of a register, columns of a table
+AHEAD = 16  #: entries before a row that lies anywhere in memory is used, it is asked for: see `fetch`
+_LINE = 64  #: bytes that come from memory together
 
 
 def _none(kind: Any) -> Any:
@@ -71,6 +75,32 @@ def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(table, types.uintp, x), code
+
+
+@inlined
+def fetch(table, row):  # type: ignore[no-untyped-def]
+    """Ask for a row of a contiguous table: where rows are needed in no order, each would be waited for."""
+    for column in range(0, table.shape[1], _LINE // table.itemsize):
+        _fetch(table, row, column)
+
+
+@_known
+def _fetch(typing: Any, table: Any, row: Any, column: Any) -> Any:
+    """Ask for a number of a table, and for those in the same line."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        table, row, column = arguments
+        array = context.make_array(signature.args[0])(context, builder, table)
+        width = builder.extract_value(array.shape, 1)
+        place = builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0i8", fnty=kind)
+        to_read, all_levels, of_data = (ir.Constant(number, one) for one in (0, 3, 1))
+        builder.call(function, [builder.bitcast(place, ir.IntType(8).as_pointer()), to_read, all_levels, of_data])
+        return context.get_dummy_value()
+
+    return types.void(table, types.intp, types.intp), code
 
 
 @_known

@@ -12,7 +12,7 @@ equations regular. They are solved in double precision.
 import numpy as np
 
 from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import LANES, doubled, filled, load, spread, store, total
+from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch, filled, load, spread, store, total
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
@@ -69,6 +69,7 @@ def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
         for k in range(n):
+            fetch(features, indices[min(first + k + AHEAD, len(indices) - 1)])
             row, own = rows[k], features[indices[first + k]]
             root = roots[first + k] if len(roots) > 1 else roots[0]
             for f in range(d):

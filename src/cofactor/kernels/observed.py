@@ -9,7 +9,17 @@ from functools import cache
 
 import numpy as np
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.lanes import AHEAD, fetch
+
+FAR = 1 << 18  #: numbers of V that lie near wherever they are
+
+
+@inlined
+def ask(k, indices, V):  # type: ignore[no-untyped-def]
+    """Ask for the rows of V of the four entries some way beyond entry k; some may be asked for twice."""
+    for entry in range(k + AHEAD, k + AHEAD + 4):
+        fetch(V, indices[min(entry, len(indices) - 1)])
 
 
 @cache
@@ -26,11 +36,14 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
     def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
         """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi."""
         d = width if width > 0 else U.shape[1]
+        far = len(V) * d > FAR
         for i in range(lo, hi):
             u = U[i]
             k = indptr[i]
             end = indptr[i + 1]
             while k + 3 < end:
+                if far:
+                    ask(k, indices, V)
                 j0 = indices[k]
                 j1 = indices[k + 1]
                 j2 = indices[k + 2]
@@ -65,6 +78,7 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
     def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
         """Write out_i = Σ_k w_ik V_k over the stored entries of each row."""
         d = width if width > 0 else V.shape[1]
+        far = len(V) * d > FAR
         for i in range(lo, hi):
             o = out[i]
             for f in range(d):
@@ -72,6 +86,8 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
             k = indptr[i]
             end = indptr[i + 1]
             while k + 3 < end:
+                if far:
+                    ask(k, indices, V)
                 w0 = weights[k]
                 w1 = weights[k + 1]
                 w2 = weights[k + 2]
@@ -91,6 +107,26 @@ def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
                 k += 1
 
     return scores, accumulate
+
+
+@kernel
+def counting_sort(keys, places, order):  # type: ignore[no-untyped-def]
+    """Write the stable order that sorts keys; `places`, where each key begins in it, are moved to where it ends."""
+    for k in range(len(keys)):
+        key = keys[k]
+        order[places[key]] = k
+        places[key] += 1
+
+
+@kernel
+def by_column(indptr, indices, places, rows, entries):  # type: ignore[no-untyped-def]
+    """Write the row, and the position among the entries by row, of each entry by column; `places` as above."""
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            rows[places[j]] = i
+            entries[places[j]] = k
+            places[j] += 1
 
 
 @kernel

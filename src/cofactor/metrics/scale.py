@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.limits import MAX_LEVELS
+from cofactor.limits import MAX_LEVELS, blocks
 from cofactor.text import counted, some_of
 
 __all__ = ["as_scale", "nearest_levels", "to_levels"]
@@ -116,9 +116,12 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
     >>> to_levels([0.5, 5.0, 3.5], [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5])
     array([ 1, 10,  7], dtype=uint8)
     """
-    checked, ratings = as_scale(scale), np.asarray(values, dtype=np.float64)
-    levels = nearest_levels(ratings, checked)
-    off = ~(np.abs(checked[levels - 1] - ratings) <= _SAME * np.diff(checked).min())
+    checked, given = as_scale(scale), np.asarray(values, dtype=np.float64)
+    ratings = given.reshape(-1)
+    levels, off = np.empty(ratings.size, dtype=np.uint8), np.empty(ratings.size, dtype=np.bool_)
+    for some in blocks(ratings.size):
+        levels[some] = nearest_levels(ratings[some], checked)
+        off[some] = ~(np.abs(checked[levels[some] - 1] - ratings[some]) <= _SAME * np.diff(checked).min())
     if off.any():
         found = some_of(np.unique(ratings[off]))
         raise InvalidInputError(
@@ -127,4 +130,4 @@ def to_levels(values: ArrayLike, scale: ArrayLike) -> NDArray[np.uint8]:
             argument="scale",
             advice="correct them, or pass the levels that these data have",
         )
-    return levels
+    return levels.reshape(given.shape)

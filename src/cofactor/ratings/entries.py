@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import narwhals as nw
 import numpy as np
@@ -12,13 +12,16 @@ from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.kernels import observed
+from cofactor.limits import blocks
 from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
 from cofactor.model.times import the_times
 from cofactor.ratings.frames import is_frame, split_frame
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import timed_columns
 from cofactor.text import counted, some_of
-from cofactor.typing import RatingValues
+from cofactor.typing import Pairs, RatingValues
 
 if TYPE_CHECKING:
     from cofactor.coding import Coding
@@ -62,6 +65,20 @@ def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
         )
 
 
+def repeated_pairs(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether each entry but the first is of the same pair as the one before it; both are sorted.
+
+    Examples
+    --------
+    >>> repeated_pairs(np.array([0, 1, 4]), np.array([2, 2, 5, 5])).tolist()
+    [False, False, True]
+    """
+    repeated = indices[1:] == indices[:-1]
+    first = indptr[(indptr > 0) & (indptr < len(indices))]
+    repeated[first - 1] = False
+    return repeated
+
+
 def latest_of(repeated: NDArray[np.bool_], times: NDArray[np.float64] | None) -> NDArray[np.intp]:
     """Return the place of the latest entry of each pair; without times, or at equal ones, of its last one.
 
@@ -101,6 +118,22 @@ def latest_values(
     latest = np.empty(len(distinct), dtype=np.intp)
     latest[number[order]] = order  # of equal places the last one counts
     return values[latest[number]]
+
+
+def indexed(
+    X: Pairs, items: IdMap | None, unknown_items: Literal["error", "drop"], times: Any
+) -> tuple[IdMap, IdMap, NDArray[np.int32], NDArray[np.int32], Any]:
+    """Return users, items, the index of both in each row of X, and its times; its ids are not needed any more.
+
+    The index of an item that is not among `items` is -1, if some are and the others are to be dropped.
+    """
+    user_ids, item_ids, given = timed_columns(X, times)
+    users = IdMap(user_ids, "the user ids of X")
+    items = IdMap(item_ids, "the item ids of X") if items is None else items
+    user_index, item_index = users.index(user_ids), items.index(item_ids)
+    if unknown_items == "error" or not (item_index >= 0).any():
+        refuse_unknown(item_index, item_ids)
+    return users, items, user_index, item_index, given
 
 
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
@@ -152,7 +185,9 @@ def check_levels(levels: Any) -> None:
 
 def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distinct ratings as a scale, at least two of them."""
-    distinct = np.unique(values)
+    distinct = np.zeros(0)
+    for some in blocks(values.size):
+        distinct = np.union1d(distinct, values[some][~np.isin(values[some], distinct)])
     refuse_one_level(distinct)
     return as_scale(distinct)
 
@@ -211,17 +246,28 @@ def check_variety(ratings: Any) -> Any:
     return ratings
 
 
-def counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it.
+def by_user_and_item(
+    user_index: NDArray[Any], n_users: int, item_index: NDArray[Any], n_items: int
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return offsets of users, and the order in which entries stand by user, those of a user by item.
 
-    scipy's conversion from rows to columns is a counting sort, several times faster than ``argsort``.
+    Entries of the same pair keep their order.
+
+    Examples
+    --------
+    >>> [a.tolist() for a in by_user_and_item(np.array([1, 0, 1]), 2, np.array([1, 0, 0]), 2)]
+    [[0, 1, 3], [1, 2, 0]]
     """
-    rows = sparse.csr_array(
-        (np.ones(keys.size, dtype=np.bool_), keys, np.arange(keys.size + 1)), shape=(keys.size, n_keys)
-    )
-    columns = rows.tocsc()
-    narrow = np.int32 if keys.size <= np.iinfo(np.int32).max else np.int64
-    return columns.indices.astype(narrow, copy=False), columns.indptr.astype(np.int64, copy=False)
+    by_item, _ = _counting_sort(item_index, n_items)
+    by_user, indptr = _counting_sort(user_index[by_item], n_users)
+    return indptr, by_item[by_user]
+
+
+def _counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it."""
+    starts, order = offsets(keys, n_keys), np.empty(keys.size, dtype=_narrow(keys.size))
+    observed.counting_sort(keys, starts.copy(), order)
+    return order, starts
 
 
 def by_column(
@@ -234,10 +280,15 @@ def by_column(
     >>> [array.tolist() for array in by_column(np.array([0, 2, 3]), np.array([0, 2, 2], dtype=np.int32), 3)]
     [[0, 1, 1, 3], [0, 0, 1], [0, 1, 2]]
     """
-    order: Any = np.arange(indices.size, dtype=np.int32 if indices.size <= np.iinfo(np.int32).max else np.int64)
-    columns = sparse.csr_array((order, indices, indptr), shape=(len(indptr) - 1, n_columns)).tocsc()
-    offsets = columns.indptr.astype(np.int64, copy=False)
-    return offsets, columns.indices.astype(np.int32, copy=False), columns.data
+    starts = offsets(indices, n_columns)
+    rows, entries = np.empty(indices.size, dtype=np.int32), np.empty(indices.size, dtype=_narrow(indices.size))
+    observed.by_column(indptr, indices, starts.copy(), rows, entries)
+    return starts, rows, entries
+
+
+def _narrow(n: int) -> type[np.signedinteger[Any]]:
+    """Return the integers that number n entries."""
+    return np.int32 if n <= np.iinfo(np.int32).max else np.int64
 
 
 def entries_of_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import listed
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.limits import blocks
 from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids
@@ -143,6 +144,12 @@ class IdMap:
     def _index_numbers(self, column: NDArray[Any]) -> NDArray[np.int32]:
         if not len(self):
             return np.full(column.size, -1, dtype=np.int32)
+        out = np.empty(column.size, dtype=np.int32)
+        for some in blocks(column.size):
+            out[some] = self._index_some(column[some])
+        return out
+
+    def _index_some(self, column: NDArray[Any]) -> NDArray[np.int32]:
         if self._table is not None:
             known = (column >= self.ids[0]) & (column <= self.ids[-1])
             # The last slot of the table is -1: ids outside the range go there.
@@ -360,7 +367,8 @@ def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
             low, high = int(column.min()), int(column.max())
             if high - low < max(_DENSE_TABLE, 16 * column.size):
                 present = np.zeros(high - low + 1, dtype=np.bool_)
-                present[column - low] = True
+                for some in blocks(column.size):
+                    present[column[some] - low] = True
                 return np.flatnonzero(present) + low
         return np.unique(column)
     try:

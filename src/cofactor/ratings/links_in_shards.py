@@ -11,25 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.kernels.threads import library_limit
-from cofactor.ratings.links import RANK, SHRINKAGE, Link, project_rows, with_cold_row
+from cofactor.ratings.links import SHRINKAGE, Link, leading_by_passes, project_rows, with_cold_row
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.parts import Answer, Question, Rounds
 
-__all__ = ["NO_FEATURES", "MaskInShards", "decompose_mask", "leading_by_passes"]
+__all__ = ["NO_FEATURES", "MaskInShards", "decompose_mask"]
 
 Array = NDArray[np.float64]
-
-#: Columns of the passes besides those that are wanted.
-_MORE = 10
-
-#: Vectors q are found when no Bᵀ B q is farther from a multiple of q than this, in units of the first singular value's
-#: square. Of MovieLens 100K and 1M, 20 to 96 vectors are found in 6 passes: singular values then differ from those in
-#: memory by .3 % at most.
-_TOL = 1e-3
-
-#: Passes, at most.
-_PASSES = 12
 
 
 def _none(k: int) -> None:
@@ -149,55 +137,3 @@ def decompose_mask(ratings: ShardedRatings, n_columns: int, key: str) -> tuple[M
     )
     users = UserFeatures(ratings, projection)
     return MaskInShards(users, (squares, sums), with_cold_row(items), links), parts
-
-
-def leading_by_passes(multiply: Callable[[Array], Array], m: int, k: int) -> tuple[Array, Array]:
-    """Return the k largest singular values of B and their right singular vectors, or as many as are not rounding.
-
-    Each pass multiplies a block of vectors by Bᵀ B; the next block is what it brings that is new. Values and vectors
-    are the best that all blocks together have (block Lanczos with full orthogonalization, from a random block), and so
-    B Q has orthogonal columns, however near to singular vectors they are.
-
-    Parameters
-    ----------
-    multiply : callable
-        Returns Bᵀ B W, (m, b), for W.
-    m, k : int
-
-    Returns
-    -------
-    S, Q : ndarray of shape (k,), (m, k)
-
-    References
-    ----------
-    C. Musco and C. Musco, "Randomized block Krylov methods for stronger and faster approximate singular value
-    decomposition", NIPS 2015.
-
-    Examples
-    --------
-    >>> B = np.diag([3.0, 2.0, 1.0])
-    >>> S, Q = leading_by_passes(lambda W: B.T @ B @ W, 3, 2)
-    >>> S.round(6).tolist(), abs(Q).round(6).T.tolist()
-    ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    """
-    k = min(k, m)
-    W = np.random.default_rng(0).normal(size=(m, min(m, k + _MORE)))
-    basis, images = np.empty((m, 0)), np.empty((m, 0))
-    with library_limit(1, "blas"):
-        for _ in range(_PASSES):
-            for _ in range(2):  # once leaves what is rounding of the first time
-                W = np.linalg.qr(W - basis @ (basis.T @ W))[0]
-            image = multiply(W)
-            basis, images = np.hstack([basis, W]), np.hstack([images, image])
-            H = basis.T @ images
-            values, turn = np.linalg.eigh((H + H.T) / 2)
-            values, turn = values[::-1][:k].clip(0), turn[:, ::-1][:, :k]
-            Q = basis @ turn
-            rest = np.linalg.norm(images @ turn - Q * values, axis=0)
-            W = image[:, : m - basis.shape[1]]
-            if (rest <= _TOL * values[0]).all() or not W.shape[1]:
-                break
-    S = np.sqrt(values)
-    real = S / S[0] > RANK
-    signs = np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(k)])  # free: largest entry positive, as in memory
-    return S[real], (Q * signs)[:, real]

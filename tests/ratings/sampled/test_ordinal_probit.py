@@ -13,11 +13,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import cofactor
+from cofactor.datasets import load_ratings
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.persistence import ModelFileError, read_model, write_model
-from cofactor.ratings import MMMF, OrdinalProbit
+from cofactor.ratings import MMMF, OrdinalProbit, links
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.links import MaskLink, Side
+from cofactor.ratings.links import MaskLink, Side, project_rows
 from cofactor.ratings.sampled.rank import Rank
 
 SCALE = np.arange(1.0, 6.0)
@@ -70,6 +71,25 @@ def error(m: OrdinalProbit) -> float:
 def same(a: OrdinalProbit, b: OrdinalProbit) -> bool:
     one, other = a._saved_samples(), b._saved_samples()  # with the frames of a fold-in, wherever it has them from
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+# ---------------------------------------------------------------- who rated what
+
+
+def test_passes_over_a_large_mask_find_what_an_exact_decomposition_does(monkeypatch):
+    data = load_ratings("ml-100k")
+    ratings = Ratings.from_pairs(data.X, data.y)
+    exact = MaskLink.of(ratings, 12)
+    monkeypatch.setattr(links, "_EXACT", 0)
+    found = MaskLink.of(ratings, 12)
+    for name in ("users", "items"):
+        squares = (getattr(found, name) ** 2).sum(axis=0)
+        np.testing.assert_allclose(squares, (getattr(exact, name) ** 2).sum(axis=0), rtol=0.006)
+        products = getattr(found, name).T @ getattr(found, name)
+        np.testing.assert_allclose(products, np.diag(squares), atol=1e-9 * squares[0])
+    np.testing.assert_allclose(abs(found.users[:, :4]), abs(exact.users[:, :4]), atol=0.02)
+    seen = project_rows(ratings.indptr, ratings.indices, found.projection)
+    np.testing.assert_allclose(seen, found.users, atol=0.02)
 
 
 # ---------------------------------------------------------------- accuracy
