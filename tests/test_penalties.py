@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from tests.together import together
 
 from cofactor.penalties import (
     L1,
@@ -108,9 +109,9 @@ def test_no_other_point_beats_the_prox(factory: type[Penalty], a: list, b: list,
     assert margin >= np.sum((B - best) ** 2) / (2 * step) - 1e-9
 
 
-@pytest.mark.parametrize("factory", FACTORIES)
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("step", [0.2, 1.0, 4.0])
+@together("factory", FACTORIES)
+@together("seed", range(5))
+@together("step", [0.2, 1.0, 4.0])
 def test_distance_is_zero_exactly_at_the_minimiser(factory: type[Penalty], seed: int, step: float) -> None:
     """prox_t(A) minimises penalty + ‖B - A‖²/(2t), whose smooth part has gradient (B - A)/t."""
     penalty, A = factory(0.8), entries(seed)
@@ -187,8 +188,8 @@ def test_weight_zero_is_no_penalty(factory: type[Penalty]) -> None:
     assert factory(0.0).distance(A, np.ones_like(A)) == pytest.approx(np.sqrt(A.size))
 
 
-@pytest.mark.parametrize("factory", FACTORIES)
-@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf])
+@together("factory", FACTORIES)
+@together("alpha", [-1.0, np.nan, np.inf])
 def test_bad_weights_are_refused(factory: type[Penalty], alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha="):
         factory(alpha)

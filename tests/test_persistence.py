@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import numpy as safetensors
+from tests.together import together
 
 import cofactor
 from cofactor import persistence
@@ -99,8 +100,8 @@ def test_any_safetensors_reader_can_read_the_arrays(file):
     assert same(safetensors.load_file(file), ARRAYS)
 
 
-@pytest.mark.parametrize("dtype", sorted(persistence._DTYPES))
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
+@together("dtype", sorted(persistence._DTYPES))
+@together("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
 def test_every_dtype_and_shape(tmp_path, dtype, shape):
     array = np.arange(np.prod(shape), dtype=np.int64).reshape(shape).astype(dtype)
     write_model(tmp_path / "m", {}, {"a": array})

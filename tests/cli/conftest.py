@@ -106,10 +106,31 @@ def named_csv(data: RatingDataset, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model(csv: Path, tmp_path: Path, run: Run) -> Path:
-    path = tmp_path / "model.cofactor"
-    assert run("fit", csv, "--alpha", 3, "--factors", 5, "--out", path).status == 0
-    return path
+def fit_once(run: Run, fits: dict[tuple[object, ...], bytes]) -> Callable[..., Path]:
+    """Run ``fit`` with arguments and ``--out``; a fit of the same data that was run before is only written anew."""
+
+    def fit_once(*arguments: object, out: Path) -> Path:
+        key = tuple(argument.read_bytes() if isinstance(argument, Path) else argument for argument in arguments)
+        if key in fits:
+            out.write_bytes(fits[key])
+        else:
+            outcome = run("fit", *arguments, "--out", out)
+            assert outcome.status == 0, outcome.err
+            fits[key] = out.read_bytes()
+        return out
+
+    return fit_once
+
+
+@pytest.fixture(scope="session")
+def fits() -> dict[tuple[object, ...], bytes]:
+    """Return the files of models that `fit_once` has fitted."""
+    return {}
+
+
+@pytest.fixture
+def model(csv: Path, tmp_path: Path, fit_once: Callable[..., Path]) -> Path:
+    return fit_once(csv, "--alpha", 3, "--factors", 5, out=tmp_path / "model.cofactor")
 
 
 def _without_data(folder: Path) -> dict[str, str]:

@@ -28,11 +28,9 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tags(run, table: Path) -> Path:
-    out = table.with_name("tags.cofactor")
-    options = ("--labels", "tag", "--id", "song", "--threshold", "0", "--alpha", "1", "-o", out)
-    assert run("fit", table, "-m", "plst", *options).status == 0
-    return out
+def tags(fit_once, table: Path) -> Path:
+    options = ("-m", "plst", "--labels", "tag", "--id", "song", "--threshold", "0", "--alpha", "1")
+    return fit_once(table, *options, out=table.with_name("tags.cofactor"))
 
 
 def test_csv_and_json_are_what_the_library_finds(run, table: Path, tags: Path) -> None:

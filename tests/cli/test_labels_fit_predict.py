@@ -56,10 +56,8 @@ def arff(tags: LabelDataset, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fitted(run, table: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "tags.cofactor"
-    assert run("fit", table, "--labels", "tag", *FAST, "-o", path).status == 0
-    return path
+def fitted(fit_once, table: Path, tmp_path: Path) -> Path:
+    return fit_once(table, "--labels", "tag", *FAST, out=tmp_path / "tags.cofactor")
 
 
 def built(name: str, **settings: Any) -> Any:

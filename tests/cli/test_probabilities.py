@@ -26,11 +26,8 @@ SETTINGS = {"n_sweeps": 20, "burn_in": 8, "n_implicit": 3, "random_state": 0}
 
 
 @pytest.fixture
-def probit(run, csv: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "probit.cofactor"
-    outcome = run("fit", csv, "-m", "ordinal-probit", "--factors", 2, *SWEEPS, "-o", path, "--json")
-    assert outcome.status == 0
-    return path
+def probit(fit_once, csv: Path, tmp_path: Path) -> Path:
+    return fit_once(csv, "-m", "ordinal-probit", "--factors", 2, *SWEEPS, out=tmp_path / "probit.cofactor")
 
 
 def rows(text: str) -> list[dict[str, str]]:

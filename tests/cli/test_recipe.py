@@ -37,11 +37,9 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model(run, table: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "beach.cofactor"
+def model(fit_once, table: Path, tmp_path: Path) -> Path:
     options = ["--labels", "is_", "--drop", "remark", "--id", "beach"]
-    assert run("fit", table, *options, *FAST, "-o", path).status == 0
-    return path
+    return fit_once(table, *options, *FAST, out=tmp_path / "beach.cofactor")
 
 
 def test_free_text_is_refused_with_a_way_out(run, table: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import cofactor
 from cofactor.datasets import RatingDataset
 from cofactor.ratings import OrdinalProbit
 from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.ranking import Recommender
 
 SWEEPS = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--param", "n_implicit=3"]
 F, G = np.random.default_rng(0).normal(size=(2, 60, 2)).round(3)
@@ -34,12 +35,9 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def probit(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
-    path = tmp_path / "probit.cofactor"
-    arguments = ["-m", "ordinal-probit", "--factors", 2, *SWEEPS, "-o", path, "--json"]
-    outcome = run("fit", csv, *arguments, "--user-features", tables[0], "--item-features", tables[1])
-    assert outcome.status == 0, outcome.err
-    return path
+def probit(fit_once, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
+    arguments = ["-m", "ordinal-probit", "--factors", 2, *SWEEPS, "--user-features", tables[0]]
+    return fit_once(csv, *arguments, "--item-features", tables[1], out=tmp_path / "probit.cofactor")
 
 
 def test_a_fit_uses_them(run, data: RatingDataset, probit: Path) -> None:
@@ -73,12 +71,11 @@ def test_new_items_are_recommended_by_their_features(run, probit: Path, tables: 
 
 
 @pytest.fixture
-def recommender(run, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
+def recommender(fit_once, csv: Path, tables: tuple[Path, Path], tmp_path: Path) -> Path:
     """The default model, fitted with features."""
-    path, fast = tmp_path / "recommender.cofactor", ["--param", "n_sweeps=20", "--param", "burn_in=8"]
-    outcome = run("fit", csv, *fast, "-o", path, "--user-features", tables[0], "--item-features", tables[1], "--json")
-    assert outcome.status == 0, outcome.err
-    assert json.loads(outcome.out)["model"] == "Recommender"
+    options = ["--param", "n_sweeps=20", "--param", "burn_in=8", "--user-features", tables[0]]
+    path = fit_once(csv, *options, "--item-features", tables[1], out=tmp_path / "recommender.cofactor")
+    assert isinstance(cofactor.load(path), Recommender)
     return path
 
 

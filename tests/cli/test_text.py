@@ -44,10 +44,8 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model(run, table: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "notes.cofactor"
-    assert run("fit", table, *OPTIONS, *FAST, "-o", path).status == 0
-    return path
+def model(fit_once, table: Path, tmp_path: Path) -> Path:
+    return fit_once(table, *OPTIONS, *FAST, out=tmp_path / "notes.cofactor")
 
 
 def test_notes_are_tagged(run, table: Path, tmp_path: Path) -> None:

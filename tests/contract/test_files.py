@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.together import together
 
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -243,13 +244,13 @@ MISFITS: dict[str, tuple[Change, str]] = {
 
 
 @saving
-@pytest.mark.parametrize("crafted", CRAFTED)
+@together("crafted", CRAFTED)
 def test_crafted_files_are_refused(name, crafted, tmp_path):
     refused(name, *CRAFTED[crafted], tmp_path)
 
 
 @every_class
-@pytest.mark.parametrize("misfit", MISFITS)
+@together("misfit", MISFITS)
 def test_parts_that_do_not_fit_together_are_refused(name, misfit, tmp_path):
     refused(name, *MISFITS[misfit], tmp_path)
 
@@ -265,7 +266,7 @@ def refused(name: str, change: Change, message: str, folder: Path) -> None:
 
 
 @every
-@pytest.mark.parametrize("how", ["shorter", "flat", "integers", "missing"])
+@together("how", ["shorter", "flat", "integers", "missing"])
 def test_every_learned_array_must_fit(name, how, tmp_path, monkeypatch):
     path = saved(name, tmp_path)
     header, arrays = read_model(path)

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
@@ -369,7 +370,7 @@ BAD_DATA = {
 
 
 @probed("fit")
-@pytest.mark.parametrize("bad", BAD_DATA)
+@together("bad", BAD_DATA)
 def test_bad_data(name, bad):
     change, message = BAD_DATA[bad]
     with pytest.raises((ValueError, TypeError), match=message):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels import (
@@ -66,7 +67,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:OMF predicts")
 
 
 @probed("fit", "_receive")
-@pytest.mark.parametrize("bad", BAD_LABELS)
+@together("bad", BAD_LABELS)
 def test_bad_labels(name, bad):
     X, Y = data()
     change, message = BAD_LABELS[bad]
@@ -121,7 +122,7 @@ BAD_FEATURES = {
 
 
 @probed("fit", "_receive", "_features")
-@pytest.mark.parametrize("bad", BAD_FEATURES)
+@together("bad", BAD_FEATURES)
 def test_bad_features(name, bad):
     X, Y = data()
     change, message = BAD_FEATURES[bad]
@@ -175,7 +176,7 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(
+@together(
     ("name", "params", "error"),
     [(name, *bad) for name in CLASSES for bad in BAD_PARAMETERS if set(bad[0]) <= set(CASES[name].get_params())],
 )
@@ -201,7 +202,7 @@ def test_names_of_labels(name):
 
 @pytest.mark.filterwarnings("ignore:n_neighbors=")
 @every
-@pytest.mark.parametrize(
+@together(
     "change",
     [
         lambda X, Y: (np.vstack([X[:9], 0 * X[9:18], X[18:]]), np.vstack([0 * Y[:9], Y[9:]])),
@@ -245,7 +246,7 @@ def test_more_components_than_labels(name):
 
 
 @every
-@pytest.mark.parametrize("largest", [LARGEST, SMALLEST], ids=["largest", "smallest"])
+@together("largest", [LARGEST, SMALLEST], ids=["largest", "smallest"])
 def test_features_at_the_ends_of_their_range(name, largest):
     X, Y = data()
     X = largest * X / X.max()

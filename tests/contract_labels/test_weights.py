@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import (
@@ -208,7 +209,7 @@ def test_weights_that_make_no_sense(name: str, weights: Any, message: str) -> No
         fresh(name).fit(*data(), sample_weight=weights)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@together("name", WHOLE)
 def test_fractions_are_refused_where_instances_are_repeated(name: str) -> None:
     with pytest.raises(ValueError, match=f"holds 0.5, but {type(CASES[name]).__name__} repeats instances"):
         fresh(name).fit(*data(), sample_weight=np.full(80, 0.5))

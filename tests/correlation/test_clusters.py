@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.correlation import disjoint_clusters, normalized_cut_clusters, overlapping_clusters, random_clusters
 from cofactor.errors import InvalidInputError
@@ -20,8 +21,8 @@ def listed(clusters: list[np.ndarray]) -> list[list[int]]:
     return [one.tolist() for one in clusters]
 
 
-@pytest.mark.parametrize("method", DISJOINT)
-@pytest.mark.parametrize("size", [1, 2, 4, 9, 50])
+@together("method", DISJOINT)
+@together("size", [1, 2, 4, 9, 50])
 def test_each_label_is_in_one_cluster(method, size) -> None:  # type: ignore[no-untyped-def]
     found = method(similarities(), size)
     assert np.array_equal(np.sort(np.concatenate(found)), np.arange(9))
@@ -30,9 +31,9 @@ def test_each_label_is_in_one_cluster(method, size) -> None:  # type: ignore[no-
     assert (len(found) == 1) == (size >= 9)
 
 
-@pytest.mark.parametrize("wait", [True, False])
-@pytest.mark.parametrize("least", [None, 0.55])
-@pytest.mark.parametrize("seed", range(3))
+@together("wait", [True, False])
+@together("least", [None, 0.55])
+@together("seed", range(3))
 def test_single_linkage_by_brute_force(wait: bool, least: float | None, seed: int) -> None:
     """Merge the two clusters with the most similar labels among those that fit, until none is left."""
     C = similarities(seed=seed) + 1e-4 * similarities(seed=seed + 9)  # which breaks ties

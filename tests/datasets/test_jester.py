@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.datasets import bin_ratings, load_jester, load_ratings
 
@@ -102,7 +103,7 @@ def test_binning_is_numpy_histogram(values, edges):
     assert len(scale) == len(edges) - 1
 
 
-@pytest.mark.parametrize(
+@together(
     ("kwargs", "message"),
     [
         ({"y": [1.0], "bins": 1}, "bins=1: must be at least 2"),

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor import load
 from cofactor.coding import Coding
@@ -69,7 +70,7 @@ def test_bins_hold_all_ratings_in_order(y, n, by):
         assert set(levels) == set(scale)
 
 
-@pytest.mark.parametrize(
+@together(
     ("arguments", "message"),
     [
         (([1, 2, 1000], 5), "^only 3 distinct ratings, too few for 5 bins; take bins=3 or fewer$"),

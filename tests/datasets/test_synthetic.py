@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import together
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cofactor.datasets import make_ratings, synthetic
@@ -55,8 +56,8 @@ def printed_steps(Y, U, n_levels):
     raise AssertionError("no fixed point")
 
 
-@pytest.mark.parametrize("start", ["factors", "uniform"])
-@pytest.mark.parametrize("seed", range(12))
+@together("start", ["factors", "uniform"])
+@together("seed", range(12))
 def test_result_is_that_of_the_printed_steps(start, seed):
     n, m, d, n_levels = 40, 30, 4, 5
     _, complete = make_ratings(n, m, d, n_levels, start=start, random_state=seed, return_complete=True)

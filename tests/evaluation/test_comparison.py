@@ -26,6 +26,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
+from tests.together import together
 
 from cofactor.datasets import LabelDataset, make_labels, make_ratings
 from cofactor.evaluation import (
@@ -460,7 +461,7 @@ def test_penalties_chosen_by_validation_are_kept():
 # ---------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
+@together(
     ("changes", "message"),
     [
         ({"metrics": ["mea"]}, "metric 'mea' is not known; did you mean mae"),

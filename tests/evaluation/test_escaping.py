@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.together import together
 
 from cofactor.evaluation import mean_table
 from cofactor.pages.escaping import in_latex, in_markdown, one_line
@@ -49,7 +49,7 @@ def read_latex(written: str) -> str:
     return "".join(found)
 
 
-@pytest.mark.parametrize("text", ODD)
+@together("text", ODD)
 def test_odd_names_are_seen_as_they_are(text: str) -> None:
     seen = one_line(text).strip()
     assert rendered(in_markdown(text)) == seen
@@ -75,7 +75,7 @@ def table_of(method: str, data: str) -> object:
     return mean_table(records, "mae", absent={f"lost {method}": "failed"})
 
 
-@pytest.mark.parametrize("text", ODD)
+@together("text", ODD)
 def test_tables_keep_their_form_whatever_the_names(text: str) -> None:
     table, plain = table_of(f"m {text}", text), table_of("m x", "x")
     shown = {form: (getattr(table, form)(), getattr(plain, form)()) for form in ("text", "markdown", "latex")}

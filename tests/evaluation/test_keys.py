@@ -35,6 +35,7 @@ from sklearn.model_selection import KFold, PredefinedSplit, RandomizedSearchCV, 
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tests.children import answer_of
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels, make_ratings
@@ -310,7 +311,7 @@ def test_equal_things_are_equal() -> None:
 SHOWN = ("cli", "docs", "experiments", "pages", "plots", "reports", "server", "tasks")
 
 
-@pytest.mark.parametrize("name", [*RATINGS, *LABELS])
+@together("name", [*RATINGS, *LABELS])
 def test_the_code_of_a_model_is_followed_and_nothing_that_shows_results(name: str) -> None:
     model = (RATINGS | LABELS)[name]
     measuring = "cofactor.evaluation.protocols" if name in RATINGS else "cofactor.evaluation.labels"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import KFold, cross_validate
+from tests.together import together
 
 from cofactor.datasets import LabelDataset, load_labels
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -182,7 +183,7 @@ def test_time_never_trains_on_what_comes_later() -> None:
 Y = table_of(0)
 
 
-@pytest.mark.parametrize(
+@together(
     ("splitter", "y", "groups", "message"),
     [
         (StratifiedLabelKFold(), None, None, "y is missing: labels are spread over the parts, pass them"),

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
@@ -45,7 +46,7 @@ def test_parameters_are_chosen_with_it_and_sparse_features_stay_so():
         best_scaling(VOTE, X, Y, scalings=["l3"])
 
 
-@pytest.mark.parametrize(
+@together(
     ("wrong", "message"),
     [
         ({"validation": 100}, "^validation=100: expected from 2 folds to 60, as many as there are instances"),

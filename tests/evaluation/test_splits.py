@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, cross_validate
+from tests.together import together
 
 from cofactor.evaluation import (
     PROTOCOLS,
@@ -162,10 +163,8 @@ def test_strong_draws_every_user_equally_often():
     assert np.abs(drawn - 600).max() < 4 * np.sqrt(600)
 
 
-@pytest.mark.parametrize(
-    "share", [Fraction(1, 10), Fraction(7, 100), Fraction(3, 10), Fraction(1, 3), Fraction(99, 100)]
-)
-@pytest.mark.parametrize("n_users", [10, 30, 100, 101])
+@together("share", [Fraction(1, 10), Fraction(7, 100), Fraction(3, 10), Fraction(1, 3), Fraction(99, 100)])
+@together("n_users", [10, 30, 100, 101])
 def test_part_of_the_users_is_rounded_up(share, n_users):
     X = pairs_of(np.repeat(np.arange(n_users), 2))
     expected = -(-share.numerator * n_users // share.denominator)
@@ -183,7 +182,7 @@ def test_bad_test_users(test_users):
         next(StrongGeneralization(test_users).split(grid()[0]))
 
 
-@pytest.mark.parametrize(
+@together(
     ("X", "message"),
     [
         (np.ones((3, 4)), r"found ndarray of shape \(3, 4\)"),
@@ -195,7 +194,7 @@ def test_bad_test_users(test_users):
         (np.empty((0, 2)), "X is empty"),
     ],
 )
-@pytest.mark.parametrize("splitter", [WeakGeneralization(), StrongGeneralization()])
+@together("splitter", [WeakGeneralization(), StrongGeneralization()])
 def test_bad_pairs(splitter, X, message):
     with pytest.raises(ValueError, match=message):
         next(splitter.split(X))

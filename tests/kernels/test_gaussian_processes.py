@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.kernels import gaussian_processes as kernels
 
@@ -23,9 +24,9 @@ def users(*sizes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return indptr, np.concatenate(items).astype(np.int32), RNG.normal(size=indptr[-1])
 
 
-@pytest.mark.parametrize(("dtype", "precision"), [(np.float32, 2e-5), (np.float64, 1e-12)])
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 23, 50])
-@pytest.mark.parametrize("extra", [0, 1, 2, 5])
+@together(("dtype", "precision"), [(np.float32, 2e-5), (np.float64, 1e-12)])
+@together("n", [1, 2, 7, 8, 9, 16, 23, 50])
+@together("extra", [0, 1, 2, 5])
 def test_elimination(n, extra, dtype, precision):
     K = covariance(V[:n], V[:n]) + 0.6 * np.eye(n)
     Z = RNG.normal(size=(extra, n))

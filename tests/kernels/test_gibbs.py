@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import truncnorm
+from tests.together import together
 
 from cofactor.kernels import gibbs
 from cofactor.kernels.random import fold, normal, stream
@@ -117,8 +118,8 @@ def test_new_users_are_drawn_alike_alone_and_among_others():
         assert np.array_equal(out[i], alone[0])
 
 
-@pytest.mark.parametrize("p", [1, 3, 4, 5, 9, 12])
-@pytest.mark.parametrize("n", [0, 1, 32, 37])
+@together("p", [1, 3, 4, 5, 9, 12])
+@together("n", [0, 1, 32, 37])
 def test_add_products(p, n):
     rng = np.random.default_rng(p)
     F, start = rng.normal(size=(p, n)), rng.normal(size=(p, p))

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import brentq, nnls
+from tests.together import together
 
 from cofactor.kernels.entrywise import entry_steps
 from cofactor.kernels.nonnegative import coordinate_rows, multiplicative_rows, ratio_root
@@ -42,9 +43,9 @@ def test_a_sweep_without_penalty_is_the_published_update(beta: float, dtype: typ
     assert all(np.array_equal(results[0], other) for other in results[1:])
 
 
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("pull", [0.0, 1e-8, 0.7, 1e6])
-@pytest.mark.parametrize(("positive", "negative"), [(2.0, 3.0), (3.0, 2e-5), (1e5, 4e-5), (1e-9, 5.0)])
+@together("beta", BETAS)
+@together("pull", [0.0, 1e-8, 0.7, 1e6])
+@together(("positive", "negative"), [(2.0, 3.0), (3.0, 2e-5), (1e5, 4e-5), (1e-9, 5.0)])
 def test_root_by_bisection(beta: float, pull: float, positive: float, negative: float) -> None:
     a, b = max(beta - 1, 0), min(beta - 2, 0)
 

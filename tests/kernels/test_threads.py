@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from tests.together import together
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cofactor.errors import InvalidInputError
@@ -22,8 +23,8 @@ from cofactor.kernels import threads
 from cofactor.kernels.threads import blas_limit, cut_rows, library_limit, n_threads, parallel_for, thread_limit
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 50])
-@pytest.mark.parametrize("n_tasks", [0, 1, 2, 100])
+@together("limit", [1, 2, 3, 50])
+@together("n_tasks", [0, 1, 2, 100])
 def test_every_task_runs_once(limit: int, n_tasks: int) -> None:
     counts = np.zeros(n_tasks, int)
 

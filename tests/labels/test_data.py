@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import sklearn
 from scipy import sparse
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.data import LabelForm, as_labels, dense
@@ -46,11 +47,9 @@ def test_labels_and_their_form(given, form):
     assert dense(labels, np.float32).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "container", ["array", "pandas", "polars", "csr_array", "csr_matrix", "csc_array", "lil_matrix"]
-)
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float64"])
-@pytest.mark.parametrize("signs", [False, True])
+@together("container", ["array", "pandas", "polars", "csr_array", "csr_matrix", "csc_array", "lil_matrix"])
+@together("dtype", ["bool", "int8", "float64"])
+@together("signs", [False, True])
 def test_what_is_cast_comes_back(container, dtype, signs):
     if signs and dtype == "bool":
         return  # truth values have no sign

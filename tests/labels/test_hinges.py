@@ -41,7 +41,7 @@ def test_minima_are_those_of_liblinear(solver):
         assert converged
         of = np.arange(90) if task.rows is None else task.rows
         part = X[of][:, : task.n_features]
-        exact = LinearSVC(C=2.0, tol=1e-10, max_iter=100_000).fit(part, task.target, weights[of])
+        exact = LinearSVC(C=2.0, dual=False, tol=1e-10, max_iter=100_000).fit(part, task.target, weights[of])
         assert learner.n_features == part.shape[1]
         assert np.array_equal(learner.classes, exact.classes_)
         np.testing.assert_allclose(learner.coef, exact.coef_.T, atol=2e-4)
@@ -53,7 +53,7 @@ def test_the_default_tolerance_is_near_the_minimum(solver, cost):
     target = TARGETS[0].astype(int)
     z, costs = np.where(target == 1, 1.0, -1.0), np.full(90, cost)
     learner, _ = fitted([Task(target)], C=cost)[0]
-    exact = LinearSVC(C=cost, tol=1e-10, max_iter=1_000_000).fit(X, target)
+    exact = LinearSVC(C=cost, dual=False, tol=1e-10, max_iter=1_000_000).fit(X, target)
     least = objective(exact.coef_[0], exact.intercept_[0], X, z, costs)
     assert objective(learner.coef[:, 0], learner.intercept[0], X, z, costs) <= least * (1 + 2e-5)
     np.testing.assert_array_equal(learner.predict(X), exact.predict(X))

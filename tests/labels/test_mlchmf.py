@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from tests.together import together
 
 from cofactor.datasets import load_labels
 from cofactor.errors import InputWarning
@@ -355,7 +356,7 @@ def test_progress_names_the_node() -> None:
 # ---------------------------------------------------------------- bad parameters, files
 
 
-@pytest.mark.parametrize(("params", "error"), [
+@together(("params", "error"), [
     ({"n_components": "all"}, TypeError), ({"n_components": 0}, ValueError), ({"n_components": 1.5}, ValueError),
     ({"alpha": 0}, ValueError), ({"tolerance": -0.1}, ValueError), ({"tolerance": 1.1}, ValueError),
     ({"max_depth": 0}, ValueError), ({"min_size": 0}, ValueError), ({"n_clusters": 0}, ValueError),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows
@@ -20,9 +21,9 @@ def many_ties(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 3, (n, 4)).astype(float)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("exclude_self", [False, True])
-@pytest.mark.parametrize("per_block", [1, 100, 10**6])
+@together("seed", range(3))
+@together("exclude_self", [False, True])
+@together("per_block", [1, 100, 10**6])
 def test_all_distances_sorted_ties_by_number(seed: int, exclude_self: bool, per_block: int) -> None:
     known = many_ties(60, seed)
     queries = known if exclude_self else many_ties(41, seed + 10)

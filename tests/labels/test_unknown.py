@@ -13,6 +13,7 @@ from scipy.optimize import check_grad
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
+from tests.together import together
 
 from cofactor import load
 from cofactor.datasets import load_labels
@@ -303,7 +304,7 @@ def test_nothing_is_measured_on_unknown_labels() -> None:
 X, Y, KNOWN, UNKNOWN = problem(9)
 
 
-@pytest.mark.parametrize(
+@together(
     ("model", "y", "mask", "message"),
     [
         (PLST.paper(), UNKNOWN, None, "y holds nan .* missing='ignore' learns from the labels that are known"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.together import together
 
 from cofactor.losses import BetaDivergence, EntryLoss, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared, Work
 
@@ -94,8 +95,8 @@ def test_zero_targets() -> None:
     assert np.all(ItakuraSaito().value(0.0, x) == np.inf)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("beta", BETAS)
+@together("dtype", [np.float32, np.float64])
+@together("beta", BETAS)
 def test_scores_outside_the_domain_cost_infinitely_much(beta: float, dtype: type) -> None:
     x = np.array([-1e20, -1.0, 0.0, np.nan], dtype)
     loss = BetaDivergence(beta)
@@ -105,10 +106,8 @@ def test_scores_outside_the_domain_cost_infinitely_much(beta: float, dtype: type
     assert np.all(slopes < 0)  # back towards the domain
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    "loss", [Squared(), KullbackLeibler(), ItakuraSaito(), LogisticSquared(1, 5), *map(BetaDivergence, BETAS)]
-)
+@together("dtype", [np.float32, np.float64])
+@together("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), LogisticSquared(1, 5), *map(BetaDivergence, BETAS)])
 def test_extreme_scores_are_never_nan(loss, dtype: type) -> None:  # type: ignore[no-untyped-def]
     x = np.array([-1e20, 1e-20, 1e20], dtype)
     for result in (loss.value(dtype(3), x), loss.derivative(dtype(3), x), loss.curvature(dtype(3), x)):

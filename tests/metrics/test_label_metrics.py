@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import metrics as sk
 from sklearn.dummy import DummyClassifier
+from tests.together import together
 
 from cofactor.metrics import (
     LABEL_METRICS,
@@ -267,7 +268,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@together("form", FORMS)
 def test_every_form_and_coding(form):
     scores = PREDICTED + 0.1 * np.arange(4)
     expected = label_report(Y, PREDICTED, scores)

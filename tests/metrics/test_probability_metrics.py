@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn import metrics as sk
+from tests.together import together
 
 from cofactor.metrics import (
     PROBABILITY_METRICS,
@@ -106,8 +107,8 @@ def test_report():
     assert probability_report(y, np.float32(p), STARS) == pytest.approx(report, rel=1e-3)
 
 
-@pytest.mark.parametrize("metric", PROBABILITY_METRICS.values())
-@pytest.mark.parametrize(
+@together("metric", PROBABILITY_METRICS.values())
+@together(
     ("y", "p", "message"),
     [
         ([], np.empty((0, 2)), r"y must be a non-empty one-dimensional array, found shape \(0,\)"),

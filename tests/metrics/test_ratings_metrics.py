@@ -8,6 +8,7 @@ from sklearn import metrics as sk
 from sklearn.dummy import DummyRegressor
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
+from tests.together import together
 
 from cofactor.metrics import (
     RATING_METRICS,
@@ -140,7 +141,7 @@ def test_perfect_prediction_is_zero(metric):
     assert metric(HALVES, HALVES, HALVES) == 0
 
 
-@pytest.mark.parametrize(
+@together(
     ("y", "pred", "message"),
     [
         ([1, 2], [1], "y has 2 ratings but pred has 1"),
@@ -151,7 +152,7 @@ def test_perfect_prediction_is_zero(metric):
         (np.ma.masked_equal([2, 1], 1), [2, 1], "y is a masked array without a value in row 1: missing values are not"),
     ],
 )
-@pytest.mark.parametrize("metric", list(RATING_METRICS.values()))
+@together("metric", list(RATING_METRICS.values()))
 def test_bad_input(metric, y, pred, message):
     with pytest.raises(ValueError, match=message):
         metric(y, pred, STARS)

@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 import pytest
+from tests.together import together
 
 from cofactor import labels, ratings
 from cofactor.model.docs import PARAMETERS, documented_parameters, fill_docs, filled
@@ -11,7 +12,7 @@ from cofactor.model.docs import PARAMETERS, documented_parameters, fill_docs, fi
 MODELS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@together("name", MODELS)
 def test_every_parameter_is_documented_in_order(name: str) -> None:
     texts = documented_parameters(MODELS[name])
     parameters = [key for key in inspect.signature(MODELS[name]).parameters if key != "self"]
@@ -19,7 +20,7 @@ def test_every_parameter_is_documented_in_order(name: str) -> None:
     assert all(texts.values()), [key for key, text in texts.items() if not text]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@together("name", MODELS)
 def test_no_placeholder_is_left(name: str) -> None:
     for member in (MODELS[name], *(routine for _, routine in inspect.getmembers(MODELS[name], inspect.isroutine))):
         text = inspect.getdoc(member) or ""
@@ -27,13 +28,13 @@ def test_no_placeholder_is_left(name: str) -> None:
         assert "{{" not in text, member
 
 
-@pytest.mark.parametrize("name", [name for name in labels.MODELS if "threshold" in labels.MODELS[name]().get_params()])
+@together("name", [name for name in labels.MODELS if "threshold" in labels.MODELS[name]().get_params()])
 def test_joint_is_told_where_label_sets_are_decoded(name: str) -> None:
     head = next(line for line in (inspect.getdoc(MODELS[name]) or "").splitlines() if line.startswith("threshold : "))
     assert ('"joint"' in head) == MODELS[name]()._decodes_sets()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@together("name", MODELS)
 def test_defaults_are_told_as_they_are(name: str) -> None:
     kind = MODELS[name]
     text = inspect.getdoc(kind) or ""

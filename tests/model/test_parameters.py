@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
+from tests.together import together
 
 from cofactor import labels, ratings
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -16,7 +17,7 @@ from cofactor.evaluation import Search
 KINDS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRANSFORMERS, "Search": Search}
 
 
-@pytest.mark.parametrize("name", KINDS)
+@together("name", KINDS)
 def test_a_wrong_name_is_told_with_the_model_and_the_near_name(name: str) -> None:
     kind = KINDS[name]
     right = next(key for key in kind._get_param_names() if len(key) > 5)

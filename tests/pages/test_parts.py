@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 from jinja2 import UndefinedError
+from tests.together import together
 
 from cofactor import pages
 from cofactor.pages import Html, Section, document, parts, section, table
@@ -47,7 +48,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(set(parts.__all__) - {"figure"}))
+@together("name", sorted(set(parts.__all__) - {"figure"}))
 def test_every_part_escapes_text_and_keeps_html(name: str) -> None:
     written = getattr(pages, name)(*CALLS[name])
     assert isinstance(written, Html)

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy import sparse
+from tests.together import together
 
 from cofactor.correlation import greedy_chain, maximum_spanning_tree
 from cofactor.labels import CML, CMLF, ChainCRF, ChainCRFEnsemble, TreeCRF
@@ -169,7 +170,7 @@ def test_bars_of_marginals():
     assert ax.get_title(loc="left") == "one: 48 of 60 labels in the likeliest set, 30 above ½"
 
 
-@pytest.mark.parametrize(
+@together(
     ("call", "message"),
     [
         (lambda: plot_correlations(C[:3]), "as many rows as columns"),

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from tests.children import answer_of
+from tests.together import together
 
 from cofactor.metrics import confusion_matrix
 from cofactor.plots import (
@@ -182,8 +183,8 @@ def test_gap_of_a_flat_history(tmp_path):
     save_figure(ax, tmp_path / "flat.png")
 
 
-@pytest.mark.parametrize("function", [plot_convergence, plot_tradeoff])
-@pytest.mark.parametrize(
+@together("function", [plot_convergence, plot_tradeoff])
+@together(
     ("curves", "error", "message"),
     [
         ({}, ValueError, "is empty"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.recommended import RecommendationScores
@@ -91,7 +92,7 @@ def test_a_list_with_both_probabilities() -> None:
     check_drawn_and_whole(ax)
 
 
-@pytest.mark.parametrize(
+@together(
     ("picture", "message"),
     [
         (lambda: plot_recommendations([], [], []), "p_take must be one-dimensional and not empty"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.together import together
 
 from cofactor.kernels.threads import thread_limit
 from cofactor.losses import Hinge, KullbackLeibler, Logistic, MarginLoss, ModifiedSquare, SmoothHinge, Squared
@@ -43,9 +44,9 @@ def brute(loss: Any, X: np.ndarray, Y: np.ndarray, a: dict[str, np.ndarray], fre
     return total + sum(0.5 * PENALTIES[name].alpha * float((a[name] ** 2).sum()) for name in free)
 
 
-@pytest.mark.parametrize("fixed", [(), ("V",), ("U",), ("U", "c")], ids=lambda f: "+".join(f) or "none")
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("fixed", [(), ("V",), ("U",), ("U", "c")], ids=lambda f: "+".join(f) or "none")
+@together("fit_intercept", [False, True])
+@together("loss", LOSSES, ids=NAMES)
 def test_objective_and_gradient(loss: Any, fit_intercept: bool, fixed: tuple[str, ...]) -> None:
     X, Y = data()
     a = arrays()
@@ -99,10 +100,10 @@ def test_hand_formula_of_the_gradient(loss: Any) -> None:
     np.testing.assert_allclose(slopes["c"], G.sum(axis=0) + 0.2 * a["c"], atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
-@pytest.mark.parametrize("per_block", [1, 3 * L, 4 * L + 1, 10**6])
-@pytest.mark.parametrize("sparse_X", [False, True])
-@pytest.mark.parametrize("sparse_Y", [False, True])
+@together("loss", LOSSES, ids=NAMES)
+@together("per_block", [1, 3 * L, 4 * L + 1, 10**6])
+@together("sparse_X", [False, True])
+@together("sparse_Y", [False, True])
 def test_blocks_and_sparsity_change_nothing(loss: Any, per_block: int, sparse_X: bool, sparse_Y: bool) -> None:
     X, Y = data()
     Y[3] = 0  # an instance without labels
@@ -214,9 +215,9 @@ def test_penalties_without_gradient_go_to_the_proximal_solver() -> None:
     assert not LowRankProblem(X, Y, Hinge(), RANK, {}).smooth
 
 
-@pytest.mark.parametrize("sparse_X", [False, True])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+@together("sparse_X", [False, True])
+@together("fit_intercept", [False, True])
+@together("loss", LOSSES, ids=NAMES)
 def test_start_is_a_good_one(loss: Any, fit_intercept: bool, sparse_X: bool) -> None:
     """It lies below zero factors and below random ones, spans the steepest directions, and needs no seed."""
     X, Y = data()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import f, studentized_range
+from tests.together import together
 
 from cofactor import labels, ratings
 from cofactor.datasets import available, load_labels
@@ -104,7 +105,7 @@ def test_every_file_is_a_table_and_every_table_a_file() -> None:
     assert {path.stem for path in (FOLDER / "tables").glob("*.csv")} == set(names()) == set(SIZES)
 
 
-@pytest.mark.parametrize("name", SIZES)
+@together("name", SIZES)
 def test_rows_and_columns(name: str) -> None:
     table = load(name)
     found = (len(table.rows), *map(len, (table.data, table.protocols, table.methods, table.metrics)))
@@ -118,7 +119,7 @@ def test_rows_and_columns(name: str) -> None:
     assert {len(record) for record in records} == {len(columns)}
 
 
-@pytest.mark.parametrize("name", SIZES)
+@together("name", SIZES)
 def test_sums(name: str) -> None:
     rows = load(name).rows
     sums = sum(row.mean for row in rows), sum(row.std or 0 for row in rows)
@@ -136,7 +137,7 @@ def test_which_tables_have_deviations_ranks_and_bold_numbers() -> None:
     assert {name for name in names() if any(row.bold for row in load(name).rows)} == set(BOLD)
 
 
-@pytest.mark.parametrize("name", SIZES)
+@together("name", SIZES)
 def test_every_number_is_in_its_range(name: str) -> None:
     table = load(name)
     for row in table.rows:
@@ -152,7 +153,7 @@ def test_data_sets_are_those_of_the_registry() -> None:
     assert found - {status.name for status in available()} == ABSENT
 
 
-@pytest.mark.parametrize("name", SIZES)
+@together("name", SIZES)
 def test_names_and_errors_are_of_rows_of_the_table(name: str) -> None:
     table = load(name)
     assert set(table.printed_names) <= set(table.methods)

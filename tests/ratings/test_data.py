@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.together import together
 
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning
@@ -47,7 +48,7 @@ EXPECTED = np.array([[5, 0, 0], [1, 3, 0], [0, 0, 4]])  # ann, bob, eve × 10, 2
 # ------------------------------------------------------------------------------------------- accepted input
 
 
-@pytest.mark.parametrize(
+@together(
     "X",
     [
         PAIRS,
@@ -74,7 +75,7 @@ EXPECTED = np.array([[5, 0, 0], [1, 3, 0], [0, 0, 4]])  # ann, bob, eve × 10, 2
         "polars-category",
     ],
 )
-@pytest.mark.parametrize("series", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y, dtype=np.float32)])
+@together("series", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y, dtype=np.float32)])
 def test_every_form_of_pairs_gives_the_same_ratings(X, series):
     ratings = as_ratings(X, series(VALUES), scale=STARS)
     assert ratings.users.ids.tolist() == ["ann", "bob", "eve"]
@@ -268,7 +269,7 @@ def test_subset_refuses_anything_but_a_mask():
 GOOD = np.array([[1, 1], [1, 2], [2, 1]])
 
 
-@pytest.mark.parametrize(
+@together(
     ("X", "y", "message"),
     [
         (GOOD[[0, 1, 2, 2]].T, [1, 2, 3, 3], r"shape \(2, 4\): transpose it"),

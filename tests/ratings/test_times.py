@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.model_selection import cross_validate
+from tests.together import together
 
 import cofactor
 from cofactor.datasets import RatingDataset
@@ -30,7 +31,7 @@ BY_USER = [TIMES[k] for k in (1, 2, 0, 3)]  # ann; bob's 10 and 20; eve
 # ---------------------------------------------------------------- what is accepted
 
 
-@pytest.mark.parametrize(
+@together(
     "times",
     [
         TIMES,
@@ -73,7 +74,7 @@ def test_days_and_whole_numbers():
     assert seconds_of(pd.Series([3, 2], dtype="Int64")).tolist() == [3, 2]
 
 
-@pytest.mark.parametrize(
+@together(
     ("times", "message"),
     [
         (

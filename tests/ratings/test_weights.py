@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold, cross_validate
+from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
@@ -93,7 +94,7 @@ def test_weights_pull_predictions_towards_their_ratings():
         assert high > 3.5
 
 
-@pytest.mark.parametrize("kind", MODELS.values(), ids=lambda kind: kind.__name__)
+@together("kind", MODELS.values(), ids=lambda kind: kind.__name__)
 def test_others_refuse_weights_and_name_those_that_take_them(kind):
     taking = {type(model) for model in WEIGHED.values()}
     model = kind(estimator=OrdinalProbit()) if kind is Ensemble else kind()

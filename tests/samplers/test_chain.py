@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.samplers import Chain, DivergedError, Key, State, Step, run
@@ -82,8 +83,8 @@ def test_only_a_new_chain_is_settled():
     assert second.n_settled == 0
 
 
-@pytest.mark.parametrize("parts", [(5, 15), (1, 1, 18), (13, 7), (6, 0, 14)])
-@pytest.mark.parametrize(("burn_in", "thin"), [(0, 1), (6, 3), (7, 2), (13, 5)])
+@together("parts", [(5, 15), (1, 1, 18), (13, 7), (6, 0, 14)])
+@together(("burn_in", "thin"), [(0, 1), (6, 3), (7, 2), (13, 5)])
 def test_going_on_is_one_longer_run_to_the_bit(parts, burn_in, thin):
     whole = run(Walk(), Chain(0, 7), 20, burn_in=burn_in, thin=thin)
     chain = Chain(0, 7)
@@ -96,9 +97,9 @@ def test_going_on_is_one_longer_run_to_the_bit(parts, burn_in, thin):
     assert len(chain.seconds) == 20
 
 
-@pytest.mark.parametrize("n_sweeps", [1, 2, 7, 12])
-@pytest.mark.parametrize("burn_in", [0, 1, 6, 11, 12, 30])
-@pytest.mark.parametrize("thin", [1, 2, 5, 40])
+@together("n_sweeps", [1, 2, 7, 12])
+@together("burn_in", [0, 1, 6, 11, 12, 30])
+@together("thin", [1, 2, 5, 40])
 def test_kept_are_the_sweeps_thin_apart_after_burn_in(n_sweeps, burn_in, thin):
     posterior, tuned = Walk(), []
     every = run(Walk(), Chain(2, 1), n_sweeps).samples["total"]
@@ -164,8 +165,8 @@ def test_an_interrupt_before_the_first_sample_leaves_a_chain_that_goes_on():
     assert same(run(Walk(), chain, 18, burn_in=3), run(Walk(), Chain(0, 0), 20, burn_in=3))
 
 
-@pytest.mark.parametrize("when", ["walk", "sum", "tune", "log_likelihood"])
-@pytest.mark.parametrize("sweep", [1, 3, 4, 6])
+@together("when", ["walk", "sum", "tune", "log_likelihood"])
+@together("sweep", [1, 3, 4, 6])
 def test_a_sweep_that_was_interrupted_is_done_again_to_the_bit(when, sweep):
     """Wherever in a sweep the interrupt came, the chain goes on from the end of the sweep before."""
     posterior = Walk()

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.samplers import diagnose, split_r_hat, to_inference_data
 from cofactor.samplers.diagnostics import require_arviz
@@ -22,9 +23,9 @@ def chains(n_chains, n_draws, shift=0.0, memory=0.5, seed=0):
     return x + shift * np.arange(n_chains)[:, None]
 
 
-@pytest.mark.parametrize("n_draws", [4, 5, 200, 201])
-@pytest.mark.parametrize("shift", [0.0, 3.0])
-@pytest.mark.parametrize("n_chains", [2, 4])
+@together("n_draws", [4, 5, 200, 201])
+@together("shift", [0.0, 3.0])
+@together("n_chains", [2, 4])
 def test_split_r_hat_is_that_of_arviz(n_chains, n_draws, shift):
     x = chains(n_chains, n_draws, shift)
     assert split_r_hat(x) == pytest.approx(float(arviz.rhat(x)), rel=1e-10)

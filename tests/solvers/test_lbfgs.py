@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.losses import SmoothHinge
 from cofactor.solvers import lbfgs
@@ -85,9 +86,9 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("first", [1e-4, 0.1, 1.0, 30.0])
-@pytest.mark.parametrize("curvature", [0.1, 0.9])
+@together("f", FUNCTIONS.values(), ids=FUNCTIONS)
+@together("first", [1e-4, 0.1, 1.0, 30.0])
+@together("curvature", [0.1, 0.9])
 def test_steps_meet_the_wolfe_conditions(f, first: float, curvature: float) -> None:  # type: ignore[no-untyped-def]
     start = -0.4
     direction = np.array([-np.sign(f(start)[1])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.together import together
 
 from cofactor.errors import InvalidInputError
 from cofactor.tasks.parsing import parse_levels
@@ -14,7 +15,7 @@ def test_a_range_holds_the_numbers_that_a_file_holds() -> None:
     assert parse_levels("-10:-5:0.05")[3:5] == [-9.85, -9.8]
 
 
-@pytest.mark.parametrize(
+@together(
     ("text", "fault"),
     [
         ("1:5:1:9", "a range has two or three numbers, not 4"),

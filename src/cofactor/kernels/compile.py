@@ -116,8 +116,10 @@ fused: Any = intrinsic(_fused)
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    # No kernel is called from C, and a wrapper for that takes a twentieth of the time of compilation.
+    options |= {"nogil": True, "error_model": ERRORS, "no_cfunc_wrapper": True}
     cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
     try:
-        return numba.njit(nogil=True, error_model=ERRORS, cache=cache, **options)(function)
+        return numba.njit(cache=cache, **options)(function)
     except RuntimeError:  # no folder can be written to: compile anew in every process
-        return numba.njit(nogil=True, error_model=ERRORS, **options)(function)
+        return numba.njit(**options)(function)

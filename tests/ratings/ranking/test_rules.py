@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.together import together
 
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, ImplicitALS, OrdinalProbit, Popularity, Recommender, Rules, reranking
@@ -113,7 +114,7 @@ def test_every_model_keeps_to_rules(name: str) -> None:
     assert lists_of(model, 100, exclude=full[0][:2])[0] == [full[0][2:8]]
 
 
-@pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+@together("name", MODELS_UNDER_TEST)
 def test_diverse_lists_are_less_alike(name: str) -> None:
     model = fitted(name)
     vectors = model._item_directions()
@@ -166,7 +167,7 @@ def test_rating_models_keep_to_rules_in_units_of_ratings() -> None:
         model.fold_in([("new", 0), ("new", 7)], [3, 4]).recommend(["new"], rules=Rules(min_support=2))
 
 
-@pytest.mark.parametrize(
+@together(
     ("asked", "message"),
     [
         ({"min_support": -1}, "min_support=-1: expected a whole number of at least 0"),

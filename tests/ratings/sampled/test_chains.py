@@ -120,7 +120,7 @@ def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
         stop(progress)
 
     model = OrdinalProbit(2, implicit=None, n_chains=3, n_jobs=n_jobs, callback=note, random_state=0)
-    n_sweeps = 45 if n_jobs == 1 else 180  # side by side no other chain comes to its end before this one is stopped
+    n_sweeps = 45 if n_jobs == 1 else 120  # side by side no other chain comes to its end before this one is stopped
     model.set_params(n_sweeps=n_sweeps, burn_in=3, thin=6)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after \d+ to \d+ sweeps: the \d+ samples kept so far"):
         model.fit(DATA.X, DATA.y)
