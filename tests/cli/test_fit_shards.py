@@ -61,6 +61,7 @@ def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
     [
         (["-m", "als"], "--alpha auto is chosen by fits of data in memory"),
         ([], "Recommender learns from ratings in memory alone"),
+        (["-m", "als", "--alpha", "2", "--levels", "1,2"], "--levels is for files: shards are as they were read"),
         (["-m", "ease"], "EASE learns from ratings in memory alone"),
         (["-m", "als", "--alpha", "2", "--scheduler", "tcp://127.0.0.1:9"], "nothing answers at tcp://127.0.0.1:9"),
     ],

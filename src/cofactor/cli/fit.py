@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -67,6 +67,8 @@ def fit(
     with naming({**options.names_of(params), "users": "--users"}):
         built = chosen.build(model or chosen.default_models(settings)[0], settings)
         sharded = holds_shards(file)
+        if sharded:
+            _refuse_beside_shards(options.given(context, [name for name in own if name != "duplicates"]))
         loaded = None if sharded else chosen.read(file, reading, progress=Download(file, quiet=json))
         _refuse_beside_files(sharded, {"--scheduler": scheduler, "--resume": resume, "--users": users != "auto"})
         with fit_progress(f"fitting {chosen.name_of(built.model)}", quiet=json) as listen, limited_threads(threads):
@@ -82,6 +84,12 @@ def fit(
     else:
         show_facts(facts, {"model file": place_of(out)}, stderr=out == "-")
     show_notes((*built.notes, *facts.notes))
+
+
+def _refuse_beside_shards(given: Sequence[str]) -> None:
+    """Refuse options that say how to read files where a folder of shards is given."""
+    for option in given:
+        raise InvalidInputError(f"{option} is for files: shards are as they were read", advice="leave it out")
 
 
 def _refuse_beside_files(sharded: bool, given: Mapping[str, object]) -> None:
