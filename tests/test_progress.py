@@ -15,8 +15,8 @@ import pytest
 from cofactor.cli import main
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.labels import LEML
-from cofactor.progress import Display, LogLines
-from cofactor.ratings import ALS
+from cofactor.progress import Display, LogLines, describe
+from cofactor.ratings import ALS, ShardedRatings, as_ratings
 
 
 class Terminal(io.StringIO):
@@ -149,6 +149,23 @@ def test_a_plain_bar(capfd) -> None:
     with Display(counted=True) as display:
         display.show(text="split 1", done=3, total=12)
     assert capfd.readouterr().err.split("\r")[1].rstrip() == "split 1  [###.........] 3 of 12"
+
+
+@pytest.mark.usefixtures("notebook")
+def test_shards_are_counted_within_a_round(capfd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cofactor.progress._REDRAWN", 0)
+    sharded = ShardedRatings.from_ratings(as_ratings([(user, user % 3) for user in range(9)], [1, 2, 3] * 3), 3)
+    with Display("fitting") as display:
+        model = ALS(2, alpha=1.0, tol=0.3, callback=lambda progress: display.show(*describe(progress)))
+        model.fit(sharded)
+        assert "shards" not in capfd.readouterr().err, "passes are short"
+        monkeypatch.setattr("cofactor.progress._LONG", -1)
+        model.fit(sharded)
+    states = [state.rstrip() for state in capfd.readouterr().err.split("\r")]
+    pattern = r"fitting  \[(\S+)\] (\d) of 3 shards  (iteration 1, objective 3, )?\d+\.\d million ratings/s"
+    found = [match for match in (re.fullmatch(pattern, state) for state in states) if match]
+    assert [match[2] for match in found[:3]] == ["1", "2", "3"]
+    assert any(match[3] for match in found), "the iteration stands beside"
 
 
 @pytest.mark.usefixtures("notebook")

@@ -53,6 +53,7 @@ FORMAT = 2
 """Number of the layout which this version writes, and the only one which it reads."""
 
 _ENTRY = "cofactor"
+_FROM_HERE, _WHOLE = "path from this file", "whole path"  # members of a path in a header
 _MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, though it writes them
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
@@ -132,9 +133,10 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     path : path-like
         File to write. Its folder must exist.
     header : mapping of str to JSON values
-        None, bool, numbers, strings, and lists, tuples and mappings of them. NumPy numbers are accepted;
-        tuples come back as lists. The members ``format``, ``version`` and ``crc32`` are set here, whatever
-        `header` says, so that a header which was read can be written again.
+        None, bool, numbers, strings, `pathlib.Path`, and lists, tuples and mappings of them. NumPy numbers are
+        accepted; tuples come back as lists. A path is written as it leads there from the folder of the file, and as it
+        is: where the first one leads to nothing, the second comes back. The members ``format``, ``version`` and
+        ``crc32`` are set here, whatever `header` says, so that a header which was read can be written again.
     arrays : mapping of str to ndarray
         Arrays of any shape (also empty ones): bool, integers of 8 to 64 bits, float16, float32, float64 or
         complex64. They need not be contiguous.
@@ -159,7 +161,8 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     ('Mean', {'alpha': 0.5}, array([3.5, 2. ]))
     >>> folder.cleanup()
     """
-    full = {str(key): value for key, value in _plain(header, "header").items() if key not in ("crc32", "same")}
+    placed = _placed(header, os.path.dirname(os.path.abspath(path)))
+    full = {str(key): value for key, value in _plain(placed, "header").items() if key not in ("crc32", "same")}
     full |= {"format": FORMAT, "version": __version__}
     tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
     if same := _repetitions(tidy):
@@ -227,6 +230,10 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     ):
         _refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
     arrays |= {other: arrays[first].copy() for other, first in same.items()}
+    try:
+        header = _found(header, os.path.dirname(os.path.abspath(name)))
+    except RecursionError as error:
+        _refuse(name, f"its cofactor header is nested too deeply ({error})")
     return header, {key: arrays[key] for key in sorted(arrays)}
 
 
@@ -308,6 +315,8 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     try:
         return built(kind, header, arrays, registry)
     except _MISFITS as error:
+        if isinstance(error, InvalidInputError) and error.place is not None:
+            raise  # of another file, which the model needs
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
 
@@ -376,6 +385,33 @@ def _strict_json(text: str | bytes, name: str, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         _refuse(name, f"{what} is not a JSON object: the file is damaged, or is not a cofactor model")
     return value
+
+
+def _placed(value: Any, folder: str) -> Any:
+    """Return a header with its paths as they lead there from a folder, and as they are."""
+    if isinstance(value, Path):
+        whole = os.path.abspath(value)
+        try:
+            return {_FROM_HERE: os.path.relpath(whole, folder), _WHOLE: whole}
+        except ValueError:  # on another drive
+            return {_FROM_HERE: whole, _WHOLE: whole}
+    if isinstance(value, Mapping):
+        return {key: _placed(part, folder) for key, part in value.items()}
+    return [_placed(part, folder) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _found(value: Any, folder: str) -> Any:
+    """Return a header with the paths that `_placed` was given, or to where these are now."""
+    if (
+        isinstance(value, dict)
+        and set(value) == {_FROM_HERE, _WHOLE}
+        and all(isinstance(v, str) for v in value.values())
+    ):
+        here, whole = Path(os.path.normpath(os.path.join(folder, value[_FROM_HERE]))), Path(value[_WHOLE])
+        return here if here.exists() or not whole.exists() else whole
+    if isinstance(value, dict):
+        return {key: _found(part, folder) for key, part in value.items()}
+    return [_found(part, folder) for part in value] if isinstance(value, list) else value
 
 
 def _plain(value: Any, where: str) -> Any:

@@ -13,20 +13,66 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-__all__ = ["COMPILING", "Display", "LogLines", "compiling", "describe", "in_notebook", "tell", "when_compiling"]
+__all__ = [
+    "COMPILING",
+    "Display",
+    "LogLines",
+    "Pass",
+    "compiling",
+    "describe",
+    "in_notebook",
+    "passing",
+    "tell",
+    "when_compiling",
+    "when_passing",
+]
 
 #: What is shown while kernels are compiled.
 COMPILING = "compiling loops, once on a machine (cofactor doctor --compile compiles all ahead)"
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
+_LONG = 1.0  # seconds of a pass after which shards are counted
 _REDRAWN = 0.1  # seconds between two states of a plain bar
 _WIDTH = 12  # characters of a plain bar
 _LINE = 100  # characters of the line it stands in
+
+
+@dataclass(frozen=True)
+class Pass:
+    """How far a pass over data in shards is.
+
+    Attributes
+    ----------
+    done, total : int
+        Shards.
+    seconds : float
+        Since it began.
+    n_ratings : int
+        In all shards; 0 if that is not known.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    n_ratings: int = 0
+
+    def rate(self) -> str:
+        """Return how many ratings are worked through in a second, in words.
+
+        Examples
+        --------
+        >>> Pass(3, 4, 2.0, 8_000_000).rate(), Pass(3, 4, 2.0).rate()
+        ('3.0 million ratings/s', '')
+        """
+        if not self.n_ratings:
+            return ""
+        return f"{self.n_ratings * self.done / self.total / self.seconds / 1e6:,.1f} million ratings/s"
 
 
 class Display:
@@ -61,8 +107,13 @@ class Display:
         self._kind = None if quiet else _kind()
         self._shown: _Shown | None = None
         self._log = LogLines(log_after) if self._kind is LogLines else None
+        #: What each thread has shown last: name, detail and text.
+        self._last: dict[int, tuple[str, str, str]] = {}
+        self._open = ExitStack()
 
     def __enter__(self) -> Self:
+        if self._kind is not None:
+            self._open.enter_context(when_passing(self._passing))
         if self.title and self.after == 0:
             self.show()
         return self
@@ -70,10 +121,18 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._open.close()
         self.stop()
 
     def show(
-        self, name: str = "", detail: str = "", *, text: str = "", done: float = 0, total: float | None = None
+        self,
+        name: str = "",
+        detail: str = "",
+        *,
+        text: str = "",
+        done: float = 0,
+        total: float | None = None,
+        unit: str = "",
     ) -> None:
         """Show the state of a part.
 
@@ -87,13 +146,23 @@ class Display:
             What the part is called; by default its name, or the title.
         done, total : float, optional
             How far it is, as a part of a whole.
+        unit : str, default=""
+            What these count.
         """
+        if not unit:
+            self._last[threading.get_ident()] = name, detail, text
         if self._kind is None or time.perf_counter() - self._began < self.after:
             return
         with self._lock:
             if self._shown is None:
                 self._shown = self._log or (_Terminal(self.counted) if self._kind is _Terminal else _Plain())
-            self._shown.update(name, text or name or self.title, detail, done, total)
+            self._shown.update(name, text or name or self.title, detail, done, total, unit)
+
+    def _passing(self, state: Pass) -> None:
+        """Show how far a pass is, beside what its thread has shown last."""
+        name, detail, text = self._last.get(threading.get_ident(), ("", "", ""))
+        beside = ", ".join(filter(None, (detail, state.rate())))
+        self.show(name, beside, text=text, done=state.done, total=state.total, unit="shards")
 
     def stop(self) -> None:
         """End, and remove what is shown from a terminal or a notebook."""
@@ -106,7 +175,7 @@ class Display:
 class _Shown(Protocol):
     """One way to show progress."""
 
-    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None, unit: str = "") -> None:
         """Show the state of a part."""
 
     def stop(self) -> None:
@@ -126,13 +195,13 @@ class LogLines:
         self._began = time.perf_counter()
         self._next = after
 
-    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None, unit: str = "") -> None:
         """Write the state of a part, if it is time for a line."""
         elapsed = time.perf_counter() - self._began
         if elapsed < self._next:
             return
         self._next = elapsed + min(elapsed, _LONGEST)
-        steps = f"{done:,.0f} of {total:,.0f}" if total else ""
+        steps = _steps(done, total, unit) if total else ""
         line = ": ".join(part for part in (text, ", ".join(filter(None, (steps, detail)))) if part)
         tell(f"{line} ({elapsed:,.0f} s)")
 
@@ -140,7 +209,12 @@ class LogLines:
         """End; lines remain."""
 
 
+def _steps(done: float, total: float, unit: str) -> str:
+    return f"{done:,.0f} of {total:,.0f} {unit}".rstrip()
+
+
 _listeners: list[Callable[[], object]] = []
+_watchers: list[Callable[[Pass], object]] = []
 
 
 @contextmanager
@@ -171,6 +245,35 @@ def compiling() -> None:
         listener()
 
 
+@contextmanager
+def when_passing(listener: Callable[[Pass], object]) -> Iterator[None]:
+    """Within the block, call a function as shards are done, in passes over them that last longer than a second.
+
+    Parameters
+    ----------
+    listener : callable
+        Called with a `Pass`, in the thread that works.
+
+    Examples
+    --------
+    >>> with when_passing(lambda state: print(state.done, "of", state.total)):
+    ...     passing(Pass(3, 4, seconds=2.0))
+    3 of 4
+    """
+    _watchers.append(listener)
+    try:
+        yield
+    finally:
+        _watchers.remove(listener)
+
+
+def passing(state: Pass) -> None:
+    """Tell those who listen how far a pass is, if it has lasted longer than a second."""
+    if state.seconds > _LONG:
+        for listener in tuple(_watchers):
+            listener(state)
+
+
 def tell(line: str) -> None:
     """Write a line to the log, or print it where logging is not set up."""
     if _LOG.hasHandlers():
@@ -185,7 +288,7 @@ class _Plain:
     def __init__(self) -> None:
         self._next = 0.0
 
-    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None, unit: str = "") -> None:
         """Write the line anew."""
         now = time.perf_counter()
         if now < self._next:
@@ -194,7 +297,7 @@ class _Plain:
         bar = ""
         if total:
             full = min(_WIDTH, round(_WIDTH * done / total))
-            bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] {done:,.0f} of {total:,.0f}"
+            bar = f"[{'#' * full}{'.' * (_WIDTH - full)}] {_steps(done, total, unit)}"
         line = "  ".join(part for part in (text, bar, detail) if part)
         print(f"\r{line[:_LINE]:{_LINE}}", end="", file=sys.stderr, flush=True)
 
@@ -236,12 +339,14 @@ class _Terminal:
         self._rows: dict[str, Any] = {}
         self._bar.start()
 
-    def update(self, name: str, text: str, detail: str, done: float, total: float | None) -> None:
+    def update(self, name: str, text: str, detail: str, done: float, total: float | None, unit: str = "") -> None:
         """Draw the line of a part; that of the whole gives way to it."""
         if name not in self._rows:
             self._rows[name] = self._bar.add_task(text, total=total, detail=detail)
             if name and "" in self._rows:
                 self._bar.update(self._rows[""], visible=False)
+        if unit and total:
+            detail = ", ".join(filter(None, (detail, _steps(done, total, unit))))
         self._bar.update(self._rows[name], description=text, detail=detail, completed=done, total=total)
 
     def stop(self) -> None:

@@ -32,11 +32,36 @@ def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Pa
     assert len(listed.out.splitlines()) == 4
 
 
+def test_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_path: Path) -> None:
+    there = ["fit", folder, "-m", "als", "--alpha", "2", "--factors", "3"]
+    fitted = run(*there, "--out", tmp_path / "small", "--users", "folder")
+    [users] = (folder / "users").iterdir()
+    assert f"{users} (0.0 MB), which the model needs".replace(" ", "") in "".join(fitted.out.split())
+    assert run(*there, "--out", tmp_path / "whole").status == 0
+    lists = []
+    for name in ("small", "whole"):
+        assert run("recommend", tmp_path / name, "--all", "-n", "3", "--out", tmp_path / f"{name}.parquet").status == 0
+        lists.append((tmp_path / f"{name}.parquet").read_bytes())
+    assert lists[0] == lists[1]
+    with (users / "U_.npy").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\x7f")
+    assert "U_.npy: its checksum is not that of the manifest" in run("shard", "--verify", folder).error
+    assert "--users disk: expected" in run(*there, "--users", "disk").error
+
+
+@pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "pairs.csv"], ["similar", "1"]])
+def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
+    error = run(command[0], folder, *command[1:]).error
+    assert f"{folder}: is a folder of sharded ratings, and no model; fit one to it: cofactor fit {folder}" in error
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["-m", "als"], "--alpha auto is chosen by fits of data in memory"),
         ([], "Recommender learns from ratings in memory alone"),
+        (["-m", "als", "--alpha", "2", "--levels", "1,2"], "--levels is for files: shards are as they were read"),
         (["-m", "ease"], "EASE learns from ratings in memory alone"),
         (["-m", "als", "--alpha", "2", "--scheduler", "tcp://127.0.0.1:9"], "nothing answers at tcp://127.0.0.1:9"),
     ],

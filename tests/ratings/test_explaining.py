@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import cofactor
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, BPMF, BPR, EASE, MMMF, PMF, ImplicitALS, LogisticMF, OrdinalProbit, Recommender
 from cofactor.ratings.sampled import probit_rows
 
@@ -191,6 +191,8 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
         model.explain(7, [0])
     with pytest.raises(InvalidInputError, match="item 1 was not in training"):
         model.explain(103, [0, 1])
+    with pytest.raises(InvalidTypeError, match=r"^user=\[103\]: expected the id of one user; call it for each of them"):
+        model.explain([103], [0])
     with pytest.raises(InvalidInputError, match="expected at least one item"):
         model.explain(103, [])
     model.save(tmp_path / "lean", ratings=False)

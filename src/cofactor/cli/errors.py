@@ -45,6 +45,8 @@ _SAME = (
         "rescue",
         "safe_csv",
         "restart",
+        "resume",
+        "scheduler",
     ),
 )
 #: Options that stand for one value of a parameter.

@@ -29,6 +29,7 @@ def load_model(file: str) -> Any:
         from cofactor.persistence import ModelFileError
 
     if file != "-":
+        _refuse_folder(file)
         return cofactor.load(file)
     with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
         path = Path(folder, "standard input")
@@ -37,6 +38,19 @@ def load_model(file: str) -> Any:
             return cofactor.load(path)
         except ModelFileError as error:
             raise InvalidInputError(str(error).replace(str(path), "standard input")) from error
+
+
+def _refuse_folder(file: str) -> None:
+    """Refuse a folder of sharded ratings where a model belongs, and say how to make one."""
+    if not os.path.isdir(file):
+        return
+    with loading():
+        from cofactor.tasks.sharding import holds_shards
+    if holds_shards(file):
+        raise InvalidInputError(
+            f"{file}: is a folder of sharded ratings, and no model",
+            advice=f"fit one to it: cofactor fit {file} --model als --alpha 5 --out model.cofactor",
+        )
 
 
 def save_model(model: Any, file: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +36,13 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Of a folder of shards: go on with a fit that was interrupted or killed.")
     ] = False,
+    users: Annotated[
+        str,
+        typer.Option(
+            metavar="[auto|memory|folder]",
+            help="Of a folder of shards: factors of users go into the model, or stay in the folder: from 1 GiB on.",
+        ),
+    ] = "auto",
     json: options.Json = False,
     **own: Any,
 ) -> None:
@@ -56,14 +64,18 @@ def fit(
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
     with loading():
         from cofactor.tasks.sharding import fit_shards, holds_shards
-    with naming(options.names_of(params)):
+    with naming({**options.names_of(params), "users": "--users"}):
         built = chosen.build(model or chosen.default_models(settings)[0], settings)
         sharded = holds_shards(file)
+        if sharded:
+            _refuse_beside_shards(options.given(context, [name for name in own if name != "duplicates"]))
         loaded = None if sharded else chosen.read(file, reading, progress=Download(file, quiet=json))
-        _refuse_beside_files(sharded, scheduler, resume)
+        _refuse_beside_files(sharded, {"--scheduler": scheduler, "--resume": resume, "--users": users != "auto"})
         with fit_progress(f"fitting {chosen.name_of(built.model)}", quiet=json) as listen, limited_threads(threads):
             if loaded is None:
-                fitted, facts = fit_shards(chosen, built.model, file, scheduler, resume, listen)
+                fitted, facts = fit_shards(
+                    chosen, built.model, file, scheduler, {"resume": resume, "users": users}, listen
+                )
             else:
                 fitted, facts = chosen.fit(built.model, loaded, settings, listen)
             save_model(fitted, out)
@@ -74,8 +86,13 @@ def fit(
     show_notes((*built.notes, *facts.notes))
 
 
-def _refuse_beside_files(sharded: bool, scheduler: str | None, resume: bool) -> None:
+def _refuse_beside_shards(given: Sequence[str]) -> None:
+    """Refuse options that say how to read files where a folder of shards is given."""
+    for option in given:
+        raise InvalidInputError(f"{option} is for files: shards are as they were read", advice="leave it out")
+
+
+def _refuse_beside_files(sharded: bool, given: Mapping[str, object]) -> None:
     """Refuse options that are for folders of shards where a file is given."""
-    if not sharded and (scheduler is not None or resume):
-        option = "--scheduler" if scheduler is not None else "--resume"
+    for option in (name for name, value in given.items() if value and not sharded):
         raise InvalidInputError(f"{option} is for a folder that cofactor shard made")

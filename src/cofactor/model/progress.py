@@ -48,6 +48,7 @@ class Monitor:
     def __enter__(self) -> Self:
         if self._display is not None:
             self._open.enter_context(when_compiling(self._compiling))
+            self._open.enter_context(self._display)
         return self
 
     def __exit__(
@@ -56,7 +57,6 @@ class Monitor:
         if self._display is None:
             return
         self._open.close()
-        self._display.stop()
         if kind is None:
             elapsed = time.perf_counter() - self._began
             tell(f"{self.name}: the fit ended after {counted(self._steps, 'step', form=',')} ({elapsed:,.1f} s)")

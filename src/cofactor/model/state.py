@@ -91,13 +91,16 @@ def member(header: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
 
 
 def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None, *, finite: bool = True) -> None:
-    """Refuse an array of another shape than its place in the model asks for, or not of (finite) real numbers."""
+    """Refuse an array of another shape than its place in the model asks for, or not of (finite) real numbers.
+
+    Of an array that is mapped from a file the numbers are not looked at, which would read all of it.
+    """
     if not isinstance(array, np.ndarray) or array.shape != shape:
         found = f"shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
         raise InvalidInputError(f"{name} must have shape {shape}, found {found}")
     if array.dtype not in (np.float32, np.float64) or (dtype is not None and array.dtype != dtype):
         raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
-    if finite and not np.isfinite(array).all():
+    if finite and not isinstance(array.base, np.memmap) and not np.isfinite(array).all():
         raise InvalidInputError(f"{name} holds a number that is not finite")
 
 

@@ -17,7 +17,7 @@ from cofactor.penalties import AroundL2, CentredL2, Penalty
 from cofactor.problems.layout import Layout
 from cofactor.problems.observed import Entries, ObservedProblem, inverse_curvatures, mean_squares, turns
 from cofactor.problems.penalized import PenalizedProblem
-from cofactor.solvers.parts import Answer, Parts, Question
+from cofactor.solvers.parts import Answer, Parts, Question, made_of
 from cofactor.solvers.result import Result, Trace
 from cofactor.solvers.vectors import FlatVectors
 
@@ -157,7 +157,7 @@ class UserPart:
         return {"squared": np.array(vectors.dot(self.g, self.g))}
 
     def _arrays(self, question: Question) -> Answer:
-        return {name: array.copy() for name, array in self.layout.views(self.x).items()}
+        return made_of(self.layout.views(self.x), self.k, question)
 
     def _counts(self) -> NDArray[Any]:
         """Return the number of entries of each row."""

@@ -21,7 +21,7 @@ from cofactor.penalties import L2, RowL2
 from cofactor.problems.least_squares import LeastSquaresProblem, solve_rows
 from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries
 from cofactor.problems.penalized import PenalizedProblem
-from cofactor.solvers.parts import Answer, Parts, Question
+from cofactor.solvers.parts import Answer, Parts, Question, made_of
 
 __all__ = ["ColumnsInShards", "LeastSquaresPart", "ShardLeastSquares"]
 
@@ -187,7 +187,7 @@ class LeastSquaresPart:
         return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
 
     def _arrays(self, question: Question) -> Answer:
-        return {name: array.copy() for name, array in self.arrays.items()}
+        return made_of(self.arrays, self.k, question)
 
 
 class ColumnsInShards(PenalizedProblem):

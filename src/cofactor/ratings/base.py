@@ -69,6 +69,8 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         The ratings the model was fitted on, for `recommend` and `complete`; None if it was saved without.
     coding_ : Coding or None
         What the levels stand for, if the model was fitted to a data set that says so: intervals of counts, or words.
+    stored_users_ : StoredUsers or None
+        Where a fit left what it found for users, if that is the folder of shards; see `ShardedRatings.on`.
     updates_ : Updates or None
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
@@ -142,7 +144,8 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what a fit takes at least: here factors in float32, of which there are no more than users or items."""
         n, m = ratings.shape
-        return 4 * (n + m) * min(getattr(self, "n_factors", 0), n, m)
+        elsewhere = isinstance(ratings, ShardedRatings) and ratings.work.client is not None
+        return 4 * (m if elsewhere else n + m) * min(getattr(self, "n_factors", 0), n, m)
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return (n, R): the probability of every level for each pair. Index -1 is an unknown user or item."""

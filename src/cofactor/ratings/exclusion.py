@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InputWarning, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
@@ -43,7 +43,7 @@ class Excluded:
 
     @classmethod
     def of(cls, known: Lookup, exclude: Exclusion) -> Self:
-        """Look up what a caller gave; warn of items that are not known.
+        """Look up what a caller gave; warn of users and items that are not known.
 
         Examples
         --------
@@ -57,7 +57,7 @@ class Excluded:
         if not isinstance(exclude, Mapping):
             return cls(none if exclude is None else _indices(known.items, exclude), none, none[:1], none)
         users = _users(known.users, list(exclude))
-        order = np.argsort(users)
+        order = np.argsort(users)[(users < 0).sum() :]
         lists = [_indices(known.items, items) for items in exclude.values()]
         lists = [lists[k] for k in order.tolist()]
         indptr = np.cumsum([0, *map(len, lists)])
@@ -76,12 +76,12 @@ class Excluded:
 
 
 def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
-    """Return the indices of users, all of whom must be known."""
+    """Return the indices of users, -1 for those who are not known; warn of them."""
     found = known.index(ids, "exclude") if ids else np.zeros(0, dtype=np.int32)
     unknown = [one for one, place in zip(ids, found, strict=True) if place < 0]
     if unknown:
         text = f" is for {counted(len(unknown), 'user who was', 'users who were')} not in training: {few(unknown)}"
-        raise InvalidInputError((Argument("exclude"), text), argument="exclude", advice="leave them out")
+        warnings.warn(InputWarning((Argument("exclude"), text)), stacklevel=callers_level())
     return found.astype(np.int64)
 
 

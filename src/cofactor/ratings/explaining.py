@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.kinds import kinds_of
 from cofactor.ratings.data import Ratings
@@ -91,6 +91,10 @@ def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.i
     """Return the ratings of a model, and the indices of a user, who has some, and of items."""
     check_is_fitted(model)
     known = Lookup(model.users_, model.items_)
+    if isinstance(user, list | set | dict | np.ndarray) or hasattr(user, "columns"):
+        raise InvalidTypeError(
+            "expected the id of one user", argument="user", found=user, advice="call it for each of them"
+        )
     row = int(known.known([user])[0])
     columns = known.known(items, "item")
     if not len(columns):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,7 @@ from cofactor.model.state import from_plain, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.updating import Updates
 from cofactor.ratings.weighting import check_saved
 
@@ -39,6 +41,9 @@ class Saved:
     #: Names of the attributes that a fit learns, and a file holds.
     _learned: ClassVar[tuple[str, ...]] = ()
 
+    #: What a fit found for users, where it stays in the folder of shards.
+    stored_users_: StoredUsers | None = None
+
     def save(self, path: str | Path, *, ratings: bool = True) -> None:
         """Write the model, with those inside it, to a file which `cofactor.load` reads; nothing in it is ever executed.
 
@@ -51,6 +56,25 @@ class Saved:
         """
         check_is_fitted(self)
         persistence.save(path, self if ratings else without_ratings_of(self))
+
+    def to_memory(self) -> Self:
+        """Return a model that needs no folder of shards: what a fit found for users, and ratings, are in memory.
+
+        Returns
+        -------
+        model
+            A copy; a file that it is saved to holds all that it needs. Others than those of a fit to a folder of shards
+            are as they were.
+        """
+        check_is_fitted(self)
+        whole: Any = copy.copy(self)
+        for name, array in {} if self.stored_users_ is None else self.stored_users_.arrays.items():
+            if getattr(whole, name) is array:
+                setattr(whole, name, np.array(array))
+        whole.stored_users_ = None
+        if isinstance(whole.ratings_, ShardedRatings):
+            whole.ratings_ = whole.ratings_.to_ratings()
+        return whole
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
@@ -89,22 +113,29 @@ def without_ratings_of(model: _Model) -> _Model:
 def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a header which JSON can hold, and arrays."""
     arrays: dict[str, NDArray[Any]] = {}
+    stored, learned = model.stored_users_, model._saved()
+    elsewhere = {} if stored is None else {name: a for name, a in stored.arrays.items() if learned.get(name) is a}
     header: dict[str, Any] = {
         "params": {name: plain(v) for name, v in model.get_params(deep=False).items() if name != "callback"},
-        "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in model._saved().items()},
+        "learned": {
+            name: packed(value, f"learned.{name}", arrays) for name, value in learned.items() if name not in elsewhere
+        },
         "ids": {},
     }
+    if elsewhere:
+        header["stored_users"] = stored.folder
     if model.coding_ is not None:
         header["coding"] = model.coding_.to_state()
     if model.updates_ is not None:
         header["updates"] = model.updates_.to_state()
     for name, ids in (("users", model.users_), ("items", model.items_)):
-        columns, header["ids"][name] = ids.to_state()
-        arrays |= {f"{name}.{key}": column for key, column in columns.items()}
+        if not (elsewhere and ids is stored.users):
+            columns, header["ids"][name] = ids.to_state()
+            arrays |= {f"{name}.{key}": column for key, column in columns.items()}
     ratings = model.ratings_
     if isinstance(ratings, ShardedRatings):
         if ratings.folder is not None:
-            return header | {"shards": str(ratings.folder)}, arrays
+            return header | {"shards": ratings.folder}, arrays
         ratings = ratings.to_ratings()
     if ratings is not None:
         arrays |= {f"ratings.{name}": getattr(ratings, name) for name in ("indptr", "indices", "levels")}
@@ -120,10 +151,16 @@ def _model_of(
     """Rebuild a model of a class; see `Saved._from_state`."""
     model: Any = kind(**{name: from_plain(value, models) for name, value in member(header, "params", dict).items()})
     model._check_params()
-    model.users_, model.items_ = (saved_ids(header, arrays, name) for name in ("users", "items"))
-    model.ratings_ = None
+    stored = StoredUsers.open(member(header, "stored_users", Path), kind.__name__) if "stored_users" in header else None
+    model.users_, model.items_ = (
+        stored.users if stored is not None and name not in header["ids"] else saved_ids(header, arrays, name)
+        for name in ("users", "items")
+    )
+    model.ratings_, model.stored_users_ = None, stored
     learned = member(header, "learned", dict)
-    model._restore({name: unpacked(learned[name], arrays, models) for name in ("scale_", *kind._learned)})
+    found = {name: unpacked(value, arrays, models) for name, value in learned.items()}
+    found = ({} if stored is None else dict(stored.arrays)) | found
+    model._restore({name: found[name] for name in ("scale_", *kind._learned)})
     model._check_learned()
     if "coding" in header:
         model.coding_ = Coding.of_state(header["coding"])
@@ -136,21 +173,22 @@ def _model_of(
         weights = check_saved(arrays.get("ratings.weights"), checked)
         model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
     if "shards" in header:
-        model.ratings_ = _shards_of(model, member(header, "shards", str))
+        model.ratings_ = _shards_of(model, member(header, "shards", Path))
     return model
 
 
-def _shards_of(model: Any, folder: str) -> ShardedRatings | None:
+def _shards_of(model: Any, folder: Path) -> ShardedRatings | None:
     """Return the ratings in shards which a model was fitted on; None, with a warning, if they are there no more."""
     try:
         found = ShardedRatings.open(folder)
+        if found.items == model.items_ and found.shape[0] == len(model.users_):
+            return found
+        why = f"those in {folder} have other users or items now"
     except (OSError, InvalidInputError) as error:
-        text = f"the ratings of this model are not where they were ({error}): it cannot leave out what users rated"
-        warnings.warn(InputWarning((text,)), stacklevel=callers_level())
-        return None
-    if found.items != model.items_ or found.shape[0] != len(model.users_):
-        raise InvalidInputError(f"the ratings in {folder} have other users or items than the model")
-    return found
+        why = str(error)
+    text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated"
+    warnings.warn(InputWarning((text,)), stacklevel=callers_level())
+    return None
 
 
 def checked_parts(whole: RatingModel, parts: Any, kind: type[Any]) -> list[Any]:

@@ -15,56 +15,53 @@ was edited is refused: kernels do not check indices.
 
 from __future__ import annotations
 
-import json
 import shutil
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tokenize import TokenError
-from typing import IO, Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor import persistence
 from cofactor.coding import Coding
 from cofactor.datasets.sniff import SHARDS
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import PathLike, replacing
+from cofactor.files import PathLike
 from cofactor.metrics.scale import as_scale
+from cofactor.ratings.checked_files import (
+    IDS,
+    StoredFile,
+    check_size,
+    damage,
+    load_array,
+    read_manifest,
+    refuse,
+    write_array,
+    write_ids,
+    write_manifest,
+)
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
-from cofactor.ratings.ids import IdMap, saved_ids
-from cofactor.text import counted
-from cofactor.version import __version__
+from cofactor.ratings.ids import IdMap
 
 __all__ = [
-    "FORMAT",
     "MANIFEST",
     "Manifest",
-    "StoredFile",
     "StoredItems",
     "StoredShard",
-    "load_array",
-    "load_ids",
     "load_shard",
     "new_folder",
     "number_of",
     "remove_others",
     "shard_name",
-    "verify_file",
     "verify_shard",
-    "write_array",
     "write_common",
-    "write_ids",
     "write_shard",
 ]
 
-FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
 MANIFEST = SHARDS
-IDS, COUNTS = "ids.safetensors", "counts.npy"
+COUNTS = "counts.npy"
 
 #: The arrays of a shard, with their types; the last two are there only if the ratings have them.
 _ARRAYS: Mapping[str, type[np.generic]] = {
@@ -78,17 +75,6 @@ _ARRAYS: Mapping[str, type[np.generic]] = {
     "weights": np.float64,
 }
 _SHARDS, _ITEMS = "shards", "items"
-_PIECE = 1 << 22  # bytes read at a time for a checksum
-
-_AGAIN = "shard the ratings again"
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """Size in bytes and CRC-32 of a file."""
-
-    bytes: int
-    crc32: int
 
 
 @dataclass(frozen=True)
@@ -158,10 +144,7 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Put it into its folder, which from then on holds what it says."""
-        state: dict[str, Any] = {"format": FORMAT, "cofactor": __version__, **asdict(self)}
-        state["crc32"] = _checksum(state)
-        with replacing(folder / MANIFEST) as stream:
-            stream.write(json.dumps(state, indent=1).encode())
+        write_manifest(folder / MANIFEST, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -171,9 +154,9 @@ class Manifest:
             what = "is no folder of sharded ratings: it has no manifest.json" if folder.is_dir() else "no such folder"
             advice = "make one with cofactor shard, or ShardedRatings.save"
             raise InvalidInputError(what, advice=advice, place=Place(str(folder)))
-        manifest = cls._of_state(_state_in(path), path)
+        manifest = cls._of_state(read_manifest(path), path)
         for name, stored in manifest.all_files():
-            _check_size(folder / name, stored)
+            check_size(folder / name, stored)
         return manifest
 
     @classmethod
@@ -184,9 +167,9 @@ class Manifest:
             tuples: dict[str, Any] = {name: tuple(state.pop(name)) for name in ("scale", "level_counts")}
             manifest = cls(items=items, shards=shards, **tuples, **state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            _refuse(path, f"is damaged ({error})")
+            refuse(path, f"is damaged ({error})")
         if not manifest.shards or len(manifest.level_counts) != len(as_scale(manifest.scale)):
-            _refuse(path, "is damaged (its parts do not fit together)")
+            refuse(path, "is damaged (its parts do not fit together)")
         return manifest
 
 
@@ -203,21 +186,6 @@ def new_folder(folder: PathLike) -> Path:
 def shard_name(k: int) -> str:
     """Return the folder of a shard."""
     return f"{_SHARDS}/{k:04}"
-
-
-def write_array(path: Path, array: NDArray[Any]) -> StoredFile:
-    """Write an array as ``.npy``, whole or not at all."""
-    with replacing(path) as stream:
-        summed = _Summed(stream)
-        np.save(summed, array, allow_pickle=False)
-    return StoredFile(summed.count, summed.crc)
-
-
-def write_ids(path: Path, ids: IdMap, name: str) -> StoredFile:
-    """Write the ids of users or items, whole or not at all."""
-    arrays, header = ids.to_state()
-    persistence.write_model(path, {"ids": {name: header}}, {f"{name}.{key}": a for key, a in arrays.items()})
-    return StoredFile(path.stat().st_size, _crc_of(path))
 
 
 def write_shard(folder: Path, name: str, ratings: Ratings) -> StoredShard:
@@ -283,29 +251,6 @@ def number_of(name: str) -> int:
     return int(name.rpartition("/")[2])
 
 
-def load_ids(path: Path, name: str, n: int) -> IdMap:
-    """Read the ids of n users or items."""
-    header, arrays = persistence.read_model(path)
-    with _damage(path):
-        ids = saved_ids(header, arrays, name)
-    if len(ids) != n:
-        _refuse(path, f"holds {counted(len(ids), 'id')}, and the manifest says {n:,}")
-    return ids
-
-
-def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Map an array into memory, without reading it.
-
-    The pages belong to this process alone as soon as it writes to them, so that the file cannot change. The array does
-    not count as read-only: kernels which are compiled for arrays in memory take it, and give the same bits.
-    """
-    with _damage(path):
-        array = np.load(path, mmap_mode="c" if shape[0] else None, allow_pickle=False)
-    if array.dtype != dtype or array.shape != shape:
-        _refuse(path, f"holds {array.dtype} of shape {array.shape}, and the manifest says {shape}")
-    return np.asarray(array)
-
-
 def load_shard(
     folder: Path, stored: StoredShard, users: IdMap, items: IdMap, scale: NDArray[np.float64], coding: Coding | None
 ) -> Ratings:
@@ -316,7 +261,7 @@ def load_shard(
     for name, dtype in _ARRAYS.items():
         path = place / f"{name}.npy"
         if path.name in stored.files:
-            _check_size(path, stored.files[path.name])
+            check_size(path, stored.files[path.name])
             arrays[name] = load_array(path, dtype, (sizes.get(name, stored.n_ratings),))
     if stored.n_items < len(items):
         last = np.full(len(items) - stored.n_items, stored.n_ratings, dtype=np.int64)
@@ -324,85 +269,15 @@ def load_shard(
     try:
         return Ratings(users, items, scale, coding=coding, **arrays)
     except TypeError:  # an array is missing
-        _refuse(folder / MANIFEST, f"does not name all arrays of {stored.folder}")
-
-
-def verify_file(path: Path, stored: StoredFile) -> None:
-    """Refuse a file of another content than was written."""
-    _check_size(path, stored)
-    if _crc_of(path) != stored.crc32:
-        _refuse(path, "its checksum is not that of the manifest: it was damaged or changed")
+        refuse(folder / MANIFEST, f"does not name all arrays of {stored.folder}")
 
 
 def verify_shard(path: Path, ratings: Ratings) -> None:
     """Refuse arrays that fit the checksums, but that no `Ratings` could have."""
-    with _damage(path):
+    with damage(path):
         arrays = ratings.indptr, ratings.indices, ratings.levels, ratings.times
         check_rows(len(ratings.users), len(ratings.items), ratings.n_levels, *arrays)
 
 
-class _Summed:
-    """A stream for writing which counts and sums up what goes into it."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.count, self.crc = stream, 0, 0
-
-    def write(self, data: Any) -> int:
-        self.count += memoryview(data).nbytes
-        self.crc = zlib.crc32(data, self.crc)
-        return self.stream.write(data)
-
-
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Within the block, an error of what a file holds names it."""
-    try:
-        yield
-    except (EOFError, KeyError, SyntaxError, TokenError, TypeError, ValueError) as error:
-        _refuse(path, f"is damaged ({error})")
-
-
-def _state_in(path: Path) -> dict[str, Any]:
-    """Return what a manifest says; refuse one of another version, or edited."""
-    try:
-        state = json.loads(path.read_bytes())
-        number = state.pop("format")
-        version = state.pop("cofactor")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        _refuse(path, f"is no manifest of sharded ratings ({type(error).__name__}: {error})")
-    if number != FORMAT:
-        found = f"is of format {number}, written by cofactor {version}, but this is cofactor {__version__}"
-        _refuse(path, f"{found}, which reads format {FORMAT}")
-    crc = state.pop("crc32", None)
-    if crc != _checksum({"format": number, "cofactor": version, **state}):
-        _refuse(path, "was changed after it was written: its checksum does not match", "put it back as it was, or ")
-    return dict(state)
-
-
-def _checksum(state: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(state, sort_keys=True).encode())
-
-
 def _with_files(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "files": {name: StoredFile(**stored) for name, stored in state["files"].items()}}
-
-
-def _check_size(path: Path, stored: StoredFile) -> None:
-    if not path.is_file():
-        _refuse(path, "is missing, though the manifest names it")
-    size = path.stat().st_size
-    if size != stored.bytes:
-        what = "is cut off" if size < stored.bytes else "is too long"
-        _refuse(path, f"{what}: it has {counted(size, 'byte')}, and the manifest says {stored.bytes:,}")
-
-
-def _crc_of(path: Path) -> int:
-    crc = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            crc = zlib.crc32(piece, crc)
-    return crc
-
-
-def _refuse(path: Path, what: str, advice: str = "") -> NoReturn:
-    raise InvalidInputError(what, advice=f"{advice}{_AGAIN}", place=Place(str(path))) from None

@@ -11,6 +11,7 @@ import numpy as np
 
 from cofactor.coding import Coding
 from cofactor.ratings import shard_folder
+from cofactor.ratings.checked_files import IDS, load_ids, verify_file
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import Manifest
@@ -100,7 +101,7 @@ class InFolder:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         place = folder / manifest.items.folder
-        self.items = shard_folder.load_ids(place / shard_folder.IDS, "items", manifest.items.n_items)
+        self.items = load_ids(place / IDS, "items", manifest.items.n_items)
         self.scale = np.array(manifest.scale, dtype=np.float64)
         self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
@@ -115,8 +116,8 @@ class InFolder:
         """Return the users of a shard."""
         if k not in self._users:
             stored = self.manifest.shards[k]
-            path = self.folder / stored.folder / shard_folder.IDS
-            self._users[k] = shard_folder.load_ids(path, "users", stored.n_users)
+            path = self.folder / stored.folder / IDS
+            self._users[k] = load_ids(path, "users", stored.n_users)
         return self._users[k]
 
     def n_bytes(self) -> int:
@@ -126,6 +127,6 @@ class InFolder:
     def verify(self) -> None:
         """Compare all files with their checksums, and look whether arrays are those of ratings."""
         for name, stored in self.manifest.all_files():
-            shard_folder.verify_file(self.folder / name, stored)
+            verify_file(self.folder / name, stored)
         for k, shard in enumerate(self.manifest.shards):
             shard_folder.verify_shard(self.folder / shard.folder, self.ratings(k))

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory", "key_of"]
 
 
+#: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
+MOST_IN_MEMORY = 1 << 30
+
+
 @dataclass(frozen=True)
 class Work:
     """How fits of ratings in shards are carried out, see `ShardedRatings.on`."""
@@ -32,8 +36,15 @@ class Work:
     client: Any = None
     resume: bool = False
     every: float = 60.0
+    users: str = "auto"
 
-    def parts(self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, key: str) -> Rounds:
+    def stores(self, n_bytes: int) -> bool:
+        """Whether what a fit finds for users, so many bytes, is to stay in the folder."""
+        return self.users == "folder" or (self.users == "auto" and n_bytes > MOST_IN_MEMORY)
+
+    def parts(
+        self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, key: str, n_ratings: int
+    ) -> Rounds:
         """Return n objects that work on a shard each.
 
         Parameters
@@ -45,14 +56,16 @@ class Work:
             Where the shards are. What is done is kept there too, so that it can go on after a kill.
         data, key : str
             What tells the ratings, and the work on them, from any others.
+        n_ratings : int
+            In all shards.
         """
         journal = None
         if folder is not None:
             known = hashlib.sha256(f"{data} {key}".encode()).hexdigest()[:16]
             journal = Journal(folder / f".fit-{known}", self.resume, self.every)
         if self.client is None:
-            return OneByOne(make, n, journal)
-        return OnWorkers(self.client, make, n, journal, key.partition("(")[0])
+            return OneByOne(make, n, journal, n_ratings)
+        return OnWorkers(self.client, make, n, journal, key.partition("(")[0], n_ratings)
 
 
 def key_of(model: Any) -> str:
@@ -82,8 +95,8 @@ def check_learns_in_shards(model: Any) -> None:
         raise InvalidInputError(
             f"{type(model).__name__} learns from ratings in memory alone",
             argument="X",
-            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; in "
-            "Python X.to_ratings() takes all to memory",
+            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; others "
+            "from the files themselves, in Python from X.to_ratings()",
         )
 
 
@@ -93,5 +106,5 @@ def in_memory(ratings: Ratings | ShardedRatings, what: str) -> Ratings:
         return ratings
     raise InvalidInputError(
         f"{what} needs the ratings of the model in memory, and they are in shards",
-        advice="set model.ratings_ = model.ratings_.to_ratings() where they fit",
+        advice="where they fit, model.to_memory() takes them there in Python",
     )

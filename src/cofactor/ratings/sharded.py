@@ -13,10 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cofactor.checks import check_choice
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.ratings import shard_folder
+from cofactor.ratings.checked_files import load_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import by_column
 from cofactor.ratings.ids import IdMap
@@ -151,7 +153,7 @@ class ShardedRatings:
             source.coding,
             np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
             np.array(manifest.level_counts, dtype=np.int64),
-            shard_folder.load_array(counts, np.int64, (len(source.items),)),
+            load_array(counts, np.int64, (len(source.items),)),
             manifest.has_times,
             source,
             place,
@@ -270,7 +272,7 @@ class ShardedRatings:
         source = AtBoundary(self.source, level)
         return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, source=source)
 
-    def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0) -> Self:
+    def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0, users: str = "auto") -> Self:
         """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
 
         Results are the same to the bit, wherever a fit is carried out and however often it was killed.
@@ -283,6 +285,11 @@ class ShardedRatings:
             Go on with a fit of a model with the same parameters that did not end. The folder keeps what it had done.
         every : float, default=60.0
             Seconds between two times that the rows' part of a fit is written to the folder.
+        users : {"auto", "memory", "folder"}, default="auto"
+            Where factors, biases and thresholds of users go at the end of a fit: to memory, and with the model into its
+            file; or into the folder, from where the model maps them into memory. Its file is small then, and needs the
+            folder; predictions are the same to the bit. `RatingModel.to_memory` takes them to memory. "auto" leaves
+            them in the folder from 1 GiB on. Models of samples take them to memory.
 
         Returns
         -------
@@ -291,16 +298,17 @@ class ShardedRatings:
         Raises
         ------
         InvalidInputError
-            If there is a client, or something to resume, and the ratings are not in a folder.
+            If there is a client, or something to resume or to leave there, and the ratings are not in a folder.
         """
-        if self.folder is None and (client is not None or resume):
-            argument = "resume" if resume else "client"
+        check_choice("users", users, ("auto", "memory", "folder"))
+        asked = {"client": client is not None, "resume": resume, "users": users == "folder"}
+        for argument in (name for name, given in asked.items() if given and self.folder is None):
             raise InvalidInputError(
                 "only ratings in a folder can be worked on elsewhere, or later",
                 argument=argument,
                 advice="write them to one first, see ShardedRatings.save",
             )
-        return replace(self, work=Work(client, resume, every))
+        return replace(self, work=Work(client, resume, every, users))
 
     def parts(self, make: Callable[[int], Part], key: str) -> Rounds:
         """Return objects that work on a shard each.
@@ -312,7 +320,7 @@ class ShardedRatings:
         key : str
             Of all that the work depends on besides the ratings.
         """
-        return self.work.parts(make, len(self), self.folder, self.source.key, key)
+        return self.work.parts(make, len(self), self.folder, self.source.key, key, self.n_ratings)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))

@@ -44,6 +44,9 @@ OF_FITTED: Text = ("give ", Argument("vectors"), "=model.item_vectors() of the m
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
 
+#: Rows of factors that are turned to float64 at a time.
+_ROWS = 1 << 18
+
 _N_DIRECTIONS = 64
 
 #: Of takes that were asked about, as long as they live: a server asks for every list.
@@ -352,10 +355,16 @@ def refuse_fold_in(model: Any, side: SideName, advice: Text = "ask the model tha
 
 def covariance(factors: NDArray[Any]) -> NDArray[np.float64]:
     """Return the covariance (d, d) of factors over those who have any, as users or items without ratings have not."""
-    there = factors[factors.any(axis=1)].astype(np.float64)
-    there -= there.mean(axis=0) if len(there) else 0.0
+    starts = range(0, len(factors), _ROWS)
+    there = sum(int(factors[k : k + _ROWS].any(axis=1).sum()) for k in starts)
+    mean = sum(factors[k : k + _ROWS].sum(axis=0, dtype=np.float64) for k in starts) / max(there, 1)
+    total = np.zeros((factors.shape[1],) * 2)
     with library_limit(1, "blas"):
-        return np.asarray(there.T @ there / max(len(there), 1))
+        for k in starts:
+            some = factors[k : k + _ROWS]
+            some = some[some.any(axis=1)].astype(np.float64) - mean
+            total += some.T @ some
+        return np.asarray(total / max(there, 1))
 
 
 def directions(own: NDArray[Any], metric: NDArray[np.float64]) -> NDArray[np.float64]:

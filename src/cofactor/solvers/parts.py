@@ -7,6 +7,7 @@ arrays and numbers, and the sum of their answers comes back. What a part keeps b
 from __future__ import annotations
 
 import copy
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.progress import Pass, passing
 from cofactor.solvers.journal import Journal, read_state, write_state
 
-__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "Rounds", "Then", "TreeSum", "made"]
+__all__ = ["Answer", "OneByOne", "Part", "Parts", "Question", "Rounds", "Then", "TreeSum", "made", "made_of"]
 
 Question = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
@@ -112,10 +114,12 @@ class Rounds(ABC):
     ----------
     n_parts : int
     journal : Journal, optional
+    n_ratings : int, default=0
+        Of all parts, to tell how fast they are worked through.
     """
 
-    def __init__(self, n_parts: int, journal: Journal | None = None) -> None:
-        self.n_parts, self.journal = n_parts, journal
+    def __init__(self, n_parts: int, journal: Journal | None = None, n_ratings: int = 0) -> None:
+        self.n_parts, self.journal, self.n_ratings = n_parts, journal, n_ratings
         self.number = 0
         #: Questions of the rounds after the last states, without that of the present round.
         self.replay: list[Question] = []
@@ -177,6 +181,10 @@ class Rounds(ABC):
         if self.journal is not None:
             self.journal.remove()
 
+    def _tell(self, began: float, done: int) -> None:
+        """Tell how many parts have answered since a round began."""
+        passing(Pass(done, self.n_parts, time.perf_counter() - began, self.n_ratings))
+
     def _keep(self, question: Question) -> None:
         """Keep a question that was answered, for parts that are made anew."""
         # Copies: arrays of a question may be views of what the algorithm goes on to change.
@@ -213,6 +221,13 @@ def made(make: Callable[[int], Part], k: int, states: Path | None, replay: Seque
     return part
 
 
+def made_of(arrays: Mapping[str, NDArray[Any]], k: int, question: Question) -> Answer:
+    """Return what the question's ``then`` makes of the number of a part and its arrays; copies where it has none."""
+    if "then" in question:
+        return question["then"](k, arrays)
+    return {name: array.copy() for name, array in arrays.items()}
+
+
 class OneByOne(Rounds):
     """Parts in this process, asked one after the other.
 
@@ -224,10 +239,14 @@ class OneByOne(Rounds):
         Number of parts.
     journal : Journal, optional
         Where rounds are written, so that they need not be done again.
+    n_ratings : int, default=0
+        See `Rounds`.
     """
 
-    def __init__(self, make: Callable[[int], Part], n_parts: int, journal: Journal | None = None) -> None:
-        super().__init__(n_parts, journal)
+    def __init__(
+        self, make: Callable[[int], Part], n_parts: int, journal: Journal | None = None, n_ratings: int = 0
+    ) -> None:
+        super().__init__(n_parts, journal, n_ratings)
         self.make = make
         self._made: list[Part] = []
 
@@ -238,9 +257,10 @@ class OneByOne(Rounds):
         return self._made
 
     def _ask(self, question: Question) -> Answer:
-        sums = TreeSum()
+        sums, began = TreeSum(), time.perf_counter()
         for k, part in enumerate(self._parts()):
             sums.add(k, part.answer(question))
+            self._tell(began, k + 1)
         return sums.total()
 
     def _keep(self, question: Question) -> None:

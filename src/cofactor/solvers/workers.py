@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.progress import tell
 from cofactor.solvers.journal import Journal, write_state
@@ -34,6 +34,8 @@ _FETCH = 2.0
 #: Seconds after which a worker to which nothing can be sent counts as gone.
 _GONE = 5
 _CONNECT = {"distributed.comm.timeouts.connect": f"{_GONE}s"}
+
+_RESUME = Argument("resume", True)
 
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
@@ -86,6 +88,8 @@ class OnWorkers(Rounds):
         In a folder that all workers see.
     name : str, default="fit"
         Of the tasks, on the dashboard.
+    n_ratings : int, default=0
+        See `Rounds`.
     """
 
     def __init__(
@@ -95,8 +99,9 @@ class OnWorkers(Rounds):
         n_parts: int,
         journal: Journal | None = None,
         name: str = "fit",
+        n_ratings: int = 0,
     ) -> None:
-        super().__init__(n_parts, journal)
+        super().__init__(n_parts, journal, n_ratings)
         self.client, self.make, self.name = client, make, name
         self._run = uuid.uuid4().hex
         workers = self._workers()
@@ -133,12 +138,14 @@ class OnWorkers(Rounds):
     def _round(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         """Let all groups do a task, again where one gets lost; return what they return, in their order."""
         answers: dict[int, Any] = {}
+        began = time.perf_counter()
         while len(answers) < len(self._groups):
             self._settle()
             for group in self._groups:
                 if group.first not in answers and group.future is None:
                     self._submit(group, task, question, number)
             self._collect(answers)
+            self._tell(began, sum(group.last - group.first for group in self._groups if group.first in answers))
         return [answers[group.first] for group in self._groups]
 
     def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
@@ -155,7 +162,8 @@ class OnWorkers(Rounds):
             return
         anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
         before = self.number if number is None else number - 1
-        label = f"{self.name} round {self.number}, shards {group.first} to {group.last - 1}"
+        what = task_name(self.name, question)
+        label = f"{what}-round {self.number}, shards {group.first} to {group.last - 1}"
         group.future = self.client.submit(
             _work, self._run, group.first, group.last, before, number, task, shared, anew,
             key=f"{label}-{uuid.uuid4().hex}", workers=[group.worker], allow_other_workers=False, pure=False,
@@ -219,7 +227,7 @@ class OnWorkers(Rounds):
         """Return the addresses of all workers."""
         if self.client.status != "running":
             raise InvalidInputError(
-                "the scheduler is gone", advice="start it again; a fit of a folder goes on with resume=True"
+                "the scheduler is gone", advice=("start it again; a fit of a folder goes on with ", _RESUME)
             )
         return list(self.client.nthreads())
 
@@ -229,10 +237,21 @@ class OnWorkers(Rounds):
         while not (found := self._workers()):
             if time.monotonic() > until:
                 raise InvalidInputError(
-                    "the cluster has no workers", advice="start some; a fit of a folder goes on with resume=True"
+                    "the cluster has no workers", advice=("start some; a fit of a folder goes on with ", _RESUME)
                 )
             time.sleep(_LOOK)
         return found
+
+
+def task_name(name: str, question: Question) -> str:
+    """Return what tasks are called together on the dashboard, which takes words of letters between dashes.
+
+    Examples
+    --------
+    >>> task_name("MMMF", {"op": "squared_gradient"}), task_name("ALS", {"folder": "big"})
+    ('MMMF-squared-gradient', 'ALS-save')
+    """
+    return f"{name}-{question.get('op', 'save').replace('_', '-')}"
 
 
 def _check_packages(client: Any) -> None:

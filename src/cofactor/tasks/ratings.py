@@ -238,8 +238,10 @@ class RatingTask(Task):
         if folding:
             folded = self.fold_in(model, request.ratings, options)
             model, notes = folded.model, (*notes, *folded.notes)
-        ids = model.users_.ids.tolist() if request.users is None else match_ids(request.users, model.users_)
-        check_users(ids, model, request.ratings or options["user_features"])
+        ids: Any = model.users_.ids
+        if request.users is not None:
+            ids = np.array([*match_ids(request.users, model.users_), None], dtype=object)[:-1]
+            check_users(ids.tolist(), model, request.ratings or options["user_features"])
         if request.exclude is not None:
             rules["exclude"], more = read_exclusions(request.exclude, model, request.encoding)
             notes = (*notes, *more)

@@ -69,7 +69,7 @@ def ranking_model(model: Any, request: Request) -> Any:
 
 def recommendations(
     model: Any,
-    ids: Sequence[Any],
+    ids: NDArray[Any],
     request: Request,
     allowed: Sequence[Any] | None,
     new: FeatureTable | None = None,
@@ -81,7 +81,7 @@ def recommendations(
     ----------
     model : RatingModel, ExposureModel or Recommender
         As `ranking_model` returns it.
-    ids : sequence
+    ids : ndarray of shape (n,)
         Users, in the form of id which the model knows.
     request : Request
         What is asked for.
@@ -104,7 +104,7 @@ def recommendations(
     more |= {"exclude_seen": not request.include_seen, "candidates": allowed}
     size, lengths = max(1, _ITEMS_PER_BLOCK // request.n), []
     for first in range(0, max(len(ids), 1), size):
-        columns, own = _lists(model, ids[first : first + size], request, new, more)
+        columns, own = _lists(model, ids[first : first + size].tolist(), request, new, more)
         lengths.append(own)
         yield columns, _short_lists(np.concatenate(lengths), request) if first + size >= len(ids) else ()
 

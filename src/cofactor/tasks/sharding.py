@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
 from cofactor.ratings.shard_work import check_learns_in_shards
+from cofactor.ratings.stored_users import StoredUsers, stored_users_of
 from cofactor.tasks.base import Task
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Facts
@@ -86,9 +88,11 @@ def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any
 
 
 def checked_shards(folder: str) -> Facts:
-    """Read all files of a folder of sharded ratings, refuse it if one is damaged, and describe it."""
+    """Read all files of a folder of shards, and of models there; refuse a damaged one, and describe the folder."""
     sharded = ShardedRatings.open(folder)
     sharded.verify()
+    for stored in StoredUsers.all_of(Path(folder)):
+        stored.verify()
     return _described(sharded, folder)
 
 
@@ -98,7 +102,12 @@ def holds_shards(file: str) -> bool:
 
 
 def fit_shards(
-    task: Task, model: Any, folder: str, scheduler: str | None, resume: bool, listen: Listener | None = None
+    task: Task,
+    model: Any,
+    folder: str,
+    scheduler: str | None,
+    how: Mapping[str, Any],
+    listen: Listener | None = None,
 ) -> tuple[Any, Facts]:
     """Fit a model of ratings to a folder of shards, and describe it.
 
@@ -112,8 +121,8 @@ def fit_shards(
         Written by `made_shards`.
     scheduler : str or None
         Address of a Dask scheduler whose workers do the work; None for this process.
-    resume : bool
-        Go on with a fit that did not end.
+    how : mapping from str to object
+        resume and users, see `ShardedRatings.on`.
     listen : callable, optional
         Told about progress.
     """
@@ -123,12 +132,16 @@ def fit_shards(
         task.listen(model, listen)
     began = time.perf_counter()
     with about(folder), _client(scheduler) as client:
-        model.fit(sharded.on(client, resume=resume))
+        model.fit(sharded.on(client, **how))
     seconds = time.perf_counter() - began
     task.listen(model, None)
     facts = facts_of(model)
     values = {**facts.values, "data": folder, "ratings": sharded.n_ratings, "seconds": round(seconds, 3)}
     shown = {**facts.shown, "ratings": f"{sharded.n_ratings:,}", "seconds": f"{seconds:.2f}"}
+    if stored := stored_users_of(model):
+        n_bytes = sum(one.n_bytes for one in stored)
+        values["users_folder"] = [str(one.folder) for one in stored]
+        shown["users are in"] = f"{', '.join(values['users_folder'])} ({n_bytes / 1e6:,.1f} MB), which the model needs"
     return model, Facts(f"{values['model']} fitted to {folder}", values, shown)
 
 

@@ -161,6 +161,8 @@ def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Pa
     files = ShardedRatings.open(folder)
     assert_same_bits(make().fit(files), memory)
     assert_same_bits(make().fit(files.on(client)), memory)
+    if name in MODELS:
+        assert_same_bits(make().fit(files.on(client, users="folder")), memory)
     assert not list(folder.glob(".fit-*")), "a fit that ended leaves nothing behind"
 
 
@@ -260,6 +262,13 @@ def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
     for call, message in cases:
         with pytest.raises(InvalidInputError, match=message):
             call()
+
+
+def test_tasks_have_names_on_the_dashboard(folder: Path, client: Client) -> None:
+    MODELS["ALS"](tol=1e-2).fit(ShardedRatings.open(folder).on(client))
+    named = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert {"ALS-rows", "ALS-columns", "ALS-value", "ALS-arrays"} <= set(named)
+    assert not [name for name in named if "round" in name]
 
 
 def test_a_closed_client_is_told_apart(folder: Path) -> None:

@@ -219,6 +219,9 @@ def test_what_a_name_calls_counts_are_counts_however_they_look() -> None:
     expected = EASE(1.0).fit(X, sample_weight=STARS).recommend(n=3)[1]
     assert np.array_equal(EASE(1.0).fit(frame.assign(n_plays=STARS)).recommend(n=3)[1], expected)
     assert Recommender(EASE(1.0)).fit(frame.assign(Plays=STARS)).ratings_.weights.sum() == STARS.sum()
+    plays = pd.Series(STARS, name="plays")
+    assert np.array_equal(EASE(1.0).fit(frame, plays).recommend(n=3)[1], expected)
+    assert Recommender(EASE(1.0)).fit(frame, plays).ratings_.weights.sum() == STARS.sum()
     table = sparse.coo_array((STARS, np.array(X).T)).tocsr()
     advised = EASE(1.0).fit(table.astype(bool), sample_weight=table.tocoo().data)  # what the error advises
     assert np.array_equal(advised.recommend(n=3)[1], expected)

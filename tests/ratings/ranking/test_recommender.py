@@ -85,10 +85,9 @@ def test_exclusions_and_candidates_leave_shares_as_they_are() -> None:
     assert own.items[0].tolist() == every.items[0, 1:].tolist()
     assert own.items[1].tolist() == every.items[1, :3].tolist()
     assert np.array_equal(own.p_take[0], every.p_take[0, 1:])
-    with pytest.raises(
-        InvalidInputError, match="^exclude is for 1 user who was not in training: 'eve'; leave them out"
-    ):
-        model.recommend([100], exclude={"eve": [7], 100: [0]})
+    with pytest.warns(InputWarning, match="^exclude is for 1 user who was not in training: 'eve'$"):
+        found = model.recommend([100], n=3, exclude={"eve": [7], 100: [first[0]], 101: [first[1]]})
+    assert found.items[0].tolist() == own.items[0].tolist()
     with pytest.raises(InvalidTypeError, match="expected ids of items; of each user"):
         model.recommend([100], exclude=[(100, 0)])
     with pytest.warns(InputWarning, match="exclude holds 1 item that was not in training: 'unknown'"):
@@ -268,8 +267,6 @@ def test_wrong_use_says_what_would_be_right() -> None:
         model.recommend([100], np.int64(-3))
     with pytest.raises(InvalidInputError, match="candidates holds no items of training: 8, 'no'"):
         model.recommend([100], candidates=[np.int64(8), "no"])
-    with pytest.raises(InvalidInputError, match="exclude is for 1 user who was not in training: 5"):
-        model.recommend([100], exclude={5: [0]})
     with pytest.raises(InvalidInputError, match="recency=3 needs the time of each take"):
         Recommender(EASE(recency=3)).fit(*rated())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,7 +181,7 @@ class BinaryMMMF(FactorModel):
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))
         return self._boundary(2 * n_low > ratings.user_counts)[:, None]
 
-    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
+    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
         n_low, n_high = ratings.level_counts
         return self._boundary(np.array([n_low > n_high]))
 

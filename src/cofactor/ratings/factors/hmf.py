@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -204,6 +204,12 @@ class HMF(RatingModel):
 
     def _join(self, part: HMF, joint: Joint) -> None:
         self.stages_ = joined_parts(self.stages_, part.stages_, joint)
+
+    def to_memory(self) -> Self:
+        """Return a model that needs no folder of shards, see `RatingModel`."""
+        whole = super().to_memory()
+        whole.stages_ = [stage.to_memory() for stage in self.stages_]
+        return whole
 
     def _parts(self, given: FitInput) -> Iterator[tuple[BinaryMMMF, FitInput]]:
         """Yield each stage, and what it is given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,14 +21,15 @@ from cofactor.problems.observed import Entries
 from cofactor.problems.samples_in_shards import generators_of_shards
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.loss_fit import all_penalties, without_rounding
+from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest_row
+from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Parts, Rounds
+from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Result, Trace
 
 if TYPE_CHECKING:
@@ -57,12 +58,7 @@ def fit_in_shards(model: Any, given: FitInput) -> None:
         parts, problem, shared, ratings.shape[0], ratings.item_counts, ratings.shape[0] * own, _MEMORY, trace
     )
     result = quasi_newton(vectors, vectors.trace)
-    columns = vectors.arrays()
-    rows = _rows(parts, ratings.bounds)
-    model.U_, model.V_ = without_rounding(rows["U"], columns["V"])
-    model.user_bias_ = rows.get("b", np.zeros(ratings.shape[0], model.dtype))
-    model.item_bias_ = columns["c"]
-    _set_thresholds(model, ratings, rows)
+    _set_by_loss(model, ratings, parts, vectors.arrays())
     _set_outcome(model, given, result, parts)
 
 
@@ -95,9 +91,9 @@ def fit_least_squares_in_shards(model: Any, given: FitInput, solver: str = "exac
     columns = ColumnsInShards(parts, problem)
     trace = Trace(columns, model.max_iter, model.tol, given.monitor.stage(type(model).__name__))
     result = descend(columns, columns.pack(shared), columns.update, trace)
-    found, rows = columns.arrays(result.x), _rows(parts, ratings.bounds)
-    model.U_, model.V_ = rows["U"], np.array(found["V"])
-    model.user_bias_, model.item_bias_ = rows["b"], np.array(found["c"])
+    found = columns.arrays(result.x)
+    model.V_, model.item_bias_ = np.array(found["V"]), np.array(found["c"])
+    set_users(model, ratings, parts, of_rows)
     _set_outcome(model, given, result, parts)
 
 
@@ -116,7 +112,10 @@ def _check(model: FactorModel, given: FitInput, solver: str) -> None:
         raise InvalidInputError(
             (Argument("alpha", "auto"), " is chosen by fits of data in memory"),
             argument="alpha",
-            advice="fit one shard, X.shard(0), with 'auto' first, and give the alpha_ found",
+            advice=(
+                "fit a part of the ratings, one of the files or in Python X.shard(0), with ",
+                *(Argument("alpha", "auto"), " first, and give the one found"),
+            ),
         )
     if model.solver != solver:
         raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=model.solver)
@@ -174,30 +173,15 @@ def _first_of(
     return first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
 
 
-def _rows(parts: Parts, bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all rows, those of a shard after those of another."""
-    whole: dict[str, NDArray[Any]] = {}
-    for k, arrays in enumerate(parts.each({"op": "arrays"})):
-        for name, array in arrays.items():
-            if k == 0:
-                whole[name] = np.empty((int(bounds[-1]), *array.shape[1:]), array.dtype)
-            whole[name][bounds[k] : bounds[k + 1]] = array
-    return whole
-
-
-def _set_thresholds(model: Any, ratings: ShardedRatings, rows: dict[str, NDArray[Any]]) -> None:
-    """Set the thresholds of all users shard by shard, and what follows from them."""
-    found: list[NDArray[Any]] = []
-    planes: list[Any] = []
-    for k, shard in enumerate(ratings):
-        users = slice(ratings.bounds[k], ratings.bounds[k + 1])
-        some = copy.copy(model)
-        some.U_, some.user_bias_ = model.U_[users], model.user_bias_[users]
-        arrays = {name: array[users] for name, array in rows.items()}
-        found.append(some._user_thresholds(shard, arrays).astype(model.dtype, copy=False))
-        planes.append(getattr(some, "planes_", None))
-    model.thresholds_ = np.concatenate(found)
-    if planes[0] is not None:
-        model.planes_ = np.concatenate(planes)
-    model.common_thresholds_ = model._common_thresholds(ratings).astype(model.dtype, copy=False)
-    model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
+def _set_by_loss(model: Any, ratings: ShardedRatings, parts: Rounds, columns: dict[str, NDArray[Any]]) -> None:
+    """Set what a minimisation found for columns, and then what it found for rows."""
+    lean = clone(model).set_params(callback=None)
+    lean.V_, lean.item_bias_, lean.scale_ = columns["V"], columns["c"], ratings.scale
+    rows = RowsByLoss(ratings, lean)
+    longest = max(float(answer["longest"]) for answer in parts.each({"op": "arrays", "then": longest_of}))
+    if longest * longest_row(columns["V"]) < NEGLIGIBLE:
+        lean.V_, rows = np.zeros_like(lean.V_), replace(rows, negligible=True)
+    model.V_, model.item_bias_ = lean.V_, lean.item_bias_
+    common = model._common_thresholds(ratings, lambda: parts.told(lambda: {"op": "arrays", "then": rows.sums}))
+    model.common_thresholds_ = common.astype(model.dtype, copy=False)
+    set_users(model, ratings, parts, replace(rows, common=model.common_thresholds_))

@@ -17,7 +17,7 @@ from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import mean_thresholds, without_rounding
+from cofactor.ratings.factors.loss_fit import mean_thresholds, threshold_sums, without_rounding
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
@@ -223,7 +223,7 @@ class IPMMMF(FactorModel):
         self.V_, self.item_bias_ = arrays["V"].astype(self.dtype), arrays["c"].astype(self.dtype)
         self.sticks_ = arrays["gamma"]
         self._set_users(ratings, arrays)
-        self.common_thresholds_ = mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+        self.common_thresholds_ = mean_thresholds(threshold_sums(self.thresholds_[ratings.user_counts > 0]))
         self.thresholds_[ratings.user_counts == 0] = self.common_thresholds_
         _, self.V_ = without_rounding(self.U_, self.V_)
         return result, arrays

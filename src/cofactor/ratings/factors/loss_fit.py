@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,8 +27,11 @@ __all__ = [
     "check_loss_params",
     "fold_in_by_loss",
     "fold_items_in_by_loss",
+    "longest_row",
     "mean_thresholds",
     "solve_by_loss",
+    "threshold_sums",
+    "without_rounding",
 ]
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -72,8 +75,8 @@ class LossFactorization(Protocol):
     def _user_thresholds(self, ratings: Ratings, arrays: Arrays) -> NDArray[Any]:
         """Return the boundaries of the users in `ratings`, increasing; factors and biases are set already."""
 
-    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
-        """Return the boundaries for unknown users; those of the users in `ratings` are set already."""
+    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Arrays]) -> NDArray[Any]:
+        """Return the boundaries for unknown users; `sums` has the `threshold_sums` of the users with ratings."""
 
 
 def check_loss_params(model: LossFactorization) -> None:
@@ -103,7 +106,8 @@ def solve_by_loss(
     model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
     rated = ratings.user_counts > 0
     model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
-    model.common_thresholds_ = model._common_thresholds(ratings).astype(model.dtype, copy=False)
+    common = model._common_thresholds(ratings, lambda: threshold_sums(model.thresholds_[rated]))
+    model.common_thresholds_ = common.astype(model.dtype, copy=False)
     if not isinstance(penalties.get("own"), RegressedL2):
         model.thresholds_[~rated] = model.common_thresholds_
     return result, {**start, **arrays}
@@ -207,23 +211,41 @@ def _minimise(
 
 def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return factors, or exact zeros where all their products are negligible."""
-    longest = [float(np.linalg.norm(factor, axis=1).max()) for factor in (U, V)]
-    if longest[0] * longest[1] < NEGLIGIBLE:
+    if longest_row(U) * longest_row(V) < NEGLIGIBLE:
         return np.zeros_like(U), np.zeros_like(V)
     return U, V
 
 
-def mean_thresholds(thresholds: NDArray[Any]) -> NDArray[Any]:
+def longest_row(factors: NDArray[Any]) -> float:
+    """Return the largest norm of a row."""
+    return float(np.linalg.norm(factors, axis=1).max())
+
+
+def threshold_sums(thresholds: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return what `mean_thresholds` needs of the boundaries of some users; those of others may be added."""
+    finite = np.isfinite(thresholds)
+    return {
+        "sum": np.where(finite, thresholds, 0).sum(axis=0, dtype=float),
+        "finite": finite.sum(axis=0),
+        "below": np.isneginf(thresholds).sum(axis=0),
+        "users": np.array(len(thresholds)),
+    }
+
+
+def mean_thresholds(sums: Arrays) -> NDArray[Any]:
     """Return the mean of users' boundaries, over those users for whom a boundary is finite.
 
     A boundary that is infinite for everyone stays so: below all levels if it comes before the finite ones, or, where
     none is finite, if it is for most users.
+
+    Parameters
+    ----------
+    sums : mapping from str to ndarray
+        See `threshold_sums`.
     """
-    finite = np.isfinite(thresholds)
-    known = finite.any(axis=0)
-    counts = np.maximum(finite.sum(axis=0), 1)
-    mean = np.where(finite, thresholds, 0).sum(axis=0, dtype=float) / counts
-    below = np.isneginf(thresholds).sum(axis=0) > len(thresholds) / 2
+    known = sums["finite"] > 0
+    mean = sums["sum"] / np.maximum(sums["finite"], 1)
+    below = sums["below"] > sums["users"] / 2
     first = int(np.argmax(known)) if known.any() else np.count_nonzero(below)
     mean[~known] = np.where(np.flatnonzero(~known) < first, -np.inf, np.inf)
-    return np.maximum.accumulate(mean).astype(thresholds.dtype)
+    return np.maximum.accumulate(mean)

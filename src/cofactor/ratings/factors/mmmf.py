@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,8 +196,8 @@ class MMMF(DescribedModel, FactorModel):
         # Unsorted ones only come from unfinished optimisation; sorting never raises the loss (corrections.md, C7).
         return np.sort(thresholds, axis=1)
 
-    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
-        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
+        return mean_thresholds(sums())
 
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
         """Put thresholds that no rating determines at the end of the half line on which their loss is zero."""

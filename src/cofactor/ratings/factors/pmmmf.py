@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -184,8 +184,8 @@ class PMMMF(FactorModel):
         self.planes_ = planes
         return boundaries(planes, counts)
 
-    def _common_thresholds(self, ratings: Ratings) -> NDArray[Any]:
-        return mean_thresholds(self.thresholds_[ratings.user_counts > 0])
+    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
+        return mean_thresholds(sums())
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -92,6 +92,7 @@ def as_takes(
     elif y is None and is_frame(X):
         X, y, times, rated = _split_frame(X, times)
         named, once = y is not None, rated and sample_weight is None
+    named = named or _called_counts(y)
     if sparse.issparse(X) and y is not None:
         raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
     if sparse.issparse(X) and items is None and times is None and sample_weight is None:
@@ -247,6 +248,19 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
     return values
 
 
+def _called_counts(y: Any) -> bool:
+    """Whether y is a Series, of pandas or polars, whose name says that it holds counts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> _called_counts(pd.Series([1, 2], name="plays")), _called_counts(pd.Series([1, 2])), _called_counts([1, 2])
+    (True, False, False)
+    """
+    name = getattr(y, "name", None)
+    return isinstance(name, str) and plain(name) in COUNT_NAMES
+
+
 def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInputError:
     """Return the error for what looks like ratings where counts belong: how to pass either."""
     found = ", ".join(f"{one:g}" for one in np.unique(values))
@@ -255,7 +269,7 @@ def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInp
     if matrix:
         pass_counts = ("pass them so: fit(X.astype(bool), sample_weight=X.tocoo().data)",)
     else:
-        pass_counts = (*pass_counts, ", or in a frame whose column is called count, plays, clicks or the like")
+        pass_counts = (*pass_counts, ", or in a frame or a Series that is called count, plays, clicks or the like")
     return InvalidInputError(
         f"{where} counts, and these look like ratings: {found}",
         argument="X" if matrix else "y",
@@ -315,7 +329,7 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
         if len(names) == 2 or (not stars and set(names) & {*COUNT_NAMES, *ALIASES["timestamp"]}):
             return None
         values = split_frame(X)[1]
-    if values is None:
+    if values is None or (values is y and _called_counts(y)):
         return None
     column = nw.from_native(values, series_only=True, pass_through=True)
     found: list[Any] = column.to_list() if isinstance(column, nw.Series) else np.asarray(values).tolist()

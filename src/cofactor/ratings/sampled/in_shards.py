@@ -174,7 +174,7 @@ def _gather(chain: Chain, users: UsersInShards, of_state: tuple[str, ...]) -> No
 
 
 def _interrupted(chain: Chain, ratings: ShardedRatings) -> str:
-    how = ": ratings in a folder go on from here with resume=True" if ratings.folder is not None else ""
+    how = ": ratings in a folder go on from here with resume=True, or --resume" if ratings.folder is not None else ""
     return f"interrupted after {chain.n_sweeps} sweeps{how}"
 
 
@@ -216,7 +216,7 @@ def refuse_in_shards(model: Any, given: FitInput) -> None:
         raise InvalidInputError(
             (Argument("warm_start", True), " goes on with ratings in memory"),
             argument="warm_start",
-            advice="a fit of a folder that did not end goes on with resume=True, see ShardedRatings.on",
+            advice=("a fit of a folder that did not end goes on with ", Argument("resume", True)),
         )
     if getattr(model, "time", False):
         raise InvalidInputError(
@@ -227,6 +227,11 @@ def refuse_in_shards(model: Any, given: FitInput) -> None:
             (Argument("implicit", "sparse"), " needs ratings in memory"),
             argument="implicit",
             advice=("take ", Argument("implicit", "low-rank")),
+        )
+    ratings: Any = given.ratings
+    if ratings.work.users == "folder":
+        raise InvalidInputError(
+            "models of samples take users to memory", argument="users", found="folder", advice="leave it out"
         )
     if given.shadow is not None or any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")
