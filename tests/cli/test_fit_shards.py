@@ -9,7 +9,12 @@ from distributed import Client, LocalCluster
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.ratings import ALS, ShardedRatings, as_ratings
-from cofactor.tasks import sharding
+from cofactor.tasks import clusters, recommending
+
+
+def write_lines(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +25,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Path) -> None:
+def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
     out, there = tmp_path / "model.cofactor", ["fit", folder, "-m", "als", "--alpha", "2", "--factors", "3"]
     assert run(*there, "--out", out).status == 0
     same = ALS(3, alpha=2.0, random_state=0).fit(ShardedRatings.open(folder))
     np.testing.assert_array_equal(cofactor.load(out).V_, same.V_)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
         assert run(*there, "--out", out, "--scheduler", cluster.scheduler_address).status == 0
+        monkeypatch.setattr(recommending, "_ITEMS_PER_BLOCK", 40)
+        to_all = ["recommend", out, "--all", "-n", "3", "--exclude", write_lines(tmp_path / "not.txt", "4", "7")]
+        there = run(*to_all, "--scheduler", cluster.scheduler_address)
+        assert there.out == run(*to_all).out
+        assert len(there.out.splitlines()) == 181
+        assert "takes no --user" in run(*to_all[:2], "--user", "1", "--scheduler", cluster.scheduler_address).error
     np.testing.assert_array_equal(cofactor.load(out).V_, same.V_)
     listed = run("recommend", out, "--user", same.users_.ids[0], "-n", "3")
     assert len(listed.out.splitlines()) == 4
@@ -69,7 +80,7 @@ def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
 def test_what_cannot_be_fitted_says_why(
     run, folder: Path, tmp_path: Path, more: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharding, "_ANSWERS", 0.3)
+    monkeypatch.setattr(clusters, "_ANSWERS", 0.3)
     assert message in run("fit", folder, *more, "--out", tmp_path / "m").error
     assert not (tmp_path / "m").exists()
 

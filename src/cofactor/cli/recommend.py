@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -132,6 +133,13 @@ def recommend(
         bool,
         typer.Option("--why", help="Name the user's own items, at most three, that raise the score most."),
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --all: let the workers of this Dask scheduler make the lists; they read MODEL where it lies.",
+        ),
+    ] = None,
     threads: options.Threads = None,
     json: options.Json = False,
     ratings: Annotated[
@@ -245,6 +253,9 @@ def recommend(
         raise InvalidInputError(f"--all and {option} exclude each other: {option} FILE serves all users of that file")
     if not (user or everyone or any(new.values())):
         raise InvalidInputError("say for whom: --user ID (repeat for several), --all, or --ratings FILE for new users")
+    if scheduler and (not everyone or item_features or not Path(model).is_file()):
+        what = "--item-features" if item_features else ("--user" if not everyone else "a model that is no file")
+        raise InvalidInputError(f"--scheduler is for --all users of a file of a model: it takes no {what}")
     check_there(candidates, exclude, groups, ratings, user_features, item_features)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
@@ -273,6 +284,7 @@ def recommend(
             per_group=per_group,
             exclude=exclude,
             why=why,
+            scheduler=scheduler,
         )
         reading |= {"known": known, **of_sides}
         table = task.recommend(fitted, request, task.values("recommend", reading), called=model)

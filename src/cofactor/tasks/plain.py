@@ -124,6 +124,8 @@ class Request:
         File of items that lists must not hold: one in a line for all users, or user and item.
     why : bool, default=False
         Whether to say which of the user's own ratings raise the score most.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers make the lists of all users.
     """
 
     users: Sequence[str] | None = None
@@ -143,6 +145,7 @@ class Request:
     per_group: int | None = None
     exclude: str | None = None
     why: bool = False
+    scheduler: str | None = None
 
 
 # ---------------------------------------------------------------- what comes out

@@ -7,6 +7,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
+from cofactor.tasks.clusters import client_of, each_on
 from cofactor.tasks.exclusions import read_exclusions
 from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
@@ -43,7 +46,7 @@ from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
 from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
-from cofactor.tasks.recommending import check_users, ranking_model, recommendations, with_meaning
+from cofactor.tasks.recommending import Lists, ListsByFile, check_users, ranking_model, recommendations, with_meaning
 from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features
 from cofactor.tasks.words import shortest
@@ -247,15 +250,21 @@ class RatingTask(Task):
             notes = (*notes, *more)
         if request.why:
             model._require_ratings(("what raises a score is among them: save it with ratings=True",))
-        found = recommendations(model, ids, request, allowed, new, **rules)
+        make = Lists.asked(model, request, allowed, new, rules)
 
         def tables() -> Iterator[Table]:
-            for columns, more in found:
-                if titles is not None:
-                    columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
-                if request.why:
-                    columns["because"] = because(model, columns["user"], columns["item"], titles)
-                yield Table("Recommendations", columns, notes=more)
+            with client_of(request.scheduler) as client:
+                found = recommendations(make, ids, request)
+                if client is not None:
+                    file = Path(called).resolve()
+                    by_file = ListsByFile(str(file), file.stat().st_mtime_ns, request, make.how)
+                    found = recommendations(by_file, ids, request, partial(each_on, client, "recommend"))
+                for columns, more in found:
+                    if titles is not None:
+                        columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
+                    if request.why:
+                        columns["because"] = because(model, columns["user"], columns["item"], titles)
+                    yield Table("Recommendations", columns, notes=more)
 
         following = tables()
         first = next(following)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InvalidInputError, Text
+import cofactor
+from cofactor.errors import Argument, InvalidInputError, Place, Text
+from cofactor.kernels.threads import thread_limit
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
@@ -18,7 +23,7 @@ from cofactor.tasks.rating_facts import predicts_ratings
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
-__all__ = ["check_users", "ranking_model", "recommendations", "with_meaning"]
+__all__ = ["Lists", "ListsByFile", "check_users", "ranking_model", "recommendations", "with_meaning"]
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
@@ -67,30 +72,119 @@ def ranking_model(model: Any, request: Request) -> Any:
     return model
 
 
-def recommendations(
-    model: Any,
-    ids: NDArray[Any],
-    request: Request,
-    allowed: Sequence[Any] | None,
-    new: FeatureTable | None = None,
-    **more: Any,
-) -> Iterator[tuple[dict[str, Any], tuple[Text, ...]]]:
-    """Yield the columns of recommendations for some users after others, the last with notes on lists of fewer items.
+@dataclass(frozen=True)
+class Lists:
+    """Makes recommendations for users.
 
     Parameters
     ----------
     model : RatingModel, ExposureModel or Recommender
         As `ranking_model` returns it.
+    request : Request
+        What is asked for.
+    new : FeatureTable, optional
+        Features of new items, which a `Recommender` ranks among the others.
+    how : dict
+        More arguments of ``recommend``.
+    """
+
+    model: Any
+    request: Request
+    new: FeatureTable | None
+    how: dict[str, Any]
+
+    @classmethod
+    def asked(
+        cls,
+        model: Any,
+        request: Request,
+        allowed: Sequence[Any] | None,
+        new: FeatureTable | None,
+        rules: dict[str, Any],
+    ) -> Lists:
+        """Return what makes the lists that a request asks for, of allowed items alone, which obey rules."""
+        given = {name: getattr(request, name) for name in ("at_least", "quantile")}
+        how = {name: value for name, value in given.items() if value is not None}
+        return cls(model, request, new, rules | how | {"exclude_seen": not request.include_seen, "candidates": allowed})
+
+    def __call__(self, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
+        """Return the columns for some users, in the form of id which the model knows, and how many items each gets."""
+        model, request, chances = self.model, self.request, {}
+        if isinstance(model, Recommender):
+            found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=self.new, **self.how)
+            items, scores = found
+            chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
+        else:
+            items, scores = model.recommend(ids, request.n, **self.how)
+        there = np.isfinite(scores)
+        users = np.empty(items.shape, dtype=object)
+        users[:] = np.array([*ids, None], dtype=object)[:-1, None]
+        ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
+        pairs = np.column_stack([users[there], items[there].astype(object)])
+        columns = {
+            "user": pairs[:, 0].tolist(),
+            "rank": ranks[there],
+            "item": pairs[:, 1].tolist(),
+            "score": shortest(scores[there]),
+            **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
+            **_predicted(model, pairs, self.new),
+        }
+        return columns, there.sum(axis=1)
+
+
+@dataclass(frozen=True)
+class ListsByFile:
+    """Makes them by the model of a file, which each worker reads once.
+
+    Parameters
+    ----------
+    file : str
+        Where the model lies, for workers too.
+    changed : int
+        When it was written, in nanoseconds.
+    request, how
+        As of `Lists`.
+    """
+
+    file: str
+    changed: int
+    request: Request
+    how: dict[str, Any]
+
+    def __call__(self, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
+        """Return what `Lists` does."""
+        with thread_limit(1):  # a worker is at work on as many blocks as it has threads
+            model = ranking_model(_model_of(self.file, self.changed), self.request)
+            return Lists(model, self.request, None, self.how)(ids)
+
+
+@lru_cache(maxsize=1)
+def _model_of(file: str, changed: int) -> Any:
+    """Return the model of a file, as it was written at a time."""
+    if not Path(file).is_file() or Path(file).stat().st_mtime_ns != changed:
+        advice = "workers must see the file of the model"
+        raise InvalidInputError("is not there, or another file, on a worker", place=Place(file), advice=advice)
+    return cofactor.load(file)
+
+
+def recommendations(
+    make: Callable[[Sequence[Any]], tuple[dict[str, Any], NDArray[Any]]],
+    ids: NDArray[Any],
+    request: Request,
+    each: Callable[..., Iterator[Any]] = map,
+) -> Iterator[tuple[dict[str, Any], tuple[Text, ...]]]:
+    """Yield the columns of recommendations for some users after others, the last with notes on lists of fewer items.
+
+    Parameters
+    ----------
+    make : callable
+        As `Lists`.
     ids : ndarray of shape (n,)
         Users, in the form of id which the model knows.
     request : Request
         What is asked for.
-    allowed : sequence or None
-        Candidates.
-    new : FeatureTable, optional
-        Features of new items, which a `Recommender` ranks among the others.
-    **more
-        More arguments of ``recommend``.
+    each : callable, default=map
+        Makes the lists of all blocks of users, in their order.
 
     Yields
     ------
@@ -98,42 +192,12 @@ def recommendations(
         user, rank, item, score; of a `Recommender` p_take and p_like; where the model predicts ratings, prediction.
     notes : tuple of Text
     """
-    for name in ("at_least", "quantile"):
-        if getattr(request, name) is not None:
-            more[name] = getattr(request, name)
-    more |= {"exclude_seen": not request.include_seen, "candidates": allowed}
-    size, lengths = max(1, _ITEMS_PER_BLOCK // request.n), []
-    for first in range(0, max(len(ids), 1), size):
-        columns, own = _lists(model, ids[first : first + size].tolist(), request, new, more)
+    size = max(1, _ITEMS_PER_BLOCK // request.n)
+    firsts, lengths = range(0, max(len(ids), 1), size), []
+    made = each(make, (ids[first : first + size].tolist() for first in firsts))
+    for first, (columns, own) in zip(firsts, made, strict=True):
         lengths.append(own)
-        yield columns, _short_lists(np.concatenate(lengths), request) if first + size >= len(ids) else ()
-
-
-def _lists(
-    model: Any, ids: Sequence[Any], request: Request, new: FeatureTable | None, how: dict[str, Any]
-) -> tuple[dict[str, Any], NDArray[Any]]:
-    """Return the columns for some users, and how many items each of them gets."""
-    chances: dict[str, NDArray[Any]] = {}
-    if isinstance(model, Recommender):
-        found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=new, **how)
-        items, scores = found
-        chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
-    else:
-        items, scores = model.recommend(ids, request.n, **how)
-    there = np.isfinite(scores)
-    users = np.empty(items.shape, dtype=object)
-    users[:] = np.array([*ids, None], dtype=object)[:-1, None]
-    ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
-    pairs = np.column_stack([users[there], items[there].astype(object)])
-    columns = {
-        "user": pairs[:, 0].tolist(),
-        "rank": ranks[there],
-        "item": pairs[:, 1].tolist(),
-        "score": shortest(scores[there]),
-        **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
-        **_predicted(model, pairs, new),
-    }
-    return columns, there.sum(axis=1)
+        yield columns, _short_lists(np.concatenate(lengths), request) if first == firsts[-1] else ()
 
 
 def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from cofactor.ratings import ShardedRatings, append_files, shard_files
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.stored_users import StoredUsers, stored_users_of
 from cofactor.tasks.base import Task
+from cofactor.tasks.clusters import client_of
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Facts
 from cofactor.tasks.rating_facts import facts_of
@@ -25,8 +25,6 @@ __all__ = ["appended_shards", "checked_shards", "fit_shards", "holds_shards", "m
 
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
 _Told: TypeAlias = Callable[[str, str, float, float], object]
-#: Seconds in which a scheduler must answer.
-_ANSWERS = 5.0
 #: The unit in which each phase is counted, and how many of it are one.
 _UNITS: Mapping[str, tuple[float, str]] = {
     "reading": (1e6, "MB"),
@@ -131,7 +129,7 @@ def fit_shards(
     if listen is not None:
         task.listen(model, listen)
     began = time.perf_counter()
-    with about(folder), _client(scheduler) as client:
+    with about(folder), client_of(scheduler) as client:
         model.fit(sharded.on(client, **how))
     seconds = time.perf_counter() - began
     task.listen(model, None)
@@ -143,25 +141,6 @@ def fit_shards(
         values["users_folder"] = [str(one.folder) for one in stored]
         shown["users are in"] = f"{', '.join(values['users_folder'])} ({n_bytes / 1e6:,.1f} MB), which the model needs"
     return model, Facts(f"{values['model']} fitted to {folder}", values, shown)
-
-
-@contextmanager
-def _client(scheduler: str | None) -> Iterator[Any]:
-    """Yield a client of a Dask scheduler; None where no scheduler is given."""
-    if scheduler is None:
-        yield None
-        return
-    argument = Argument("scheduler")
-    try:
-        from distributed import Client  # an extra
-    except ImportError as error:
-        raise InvalidInputError((argument, " needs Dask"), advice="pip install 'cofactor[cluster]'") from error
-    try:
-        client: Any = Client(scheduler, timeout=_ANSWERS)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
-    with client:
-        yield client
 
 
 def _reading(files: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -124,6 +125,10 @@ def shard_files(
     except KeyboardInterrupt:
         kept = f"interrupted: what was done is kept in {os.fspath(folder)}, and the same command goes on"
         raise KeyboardInterrupt(kept) from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            error.strerror = f"{error.strerror}; what was done is kept, and the same command goes on when there is room"
+        raise
 
 
 def _built(
