@@ -8,10 +8,11 @@ from pathlib import Path
 # Small products gain nothing from BLAS threads, and lose minutes where other work keeps the cores busy. This must stand
 # before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# A worker of pytest for each core is enough; tests of threads say how many they want.
+# Workers of pytest keep all cores busy; tests of threads say how many they want.
 os.environ.setdefault("COFACTOR_NUM_THREADS", "1")
 
 import pytest
+from joblib import cpu_count
 
 # Importing and collecting leave little garbage, and searching for it takes a sixth of their time.
 gc.disable()
@@ -49,6 +50,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)  # tests leave little too
     gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Take half as many workers again as there are cores: some wait for a browser, a process or a disk."""
+    return (3 * cpu_count() + 1) // 2
 
 
 @pytest.hookimpl(optionalhook=True)
