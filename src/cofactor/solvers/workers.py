@@ -171,7 +171,7 @@ class OnWorkers(Rounds):
 
     def _collect(self, answers: dict[int, Any]) -> None:
         """Take the answers that are there; wait a moment if there are none."""
-        from distributed import wait  # an extra
+        from distributed import CancelledError, wait  # an extra
 
         wait_for: Any = wait
         waiting = [group for group in self._groups if group.future is not None]
@@ -179,6 +179,8 @@ class OnWorkers(Rounds):
             wait_for([group.future for group in waiting], timeout=_LOOK, return_when="FIRST_COMPLETED")
         except TimeoutError:
             return
+        except CancelledError:
+            pass  # one of them, whose question was lost with its worker: it is found below
         for group in waiting:
             if group.future.status == "pending":
                 continue

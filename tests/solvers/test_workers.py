@@ -1,0 +1,50 @@
+"""Parts on workers of a cluster: what is lost on the way is asked again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from cofactor.solvers.workers import OnWorkers
+
+
+class Counting:
+    """A part that answers with its number, and says how often it was asked."""
+
+    def __init__(self, k: int) -> None:
+        self.k, self.asked = k, np.zeros(1)
+
+    def answer(self, question: dict[str, Any]) -> dict[str, np.ndarray]:
+        self.asked += 1
+        return {"k": np.array(float(self.k)), "asked": self.asked.copy()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"asked": self.asked}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        self.asked[...] = state["asked"]
+
+
+def test_a_task_that_the_cluster_forgets_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a worker dies with the question: the client then says that the future was cancelled."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    forgotten: list[int] = []
+    submit = OnWorkers._submit
+
+    def forgetting(self: OnWorkers, group: Any, *more: Any) -> None:
+        submit(self, group, *more)
+        if self.number in (2, 3) and len(forgotten) < 3:
+            forgotten.append(group.first)
+            group.future.cancel()
+
+    monkeypatch.setattr(OnWorkers, "_submit", forgetting)
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        parts = OnWorkers(client, Counting, 4)
+        answers = [parts.total({"op": "count"}) for _ in range(4)]
+        parts.done()
+    assert len(forgotten) == 3
+    assert [float(answer["k"]) for answer in answers] == [6.0] * 4
+    assert [float(answer["asked"][0]) for answer in answers] == [4.0, 8.0, 12.0, 16.0]
