@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
+from cofactor.errors import InvalidInputError
+from cofactor.solvers import workers
 from cofactor.solvers.workers import OnWorkers
 
 
@@ -48,3 +51,16 @@ def test_a_task_that_the_cluster_forgets_is_given_again(monkeypatch: pytest.Monk
     assert len(forgotten) == 3
     assert [float(answer["k"]) for answer in answers] == [6.0] * 4
     assert [float(answer["asked"][0]) for answer in answers] == [4.0, 8.0, 12.0, 16.0]
+
+
+def test_workers_without_memory_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask pauses a worker at 80 % of its memory, and it is never heard of again where nothing can be freed."""
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
+    monkeypatch.setattr(workers, "_FETCH", 0.1)
+    monkeypatch.setattr(workers, "_GONE", 1)
+    full = {f"distributed.worker.memory.{name}": share for name, share in {"pause": 1e-4, "terminate": False}.items()}
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with dask.config.set(full), LocalCluster(memory_limit="1GB", **options) as cluster, Client(cluster) as client:
+        parts = OnWorkers(client, Counting, 2)
+        with pytest.raises(InvalidInputError, match=r"no memory is left on .*; give workers more, cut"):
+            [parts.total({"op": "count"}) for _ in range(1000)]

@@ -35,7 +35,16 @@ _FETCH = 2.0
 _GONE = 5
 _CONNECT = {"distributed.comm.timeouts.connect": f"{_GONE}s"}
 
+#: Workers that may die over the same parts in a round.
+_DEATHS = 3
+
 _RESUME = Argument("resume", True)
+
+#: Returns the workers that a scheduler lets do nothing more. It has no name, so that it travels whole: schedulers need
+#: not have this package.
+_PAUSED = lambda dask_scheduler: [  # noqa: E731
+    worker.address for worker in dask_scheduler.workers.values() if worker.status.name == "paused"
+]
 
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
@@ -61,6 +70,8 @@ class _Group:
         Their answer in the present round.
     patience : float
         Seconds to wait for an answer that is ready.
+    deaths : int
+        How many workers died over it in the present round.
     """
 
     first: int
@@ -69,6 +80,7 @@ class _Group:
     placed: bool = False
     future: Any = None
     patience: float = _FETCH
+    deaths: int = 0
 
 
 class OnWorkers(Rounds):
@@ -104,6 +116,7 @@ class OnWorkers(Rounds):
         super().__init__(n_parts, journal, n_ratings)
         self.client, self.make, self.name = client, make, name
         self._run = uuid.uuid4().hex
+        self._paused: dict[str, float] = {}
         workers = self._workers()
         _check_packages(client)
         n_groups = max(1, min(n_parts, len(workers)))
@@ -139,6 +152,8 @@ class OnWorkers(Rounds):
         """Let all groups do a task, again where one gets lost; return what they return, in their order."""
         answers: dict[int, Any] = {}
         began = time.perf_counter()
+        for group in self._groups:
+            group.deaths = 0
         while len(answers) < len(self._groups):
             self._settle()
             for group in self._groups:
@@ -146,6 +161,8 @@ class OnWorkers(Rounds):
                     self._submit(group, task, question, number)
             self._collect(answers)
             self._tell(began, sum(group.last - group.first for group in self._groups if group.first in answers))
+            if len(answers) < len(self._groups) and time.perf_counter() - began > _FETCH:
+                self._refuse_paused()
         return [answers[group.first] for group in self._groups]
 
     def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
@@ -199,14 +216,34 @@ class OnWorkers(Rounds):
         """Go on after an error that comes from losing a worker; raise any other."""
         from distributed import CancelledError, KilledWorker  # an extra
 
-        if isinstance(error, KilledWorker):
+        if not isinstance(error, CancelledError | KilledWorker | OSError):
+            raise error
+        self._lose(group)
+
+    def _lose(self, group: _Group) -> None:
+        """Take note that the worker of a group died; end where that happens again and again in a round."""
+        group.worker, group.placed, group.deaths = "", False, group.deaths + 1
+        if group.deaths > _DEATHS:
             raise InvalidInputError(
                 f"workers died again and again over shards {group.first} to {group.last - 1}",
-                advice="they may need more memory: cut the ratings into more shards, or take fewer factors",
-            ) from error
-        if not isinstance(error, CancelledError | OSError):
-            raise error
-        group.worker, group.placed = "", False
+                advice=(
+                    "they may need more memory: cut ratings into more shards, or take fewer factors; then ",
+                    _RESUME,
+                ),
+            )
+
+    def _refuse_paused(self) -> None:
+        """Tell of workers that do nothing because their memory is used up; end where that does not pass."""
+        paused = self.client.run_on_scheduler(_PAUSED)
+        for worker in sorted(set(paused) - set(self._paused)):
+            tell(f"worker {worker} has paused: its memory is used up")
+        now = time.perf_counter()
+        self._paused = {worker: self._paused.get(worker, now) for worker in paused}
+        if any(now - since > _PATIENCE for since in self._paused.values()):
+            raise InvalidInputError(
+                f"no memory is left on {', '.join(sorted(paused))}: paused for {_PATIENCE:g} seconds",
+                advice=("give workers more, cut ratings into more shards, or take fewer factors; then ", _RESUME),
+            )
 
     def _settle(self) -> None:
         """Give the parts of workers that are gone to others."""
@@ -219,6 +256,7 @@ class OnWorkers(Rounds):
         for group in lost:
             if group.worker:
                 tell(f"worker {group.worker} is lost: its shards are made anew on another one")
+                self._lose(group)
             load = {worker: sum(g.last - g.first for g in self._groups if g.worker == worker) for worker in workers}
             group.worker, group.placed = min(sorted(load), key=lambda worker: load[worker]), False
             if group.future is not None:
