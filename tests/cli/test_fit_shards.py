@@ -8,7 +8,7 @@ from distributed import Client, LocalCluster
 
 import cofactor
 from cofactor.datasets import make_ratings
-from cofactor.ratings import ALS, ShardedRatings, as_ratings
+from cofactor.ratings import ALS, OrdinalProbit, ShardedRatings, as_ratings
 from cofactor.tasks import clusters, recommending
 
 
@@ -43,6 +43,22 @@ def test_a_folder_is_fitted_and_recommended_from(run, folder: Path, tmp_path: Pa
     assert len(listed.out.splitlines()) == 4
 
 
+def test_without_a_model_one_that_needs_no_setting_is_fitted(run, folder: Path, tmp_path: Path) -> None:
+    short = ["--param", "n_sweeps=4", "--param", "burn_in=1"]
+    assert run("fit", folder, "--out", tmp_path / "model.cofactor", *short).status == 0
+    assert isinstance(cofactor.load(tmp_path / "model.cofactor"), OrdinalProbit)
+
+
+def test_an_interrupted_fit_says_how_to_go_on(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
+    def stop(self: ALS, *more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ALS, "_fit_shards", stop)
+    ended = run("fit", folder, "-m", "als", "--alpha", "2", "--out", tmp_path / "model.cofactor")
+    assert ended.status == 130
+    assert f"interrupted: what was done is kept in {folder}, and the same command with --resume goes on" in ended.err
+
+
 def test_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_path: Path) -> None:
     there = ["fit", folder, "-m", "als", "--alpha", "2", "--factors", "3"]
     fitted = run(*there, "--out", tmp_path / "small", "--users", "folder")
@@ -71,7 +87,7 @@ def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
     ("more", "message"),
     [
         (["-m", "als"], "--alpha auto is chosen by fits of data in memory"),
-        ([], "Recommender learns from ratings in memory alone"),
+        (["-m", "recommender"], "Recommender learns from ratings in memory alone"),
         (["-m", "als", "--alpha", "2", "--levels", "1,2"], "--levels is for files: shards are as they were read"),
         (["-m", "ease"], "EASE learns from ratings in memory alone"),
         (["-m", "als", "--alpha", "2", "--scheduler", "tcp://127.0.0.1:9"], "nothing answers at tcp://127.0.0.1:9"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.errors import naming
+from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_sources, check_target, inputs_of, place_of, save_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
@@ -63,10 +63,10 @@ def fit(
     params = options.parse_params(param)
     settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
     with loading():
-        from cofactor.tasks.sharding import fit_shards, holds_shards
-    with naming({**options.names_of(params), "users": "--users"}):
-        built = chosen.build(model or chosen.default_models(settings)[0], settings)
+        from cofactor.tasks.sharding import USUAL, fit_shards, holds_shards
+    with naming({**options.names_of(params), "users": "--users"}), telling_what_is_kept():
         sharded = holds_shards(file)
+        built = chosen.build(model or (USUAL if sharded else chosen.default_models(settings)[0]), settings)
         if sharded:
             _refuse_beside_shards(options.given(context, [name for name in own if name != "duplicates"]))
         loaded = None if sharded else chosen.read(file, reading, progress=Download(file, quiet=json))

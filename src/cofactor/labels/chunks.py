@@ -46,8 +46,10 @@ def are_chunks(X: Any) -> bool:
     """
     if is_dataset(X) or any(hasattr(X, name) for name in ("shape", "columns")) or isinstance(X, str | bytes | dict):
         return False
-    if isinstance(X, list | tuple):  # of numbers, it is a table
-        return bool(X) and isinstance(X[0], list | tuple) and len(X[0]) == 2 and hasattr(X[0][0], "shape")
+    if isinstance(X, list | tuple):  # of numbers, or of rows, it is a table
+        first: Any = X[0] if X else ()
+        first = first[0] if isinstance(first, list | tuple) and first else first
+        return not X or getattr(first, "ndim", 0) == 2
     return isinstance(X, Iterable)
 
 
@@ -130,7 +132,11 @@ class _First:
     def add(self, chunk: Any) -> None:
         """Check another chunk, and keep its labels."""
         if not isinstance(chunk, tuple | list) or len(chunk) != 2:
-            raise InvalidInputError("expected features and labels, a pair (X, Y)", argument="X")
+            raise InvalidInputError(
+                "expected features and labels, a pair (X, Y)",
+                argument="X",
+                advice="give a list of pairs, and weights of all instances as sample_weight",
+            )
         X, Y = chunk
         columns = _columns(X)
         shape = _shape(X)

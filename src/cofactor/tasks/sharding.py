@@ -21,8 +21,10 @@ from cofactor.tasks.rating_facts import facts_of
 from cofactor.text import counted
 from cofactor.typing import Listener
 
-__all__ = ["appended_shards", "checked_shards", "fit_shards", "holds_shards", "made_shards"]
+__all__ = ["USUAL", "appended_shards", "checked_shards", "fit_shards", "holds_shards", "made_shards"]
 
+#: The model that is fitted where none is named: no setting of it need be chosen.
+USUAL = "ordinal-probit"
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
 _Told: TypeAlias = Callable[[str, str, float, float], object]
 #: The unit in which each phase is counted, and how many of it are one.
@@ -129,8 +131,12 @@ def fit_shards(
     if listen is not None:
         task.listen(model, listen)
     began = time.perf_counter()
-    with about(folder), client_of(scheduler) as client:
-        model.fit(sharded.on(client, **how))
+    try:
+        with about(folder), client_of(scheduler) as client:
+            model.fit(sharded.on(client, **how))
+    except KeyboardInterrupt:
+        kept = f"interrupted: what was done is kept in {folder}, and the same command with --resume goes on"
+        raise KeyboardInterrupt(kept) from None
     seconds = time.perf_counter() - began
     task.listen(model, None)
     facts = facts_of(model)
