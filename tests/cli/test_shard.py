@@ -36,7 +36,9 @@ def test_what_is_shown(run, file: Path, tmp_path: Path) -> None:
     shown = run("shard", file, "--out", tmp_path / "big", "--shards", "4").out
     assert "40 × 30" in shown
     assert "4 shards of " in shown
-    assert run("shard", "--verify", tmp_path / "big").out.splitlines()[:5] == shown.splitlines()[:5]
+    verified = run("shard", "--verify", tmp_path / "big").out
+    assert verified.splitlines()[:5] == shown.splitlines()[:5]
+    assert "all checksums agree" in verified
 
 
 def test_options_of_reading(run, tmp_path: Path) -> None:

@@ -91,9 +91,12 @@ def checked_shards(folder: str) -> Facts:
     """Read all files of a folder of shards, and of models there; refuse a damaged one, and describe the folder."""
     sharded = ShardedRatings.open(folder)
     sharded.verify()
-    for stored in StoredUsers.all_of(Path(folder)):
+    models = list(StoredUsers.all_of(Path(folder)))
+    for stored in models:
         stored.verify()
-    return _described(sharded, folder)
+    facts, agree = _described(sharded, folder), "all checksums agree"
+    agree += f", also those of {counted(len(models), 'model')}" if models else ""
+    return replace(facts, values={**facts.values, "verified": True}, shown={**facts.shown, "verified": agree})
 
 
 def holds_shards(file: str) -> bool:
