@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -55,9 +56,10 @@ def each_on(client: Any, name: str, function: Callable[[_Given], _Made], blocks:
     if not threads:
         raise InvalidInputError("the cluster has no workers", advice="start some")
     coming: deque[Any] = deque()
+    run = uuid.uuid4().hex  # keys are shared by all clients of a scheduler
     try:
         for number, block in enumerate(blocks):
-            coming.append(client.submit(function, block, key=(f"{name}-{id(coming)}", number), pure=False))
+            coming.append(client.submit(function, block, key=(f"{name}-{run}", number), pure=False))
             if len(coming) > 2 * threads:
                 yield coming.popleft().result()
         while coming:
