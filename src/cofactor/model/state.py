@@ -100,8 +100,16 @@ def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None
         raise InvalidInputError(f"{name} must have shape {shape}, found {found}")
     if array.dtype not in (np.float32, np.float64) or (dtype is not None and array.dtype != dtype):
         raise InvalidInputError(f"{name} has dtype {array.dtype}, expected {dtype or 'float32 or float64'}")
-    if finite and not isinstance(array.base, np.memmap) and not np.isfinite(array).all():
+    if finite and not is_mapped(array) and not np.isfinite(array).all():
         raise InvalidInputError(f"{name} holds a number that is not finite")
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Return whether an array is mapped from a file, or a view of one that is."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    return isinstance(base, np.memmap)
 
 
 def check_course(model: Any) -> None:

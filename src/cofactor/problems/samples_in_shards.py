@@ -6,13 +6,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.problems.rows import Array
-from cofactor.samplers import Key, State, is_kept
+from cofactor.samplers import Key, Room, SampleFile, SamplesInMemory, State, is_kept
 from cofactor.solvers.parts import Answer, Question, Rounds, Then
 
 __all__ = [
@@ -31,11 +32,19 @@ USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precis
 
 @dataclass(frozen=True)
 class Kept:
-    """After which sweeps of a chain samples are kept: see `cofactor.samplers.run`."""
+    """After which sweeps of a chain samples are kept, see `cofactor.samplers.run`, and where.
+
+    Attributes
+    ----------
+    burn_in, thin, n_sweeps : int
+    folder : Path or None
+        Where those of users go, in a file for each shard and array; by default they stay in memory.
+    """
 
     burn_in: int
     thin: int
     n_sweeps: int
+    folder: Path | None = None
 
     def after(self, sweep: int) -> bool:
         """Return whether one is kept after this sweep."""
@@ -45,6 +54,17 @@ class Kept:
     def n_samples(self) -> int:
         """How many are kept in all."""
         return max(self.n_sweeps - self.burn_in, 0) // self.thin
+
+    def file(self, k: int, name: str) -> Path:
+        """Return the file of the samples of an array of shard k."""
+        assert self.folder is not None
+        return self.folder / f"{k:04}.{name}.npy"
+
+    def room(self, k: int, name: str, shape: tuple[int, ...]) -> Room:
+        """Return room for the samples of an array of shard k."""
+        if self.folder is None:
+            return SamplesInMemory(self.n_samples, shape)
+        return SampleFile(self.file(k, name), self.n_samples, shape)
 
 
 class UsersOfShard(Protocol):
@@ -92,9 +112,7 @@ class SampledPart(ABC):
         self._opened: Any = None
         self.arrays = self._start()
         self._opened, self.n_samples = None, 0
-        self.samples = {
-            name: np.empty((kept.n_samples, *self.arrays[name].shape), dtype=np.float32) for name in self.sampled
-        }
+        self.samples = {name: kept.room(k, name, self.arrays[name].shape) for name in self.sampled}
 
     @abstractmethod
     def _open(self) -> Any:
@@ -117,17 +135,18 @@ class SampledPart(ABC):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return their arrays, samples, and what belongs to ratings if it is needed."""
-        samples = {f"samples of {name}": array[: self.n_samples] for name, array in self.samples.items()}
-        return self.arrays | samples | {f"latent {name}": array for name, array in self.latent.items()}
+        to_save = {f"samples of {name}": room.to_save(self.n_samples) for name, room in self.samples.items()}
+        samples = {name: array for name, array in to_save.items() if array is not None}
+        latent = {f"latent {name}": array for name, array in self.latent.items()}
+        return self.arrays | samples | latent | {"number of samples": np.array([self.n_samples])}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take all that `state` returned."""
         self.arrays = {name: state[name] for name in self.arrays}
         self.latent = {name: state[f"latent {name}"] for name in self.of_ratings if f"latent {name}" in state}
-        for name, array in self.samples.items():
-            found = state[f"samples of {name}"]
-            self.n_samples = len(found)
-            array[: self.n_samples] = found
+        self.n_samples = int(state["number of samples"][0])
+        for name, room in self.samples.items():
+            room.restore(state.get(f"samples of {name}"))
 
     def answer(self, question: Question) -> Answer:
         """Do what was put off, then what the question asks."""
@@ -169,17 +188,19 @@ class SampledPart(ABC):
 
     def _keep(self, state: State) -> None:
         """Keep a sample."""
-        for name, array in self.samples.items():
-            array[self.n_samples] = state[name]
+        for name, room in self.samples.items():
+            room.keep(self.n_samples, state[name])
         self.n_samples += 1
 
     def _end(self, state: State, question: Question) -> Answer:
         return {}
 
     def _found(self, state: State, question: Question) -> Answer:
-        """Return one array: of the state, or its samples."""
+        """Return one array: of the state, or its samples, where they are in memory."""
         name = question["name"]
-        return {"found": self.samples[name][: self.n_samples] if question["samples"] else self.arrays[name]}
+        found = self.samples[name].to_save(self.n_samples) if question["samples"] else self.arrays[name]
+        assert found is not None
+        return {"found": found}
 
     def _random(self, generators: list[np.random.Generator]) -> np.random.Generator:
         """Return the generator of this shard."""

@@ -69,7 +69,7 @@ class Saved:
         check_is_fitted(self)
         whole: Any = copy.copy(self)
         for name, array in {} if self.stored_users_ is None else self.stored_users_.arrays.items():
-            if getattr(whole, name) is array:
+            if getattr(whole, name, None) is array:
                 setattr(whole, name, np.array(array))
         whole.stored_users_ = None
         if isinstance(whole.ratings_, ShardedRatings):
@@ -113,15 +113,16 @@ def without_ratings_of(model: _Model) -> _Model:
 def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a header which JSON can hold, and arrays."""
     arrays: dict[str, NDArray[Any]] = {}
-    stored, learned = model.stored_users_, model._saved()
-    elsewhere = {} if stored is None else {name: a for name, a in stored.arrays.items() if learned.get(name) is a}
+    stored = model.stored_users_
     header: dict[str, Any] = {
         "params": {name: plain(v) for name, v in model.get_params(deep=False).items() if name != "callback"},
-        "learned": {
-            name: packed(value, f"learned.{name}", arrays) for name, value in learned.items() if name not in elsewhere
-        },
+        "learned": {name: packed(value, f"learned.{name}", arrays) for name, value in model._saved().items()},
         "ids": {},
     }
+    there = {} if stored is None else {f"learned.{name}": array for name, array in stored.arrays.items()}
+    elsewhere = [name for name, array in there.items() if arrays.get(name) is array]
+    for name in elsewhere:
+        del arrays[name]
     if elsewhere:
         header["stored_users"] = stored.folder
     if model.coding_ is not None:
@@ -158,8 +159,8 @@ def _model_of(
     )
     model.ratings_, model.stored_users_ = None, stored
     learned = member(header, "learned", dict)
-    found = {name: unpacked(value, arrays, models) for name, value in learned.items()}
-    found = ({} if stored is None else dict(stored.arrays)) | found
+    there = {} if stored is None else {f"learned.{name}": array for name, array in stored.arrays.items()}
+    found = {name: unpacked(value, there | arrays, models) for name, value in learned.items()}
     model._restore({name: found[name] for name in ("scale_", *kind._learned)})
     model._check_learned()
     if "coding" in header:

@@ -42,6 +42,11 @@ class Work:
         """Whether what a fit finds for users, so many bytes, is to stay in the folder."""
         return self.users == "folder" or (self.users == "auto" and n_bytes > MOST_IN_MEMORY)
 
+    def place(self, folder: Path, data: str, key: str) -> Path:
+        """Return the folder for what is done of a work, see `parts`; it is gone when all is done."""
+        known = hashlib.sha256(f"{data} {key}".encode()).hexdigest()[:16]
+        return folder / f".fit-{known}"
+
     def parts(
         self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, key: str, n_ratings: int
     ) -> Rounds:
@@ -61,8 +66,7 @@ class Work:
         """
         journal = None
         if folder is not None:
-            known = hashlib.sha256(f"{data} {key}".encode()).hexdigest()[:16]
-            journal = Journal(folder / f".fit-{known}", self.resume, self.every)
+            journal = Journal(self.place(folder, data, key), self.resume, self.every)
         if self.client is None:
             return OneByOne(make, n, journal, n_ratings)
         return OnWorkers(self.client, make, n, journal, key.partition("(")[0], n_ratings)

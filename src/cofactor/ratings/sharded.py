@@ -322,6 +322,11 @@ class ShardedRatings:
         """
         return self.work.parts(make, len(self), self.folder, self.source.key, key, self.n_ratings)
 
+    def place(self, key: str) -> Path:
+        """Return the folder for what is done of some work on ratings in a folder; see `parts`."""
+        assert self.folder is not None
+        return self.work.place(self.folder, self.source.key, key)
+
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
 

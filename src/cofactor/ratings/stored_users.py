@@ -2,7 +2,7 @@
 
 =============================  ==============================================================
 ``users/KEY/manifest.json``    class of the model, types, shapes; size and CRC-32 of every other file
-``users/KEY/U_.npy``, ...      an array of all users, by the name of the attribute of the model
+``users/KEY/U_.npy``, ...      an array of all users, by its name in the model, users along the first axis
 ``users/KEY/ids.safetensors``  ids of the users
 =============================  ==============================================================
 
@@ -44,7 +44,7 @@ from cofactor.ratings.checked_files import (
 )
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["StoredUsers", "stored_users_of"]
+__all__ = ["Rows", "StoredUsers", "stored_users_of"]
 
 #: Makes the arrays that are kept of the number of a shard and of its arrays of rows.
 Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
@@ -52,6 +52,27 @@ Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 Ask = Callable[[Finish], Iterable[Mapping[str, NDArray[Any]]]]
 
 _FOLDER, _MANIFEST = "users", "manifest.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """An array of all users, to be written.
+
+    Attributes
+    ----------
+    dtype : dtype
+    shape : tuple of int
+        Users along the first axis.
+    pieces : iterable of ndarray
+        Its rows, some users after others.
+    axis : int, default=0
+        Along which the model has users: samples come first there, but in the folder those of a user lie together.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    pieces: Iterable[NDArray[Any]]
+    axis: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +85,7 @@ class StoredUsers:
         Its name is the key.
     users : IdMap
     arrays : mapping from str to ndarray
-        By the attribute that they are of a model, mapped into memory.
+        As a model has them, mapped into memory: by attribute, or ``samples_.U`` for a member of one.
     files : mapping from str to StoredFile
         By name.
     """
@@ -90,16 +111,34 @@ class StoredUsers:
         ask : callable
         finish : callable
         """
-        pieces = work / _FOLDER
-        shutil.rmtree(pieces, ignore_errors=True)  # of a fit that was killed
-        pieces.mkdir()
+        pieces = _emptied(work)
         kinds = list(ask(partial(_write_piece, pieces, finish)))
-        files, arrays = {IDS: write_ids(pieces / IDS, users, "users")}, {}
-        for name, like in kinds[0].items():
-            shape = (len(users), *like.shape[1:])
-            parts = _read(pieces, len(kinds), name)
-            files[f"{name}.npy"] = write_joined(pieces / f"{name}.npy", like.dtype, shape, parts)
-            arrays[name] = {"dtype": like.dtype.name, "shape": shape}
+        rows = {
+            name: Rows(like.dtype, (len(users), *like.shape[1:]), _read(pieces, len(kinds), name))
+            for name, like in kinds[0].items()
+        }
+        return cls._joined(place, pieces, kind, users, rows)
+
+    @classmethod
+    def join(cls, place: Path, work: Path, kind: str, users: IdMap, rows: Mapping[str, Rows]) -> Self:
+        """Write what a fit found, from pieces that are there.
+
+        Parameters
+        ----------
+        place, work, kind, users
+            As in `write`.
+        rows : mapping from str to Rows
+            By the name that an array has in the model.
+        """
+        return cls._joined(place, _emptied(work), kind, users, rows)
+
+    @classmethod
+    def _joined(cls, place: Path, pieces: Path, kind: str, users: IdMap, rows: Mapping[str, Rows]) -> Self:
+        """Write arrays, ids and manifest to a folder, and give it its name."""
+        files = {IDS: write_ids(pieces / IDS, users, "users")}
+        for name, one in rows.items():
+            files[f"{name}.npy"] = write_joined(pieces / f"{name}.npy", one.dtype, one.shape, one.pieces)
+        arrays = {name: {"dtype": one.dtype.name, "shape": one.shape, "axis": one.axis} for name, one in rows.items()}
         state = {"model": kind, "users": len(users), "arrays": arrays}
         state["files"] = {name: asdict(file) for name, file in files.items()}
         write_manifest(pieces / _MANIFEST, state)
@@ -135,12 +174,16 @@ class StoredUsers:
                 raise InvalidInputError(f"is not what {kind or 'a model'} found for users", place=Place(str(folder)))
             with damage(manifest):
                 files = {name: StoredFile(**file) for name, file in member(state, "files", dict).items()}
-                kinds = {name: (np.dtype(one["dtype"]), tuple(one["shape"])) for name, one in state["arrays"].items()}
+                kinds = {
+                    name: (np.dtype(one["dtype"]), tuple(one["shape"]), int(one["axis"]))
+                    for name, one in state["arrays"].items()
+                }
                 n_users = member(state, "users", int)
             for name, file in files.items():
                 check_size(folder / name, file)
             arrays = {
-                name: load_array(folder / f"{name}.npy", dtype.type, shape) for name, (dtype, shape) in kinds.items()
+                name: _turned(load_array(folder / f"{name}.npy", dtype.type, shape), axis)
+                for name, (dtype, shape, axis) in kinds.items()
             }
             return cls(folder, users or load_ids(folder / IDS, "users", n_users), arrays, files)
 
@@ -166,6 +209,19 @@ def stored_users_of(model: Any) -> list[StoredUsers]:
     """Return what stays in a folder of a model, and of the stages that it has."""
     found = [one.stored_users_ for one in (model, *getattr(model, "stages_", ()))]
     return [one for one in found if one is not None]
+
+
+def _emptied(work: Path) -> Path:
+    """Return a new folder within another one, without what a fit that was killed left there."""
+    folder = work / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def _turned(array: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return an array of users as a model has it, with users along some axis."""
+    return np.moveaxis(array, 0, axis) if axis else array
 
 
 def _write_piece(folder: Path, finish: Finish, k: int, rows: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

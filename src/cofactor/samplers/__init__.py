@@ -5,6 +5,7 @@ A sampler knows nothing of ratings: it repeats the named steps of a `Posterior` 
 
 from cofactor.samplers.chain import Chain, DivergedError, Key, Posterior, State, Step, is_kept, run
 from cofactor.samplers.diagnostics import Diagnostics, diagnose, split_r_hat, to_inference_data
+from cofactor.samplers.kept import Room, SampleFile, SamplesInMemory
 
 __all__ = [
     "Chain",
@@ -12,6 +13,9 @@ __all__ = [
     "DivergedError",
     "Key",
     "Posterior",
+    "Room",
+    "SampleFile",
+    "SamplesInMemory",
     "State",
     "Step",
     "diagnose",

@@ -18,9 +18,11 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.files import replacing
 from cofactor.ratings import (
     ALS,
+    BPMF,
     HMF,
     MMMF,
     PMMMF,
+    GibbsMMMF,
     OrdinalProbit,
     Ratings,
     ShardedRatings,
@@ -37,6 +39,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "MMMF, Kumar's": lambda: MMMF(3, alpha=1.0, alpha_thresholds=0, max_iter=9, tol=0, random_state=0),
     "PMMMF": lambda: PMMMF(3, alpha=1.0, max_iter=9, tol=0, random_state=0),
     "HMF": lambda: HMF(2, alpha=1.0, max_iter=9, tol=0, random_state=0),
+    "OrdinalProbit": lambda: OrdinalProbit(3, n_sweeps=50, burn_in=2, random_state=0),
+    "BPMF": lambda: BPMF(3, n_sweeps=8, burn_in=2, random_state=0),
+    "GibbsMMMF": lambda: GibbsMMMF(3, n_sweeps=9, burn_in=2, thin=2, n_chains=2, random_state=0),
+    "GibbsMMMF, one sample": lambda: GibbsMMMF(3, n_sweeps=3, burn_in=2, decision="median", random_state=0),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -85,7 +91,9 @@ def test_answers_have_the_bits_of_a_model_in_memory(name: str, place: Path) -> N
 def _answers(model: Any, pairs: list[Any], new: Any) -> list[np.ndarray]:
     lists = [*model.recommend(None, 4), *model.recommend(model.users_.ids[[40, 2]], 3, exclude_seen=False)]
     folded = model.fold_in(*new)
-    return [*lists, model.predict(pairs), model.margins(pairs), folded.margins([("new", pairs[6][1])])]
+    likely = [model.predict_proba(pairs)] if hasattr(model, "predict_proba") else []
+    answers = [model.predict(pairs), model.margins(pairs), model.decision_function(pairs[:1])]
+    return [*lists, *likely, *answers, folded.margins([("new", pairs[6][1])])]
 
 
 def test_arrays_of_users_are_mapped_and_not_read(place: Path) -> None:
@@ -104,6 +112,16 @@ def test_a_fold_in_of_it_is_saved_whole(place: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.margins([("new", items[2])]), new.margins([("new", items[2])]))
 
 
+@pytest.mark.parametrize("name", ["OrdinalProbit", "BPMF", "GibbsMMMF"])
+def test_more_items_have_the_bits_of_those_in_memory(name: str, place: Path, tmp_path: Path) -> None:
+    users, found = ratings().users.ids, []
+    for where in ("folder", "memory"):
+        new = cofactor.load(place / f"{name}-{where}").fold_in_items([(users[0], "new"), (users[1], "new")], [5, 1])
+        new.save(tmp_path / "new")
+        found.append(cofactor.load(tmp_path / "new").margins([(user, "new") for user in users]))
+    np.testing.assert_array_equal(*found)
+
+
 def test_more_items_leave_users_where_they_are(place: Path, tmp_path: Path) -> None:
     users = ratings().users.ids
     new = cofactor.load(place / "ALS-folder").fold_in_items([(users[0], "new"), (users[1], "new")], [5, 1])
@@ -114,7 +132,7 @@ def test_more_items_leave_users_where_they_are(place: Path, tmp_path: Path) -> N
     np.testing.assert_array_equal(again.decision_function(pairs), new.decision_function(pairs))
 
 
-@pytest.mark.parametrize("name", ["MMMF", "HMF"])
+@pytest.mark.parametrize("name", ["MMMF", "HMF", "OrdinalProbit", "GibbsMMMF", "GibbsMMMF, one sample"])
 def test_to_memory_needs_no_folder(name: str, copied: Path) -> None:
     model = cofactor.load(copied / f"{name}-folder")
     expected = model.recommend(None, 3)
@@ -230,5 +248,3 @@ def test_what_cannot_stay_in_a_folder_says_so(place: Path) -> None:
         ShardedRatings.from_ratings(ratings(), 2).on(users="folder")
     with pytest.raises(InvalidInputError, match="users='disk'"):
         ShardedRatings.open(place / "big").on(users="disk")
-    with pytest.raises(InvalidInputError, match="models of samples take users to memory"):
-        OrdinalProbit(2, n_sweeps=4, burn_in=1).fit(ShardedRatings.open(place / "big").on(users="folder"))

@@ -7,7 +7,7 @@ import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,24 +20,29 @@ from cofactor.checks import check_flag, check_jobs, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import check_array
+from cofactor.model.state import check_array, is_mapped
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.recommending import Criterion
+from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users, samples_first
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,
     chains_from_plain,
     chains_to_plain,
+    check_samples,
     identified,
     kept_log_likelihood,
+    pooled,
     run_side_by_side,
+    with_samples,
 )
 from cofactor.ratings.sampled.draws import Draws, spaced
-from cofactor.ratings.sampled.in_shards import refuse_in_shards
+from cofactor.ratings.sampled.in_shards import refuse_in_shards, users_stay
 from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
 from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
@@ -152,6 +157,11 @@ class SampledModel(RatingModel):
         return self._sampled
 
     @property
+    def _of_users(self) -> list[str]:
+        """Quantities of a sample that belong to users."""
+        return [name for name, side in self._sides.items() if side == "user"]
+
+    @property
     def _n_columns(self) -> int:
         """Number of factors of a user or an item; 0 if they have none."""
         return getattr(self, "n_factors", 0)
@@ -160,10 +170,9 @@ class SampledModel(RatingModel):
     def _plan(self, given: FitInput) -> Plan:
         """Return what all chains share; set what is learned before they start."""
 
-    @property
     @abstractmethod
-    def _draws(self) -> Draws:
-        """The samples that predictions need."""
+    def _draws(self, samples: Samples) -> Draws:
+        """Return what predictions need of samples."""
 
     @abstractmethod
     def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -174,10 +183,26 @@ class SampledModel(RatingModel):
         """Return the shapes of the arrays that the state of a chain has besides those of a sample."""
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._draws.probabilities(users, items, np.arange(len(self.samples_["U"])))
+        chosen = np.arange(len(self.samples_["U"]))
+        return self._by_users(lambda draws, *pairs: draws.probabilities(*pairs, chosen), users, items)
 
     def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
-        return self._draws.roughly(users, items, criterion, spaced(len(self.samples_["U"]), _RANKING_SAMPLES))
+        samples, names = self.samples_, self._of_users
+        if lie_by_user(samples, names):
+            samples, users = of_users(samples, names, users), np.arange(len(users), dtype=np.int32)
+        return self._draws(samples).roughly(users, items, criterion, spaced(len(samples["U"]), _RANKING_SAMPLES))
+
+    def _by_users(
+        self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return a function of `_draws` and pairs, by samples that may lie user by user."""
+        if not lie_by_user(self.samples_, self._of_users):
+            return function(self._draws(self.samples_), users, items)
+
+        def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:
+            return function(self._draws(samples), *pairs)
+
+        return in_groups(of_samples, self.samples_, self._of_users, users, items)
 
     def _ranks_roughly(self) -> bool:
         return True
@@ -189,7 +214,16 @@ class SampledModel(RatingModel):
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""
-        return sum(ratings.shape) * self._n_columns * self._bytes_of_number
+        return self._n_rows(ratings) * self._n_columns * self._bytes_of_number
+
+    def _n_rows(self, ratings: Ratings) -> int:
+        """Return how many users and items have samples in memory."""
+        n, m = ratings.shape
+        return m if isinstance(ratings, ShardedRatings) and users_stay(self, ratings) else n + m
+
+    def _numbers_of_user(self, ratings: Ratings) -> int:
+        """Return how many numbers a sample has of a user."""
+        return self._n_columns
 
     @property
     def _bytes_of_number(self) -> int:
@@ -266,16 +300,30 @@ class SampledModel(RatingModel):
         self._set_chains(given, target, chains, plan.described)
 
     def _set_chains(
-        self, given: FitInput, target: dict[str, Any], chains: list[Chain], described: tuple[str, ...] = ()
+        self,
+        given: FitInput,
+        target: dict[str, Any],
+        chains: list[Chain],
+        described: tuple[str, ...] = (),
+        stored: StoredUsers | None = None,
     ) -> None:
-        """Set what chains that drew from a posterior have found."""
+        """Set what chains that drew from a posterior have found, with samples of users in a folder if they are there.
+
+        The last state of chains is not kept then: it has a row for each user, and a fit in shards begins anew.
+        """
         if not any(chain.n_samples for chain in chains):
             raise NothingKeptError(target, chains, given.monitor.stopped)
         self.target_, self.chains_ = target, chains
         self.n_iter_ = min(chain.n_sweeps for chain in chains)
         self.seed_ = chains[0].seed
         self._warn_if_interrupted()
-        self.samples_ = self._pooled(given.ratings, described)
+        self.samples_ = pooled(
+            chains, {name: side for name, side in self._sides.items() if side not in described}, given.ratings
+        )
+        if stored is not None:
+            self.stored_users_ = stored
+            self.samples_ |= {name: stored.arrays[f"samples_.{name}"] for name in self._of_users}
+            self.chains_ = with_samples([replace(chain, state={}) for chain in chains], self.samples_)
 
     def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):
@@ -288,21 +336,6 @@ class SampledModel(RatingModel):
                 ConvergenceWarning,
                 stacklevel=callers_level(),
             )
-
-    def _pooled(self, ratings: Ratings, described: tuple[str, ...]) -> dict[str, NDArray[np.float32]]:
-        """Return the samples of all chains, one chain after the other."""
-        kept = [chain for chain in self.chains_ if chain.n_samples]
-        samples = dict(kept[0].samples)
-        for name in samples.keys() if len(kept) > 1 else self._sides:  # a copy of what is changed below
-            samples[name] = np.concatenate([chain.samples[name] for chain in kept])
-        for name, side in self._sides.items():
-            if side in described:
-                continue
-            # Of users and items without ratings nothing is known: they are as cold ones.
-            counts = ratings.user_counts if side == "user" else ratings.item_counts
-            unrated = np.flatnonzero(counts == 0)
-            samples[name][:, unrated] = samples[name][:, -1:]
-        return samples
 
     def _thinned(self, n: int) -> Thinned:
         """Return n samples, evenly spaced, the same for all fold-ins."""
@@ -411,9 +444,17 @@ class SampledModel(RatingModel):
         lean = copy.copy(self)
         if n_samples is not None:
             check_number("n_samples", n_samples, low=1, whole=True)
-            chosen = spaced(len(self.samples_["U"]), n_samples)
-            lean.samples_, lean.chains_ = {name: array[chosen] for name, array in self._saved_samples().items()}, []
+            whole, lean.chains_ = Thinned(self._saved_samples(), n_samples), []
+            lean.samples_ = {name: whole[name] for name in whole.whole}
         super(SampledModel, lean).save(path, ratings=ratings)
+
+    def to_memory(self) -> Self:
+        """See `Saved.to_memory`."""
+        whole = super().to_memory()
+        if any(is_mapped(self.samples_[name]) for name in self._of_users):
+            whole.samples_ = self.samples_ | {name: samples_first(self.samples_[name]) for name in self._of_users}
+            whole.chains_ = with_samples(self.chains_, whole.samples_)
+        return whole
 
     def _saved(self) -> dict[str, Any]:
         return super()._saved() | {"samples_": self._saved_samples(), "chains_": chains_to_plain(self.chains_)}
@@ -423,7 +464,7 @@ class SampledModel(RatingModel):
         if not isinstance(entries, list) or not isinstance(samples, dict):
             raise InvalidInputError("samples_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
-        _check_samples(samples, self._sides, len(self.users_), len(self.items_))
+        check_samples(samples, self._sides, len(self.users_), len(self.items_))
         self.chains_ = chains_from_plain(entries, samples)
 
     def _check_learned(self) -> None:
@@ -444,6 +485,8 @@ class SampledModel(RatingModel):
     def _check_states(self) -> None:
         """Refuse states of chains whose arrays are not those that the next sweep of a warm start will use."""
         for chain in self.chains_:
+            if not chain.state:  # it was not kept, and a warm start is refused
+                continue
             kept = {name: array.shape[1:] for name, array in chain.samples.items()}
             shapes = kept | self._state_shapes(chain)
             if chain.state.keys() != shapes.keys():
@@ -451,20 +494,3 @@ class SampledModel(RatingModel):
                 raise InvalidInputError(f"the state of a chain must have no more and no less than it needs: {odd}")
             for name, shape in shapes.items():
                 check_array(f"{name} in the state of a chain", chain.state[name], shape, np.float64)
-
-
-def _check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
-    """Refuse samples that are not as many for every quantity, or not of these users and items."""
-    sizes = {"user": n_users + 1, "item": n_items + 1}
-    missing = sorted(set(sides) - set(samples))
-    if missing:
-        raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
-    if not all(isinstance(array, np.ndarray) and array.ndim for array in samples.values()):
-        raise InvalidInputError("samples must be arrays")
-    S = len(samples["U"])
-    if not S:
-        raise InvalidInputError("there are no samples")
-    for name, array in samples.items():
-        side = sides.get(name, "")
-        shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
-        check_array(f"samples of {name}", array, shape, np.float32)

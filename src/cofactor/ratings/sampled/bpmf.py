@@ -20,6 +20,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.alignment import MeanFactors
 from cofactor.ratings.sampled.base import Plan, SampledModel
+from cofactor.ratings.sampled.by_user import Samples
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.in_shards import fit_bpmf_in_shards
@@ -209,9 +210,8 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
             WithCold.of(ratings), self._targets(ratings), users, items, precision, weights=ratings.weights
         )
 
-    @property
-    def _draws(self) -> ProbitDraws:
-        U, V, alpha = (self.samples_[name] for name in ("U", "V", "noise_precision"))
+    def _draws(self, samples: Samples) -> ProbitDraws:
+        U, V, alpha = (samples[name] for name in ("U", "V", "noise_precision"))
         thresholds = np.broadcast_to(self.boundaries_, (len(U), U.shape[1], len(self.boundaries_)))
         return ProbitDraws(U, V, thresholds, np.sqrt(alpha[:, 0].astype(float)), False)
 
@@ -253,13 +253,13 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     ) -> None:
         n, (own, other) = len(rows.before), ("U", "V") if rows.side == "user" else ("V", "U")
 
-        def given_sample(sample: Sample) -> tuple[Any, ...]:
+        def given_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
             precision, noise = sample[f"{prior.name}_precision"], sample["noise_precision"]
             noise = noise if weights is None else noise * weights
-            return *entries, noise, sample[other], precision, prior.shifts(state, n)
+            return *entries, noise, others, precision, prior.shifts(state, n)
 
-        rows.draw(self, fold_rows, map(given_sample, rows.samples), {own: (n, self.n_factors)})
+        rows.draw(self, fold_rows, map(given_sample, rows.samples, rows.samples[other]), {own: (n, self.n_factors)})
 
     # ---------------------------------------------------------------- saving
 

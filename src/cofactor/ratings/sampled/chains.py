@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,7 +15,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
-from cofactor.model.state import member
+from cofactor.model.state import check_array, member
+from cofactor.ratings.data import Ratings
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback, Progress
 
@@ -138,20 +140,68 @@ def chains_to_plain(chains: list[Chain]) -> list[dict[str, Any]]:
 
 def chains_from_plain(entries: list[Any], samples: dict[str, NDArray[Any]]) -> list[Chain]:
     """Rebuild chains from what `chains_to_plain` returned, and all their samples, one chain after the other."""
-    chains, first = [], 0
+    chains = []
     for entry in entries:
         kept = member(entry, "kept_sweeps", list)
         values = [float(value) for value in member(entry, "log_likelihood", list)]
         if not all(type(sweep) is int for sweep in kept) or sorted({0, *kept, len(values) + 1})[1:-1] != kept:
             raise InvalidInputError(f"the kept sweeps of a chain must be some of the {len(values)}, in order")
         number, seed, state = member(entry, "number", int), member(entry, "seed", int), member(entry, "state", dict)
-        own = {name: array[first : first + len(kept)] for name, array in samples.items()}
-        chains.append(Chain(number, seed, state, own, kept, values, [0.0] * len(values)))
-        first += len(kept)
-    n = len(next(iter(samples.values())))
-    if first not in (0, n):
-        raise InvalidInputError(f"chains have {first} samples, but the model has {n}")
-    return chains
+        chains.append(Chain(number, seed, state, {}, kept, values, [0.0] * len(values)))
+    found, n = sum(chain.n_samples for chain in chains), len(next(iter(samples.values())))
+    if found not in (0, n):
+        raise InvalidInputError(f"chains have {found} samples, but the model has {n}")
+    return with_samples(chains, samples)
+
+
+def with_samples(chains: list[Chain], samples: dict[str, NDArray[Any]]) -> list[Chain]:
+    """Return chains whose samples are views of those of all, one chain after the other."""
+    ends = np.cumsum([0, *(chain.n_samples for chain in chains)])
+    return [
+        replace(chain, samples={name: array[first:last] for name, array in samples.items()})
+        for chain, first, last in zip(chains, ends, ends[1:], strict=False)
+    ]
+
+
+def pooled(chains: list[Chain], sides: dict[str, str], ratings: Ratings) -> dict[str, NDArray[np.float32]]:
+    """Return the samples of all chains that are in memory, one chain after the other.
+
+    Of users and items without ratings nothing is known: they are as cold ones, the last.
+
+    Parameters
+    ----------
+    chains : list of Chain
+    sides : dict from str to str
+        Quantities of users, and of items, of whom nothing but ratings is known.
+    ratings : Ratings
+    """
+    kept = [chain for chain in chains if chain.n_samples]
+    samples = dict(kept[0].samples)
+    names = [name for name in sides if name in samples]
+    for name in samples.keys() if len(kept) > 1 else names:  # a copy of what is changed below
+        samples[name] = np.concatenate([chain.samples[name] for chain in kept])
+    for name in names:
+        counts = ratings.user_counts if sides[name] == "user" else ratings.item_counts
+        unrated = np.flatnonzero(counts == 0)
+        samples[name][:, unrated] = samples[name][:, -1:]
+    return samples
+
+
+def check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
+    """Refuse samples that are not as many for every quantity, or not of these users and items."""
+    sizes = {"user": n_users + 1, "item": n_items + 1}
+    missing = sorted(set(sides) - set(samples))
+    if missing:
+        raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
+    if not all(isinstance(array, np.ndarray) and array.ndim for array in samples.values()):
+        raise InvalidInputError("samples must be arrays")
+    S = len(samples["U"])
+    if not S:
+        raise InvalidInputError("there are no samples")
+    for name, array in samples.items():
+        side = sides.get(name, "")
+        shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
+        check_array(f"samples of {name}", array, shape, np.float32)
 
 
 def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import Plan, SampledModel
+from cofactor.ratings.sampled.by_user import Samples
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.new_rows import NewRows
@@ -203,12 +204,11 @@ class GibbsIPMMMF(SampledModel):
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
         if self.decision == "count":
-            return self._draws.mean_margins(users, items)
+            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
         return super()._margins(users, items)
 
-    @property
-    def _draws(self) -> HingeDraws:
-        return draws_of(self)
+    def _draws(self, samples: Samples) -> HingeDraws:
+        return draws_of(self, samples)
 
     def _fold_in(self, given: FitInput) -> None:
         """Run a short chain for each new user under each of some samples."""

@@ -20,6 +20,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.base import Plan, SampledModel
+from cofactor.ratings.sampled.by_user import Samples
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
 from cofactor.ratings.sampled.in_shards import fit_gibbs_mmmf_in_shards
@@ -228,12 +229,14 @@ class GibbsMMMF(SampledModel):
     def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
         if self.decision == "count":
-            return self._draws.mean_margins(users, items)
+            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
         return super()._margins(users, items)
 
-    @property
-    def _draws(self) -> HingeDraws:
-        return draws_of(self)
+    def _draws(self, samples: Samples) -> HingeDraws:
+        return draws_of(self, samples)
+
+    def _numbers_of_user(self, ratings: Ratings) -> int:
+        return self.n_factors + self.biases + ratings.n_levels - 1
 
     def _row_prior(
         self, name: str, features: Features, totals: tuple[NDArray[Any], NDArray[Any]] | None = None
@@ -267,15 +270,16 @@ class GibbsMMMF(SampledModel):
         prior = self._row_prior("item", self._features(1, Side.items(ratings)))
         levels = data.levels[data.to_csr]
 
-        def given_sample(sample: Sample) -> tuple[Any, ...]:
+        def given_sample(sample: Sample, U: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Any, ...]:
             means = prior.means(sample, m)
             return (
-                data.col_indices, levels, sample["U"], sample["thresholds"], self.biases,
+                data.col_indices, levels, U, thresholds, self.biases,
                 sample["item_precision"].astype(float), means, self.hinge_weight / 2, float(self.width),
                 rows.begin(sample["V"], means), rows.n_cycles,
             )  # fmt: skip
 
-        rows.draw(self, fold_hinge_columns, map(given_sample, rows.samples), {"V": (m, prior.n_columns)})
+        arguments = map(given_sample, rows.samples, rows.samples["U"], rows.samples["thresholds"])
+        rows.draw(self, fold_hinge_columns, arguments, {"V": (m, prior.n_columns)})
 
     def _features(self, side: int, rows: Side) -> Features:
         """Return the features of users (0), or items (1), with such ratings."""

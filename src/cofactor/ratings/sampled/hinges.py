@@ -13,6 +13,7 @@ from cofactor.kernels.hinges import hinge_probabilities, mean_margins
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.recommending import Criterion, of_all_pairs
+from cofactor.ratings.sampled.by_user import Samples
 
 __all__ = ["HINGE_DECISIONS", "HingeDraws", "HingeModel", "check_hinge_params", "draws_of", "threshold_prior"]
 
@@ -34,7 +35,6 @@ class HingeModel(Protocol):
     biases: bool
     prior: str
     width: float
-    samples_: dict[str, NDArray[np.float32]]
 
 
 def check_hinge_params(model: HingeModel) -> None:
@@ -51,9 +51,9 @@ def threshold_prior(model: HingeModel) -> ThresholdPrior:
     return ThresholdPrior(_SPACING * model.width, _DEVIATION * model.width, model.prior == "learned")
 
 
-def draws_of(model: HingeModel) -> HingeDraws:
-    """Return the samples of a fitted model."""
-    U, V, thresholds = (model.samples_[name] for name in ("U", "V", "thresholds"))
+def draws_of(model: HingeModel, samples: Samples) -> HingeDraws:
+    """Return samples of a fitted model."""
+    U, V, thresholds = (samples[name] for name in ("U", "V", "thresholds"))
     return HingeDraws(U, V, thresholds, model.biases, model.hinge_weight / 2, float(model.width))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from cofactor.ratings.sampled.hinges import threshold_prior
 from cofactor.ratings.sampled.warm_start import first_chains, target_of
 from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.samplers import Chain, Posterior, run
+from cofactor.ratings.stored_users import Rows, StoredUsers
+from cofactor.samplers import Chain, Posterior, SampleFile, run
 from cofactor.solvers.parts import Rounds
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel
@@ -36,7 +39,16 @@ if TYPE_CHECKING:
     from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
     from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
-__all__ = ["fit_bpmf_in_shards", "fit_gibbs_mmmf_in_shards", "fit_ordinal_probit_in_shards", "refuse_in_shards"]
+__all__ = [
+    "fit_bpmf_in_shards",
+    "fit_gibbs_mmmf_in_shards",
+    "fit_ordinal_probit_in_shards",
+    "refuse_in_shards",
+    "users_stay",
+]
+
+#: Bytes of samples that are read at a time to be joined.
+_PIECE = 1 << 24
 
 #: Returns parts for a chain, given how each of them is made.
 Begin = Callable[[Callable[[int], Any]], Rounds]
@@ -49,10 +61,10 @@ def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
     sides, passes = _sides(model, ratings, rank.implicit)
     model.n_factors_, model.n_implicit_, model.past_, model.links_ = rank.factors, rank.implicit, None, sides.links
     model.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
-    p, kept, sizes = rank.factors + 1, _kept(model), _sizes(ratings)
-    problem = ShardOrdinal(Opened(ratings), sides.users, p, ratings.bounds, kept)
+    p, sizes = rank.factors + 1, _sizes(ratings)
 
-    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+    def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+        problem = ShardOrdinal(Opened(ratings), sides.users, p, ratings.bounds, kept)
         users = OrdinalUsersInShards(
             lambda *start: begin(partial(OrdinalPart, problem, *start)),
             BiasedPrior("user", p, totals=sides.totals), sizes, ratings.level_counts, kept,
@@ -73,9 +85,9 @@ def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
     precision = None if model.precision == "learn" else float(model.precision)
     values = np.arange(ratings.n_levels + 1) - model.mean_
     counts = np.append(ratings.item_counts, 0)
-    problem = ShardGaussians(OpenedWithLevels(ratings), values, model.n_factors, ratings.bounds, counts, _kept(model))
 
-    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+    def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+        problem = ShardGaussians(OpenedWithLevels(ratings), values, model.n_factors, ratings.bounds, counts, kept)
         users = GaussianUsersInShards(
             lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings)
         )
@@ -90,13 +102,12 @@ def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:
     sides, passes = _sides(model, ratings, model.n_implicit)
     of_users, of_items = sides.links
     model.user_projection_, model.item_projection_ = of_users.projection, of_items.projection
-    kept, sizes = _kept(model), _sizes(ratings)
-    problem = ShardHinges(
-        Opened(ratings), partial(_row_prior, clone(model).set_params(callback=None), sides.users),
-        model.hinge_weight / 2, float(model.width), model.biases, ratings.bounds, kept,
-    )  # fmt: skip
+    sizes, prior = _sizes(ratings), partial(_row_prior, clone(model).set_params(callback=None), sides.users)
 
-    def posterior(begin: Begin) -> tuple[Posterior, UsersInShards]:
+    def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+        problem = ShardHinges(
+            Opened(ratings), prior, model.hinge_weight / 2, float(model.width), model.biases, ratings.bounds, kept
+        )
         users = HingeUsersInShards(
             lambda *start: begin(partial(HingePart, problem, *start)),
             model._row_prior("user", None, sides.totals), sizes, kept,
@@ -124,7 +135,7 @@ def _sides(model: Any, ratings: ShardedRatings, n_columns: int) -> tuple[MaskInS
 def fit_chains_in_shards(
     model: SampledModel,
     given: FitInput,
-    posterior: Callable[[Begin], tuple[Posterior, UsersInShards]],
+    posterior: Callable[[Begin, Kept], tuple[Posterior, UsersInShards]],
     of_state: tuple[str, ...],
     before: Iterable[Rounds] = (),
 ) -> None:
@@ -135,7 +146,7 @@ def fit_chains_in_shards(
     model : SampledModel
     given : FitInput
     posterior : callable
-        Returns the posterior of a chain, and its users.
+        Returns the posterior of a chain, and its users, given how parts begin and where they keep samples.
     of_state : tuple of str
         Arrays of users in the state besides those of samples.
     before : iterable of Rounds
@@ -144,9 +155,10 @@ def fit_chains_in_shards(
     ratings: Any = given.ratings
     target = target_of(model, given)
     chains, done = first_chains(model, model, target), list(before)
-    for chain in chains:
-        key = f"{key_of(model)} chain {chain.number} of {chain.seed}"
-        drawn, users = posterior(partial(ratings.parts, key=key))
+    in_folder = users_stay(model, ratings)
+    kept = [_kept(model, ratings.place(_key(model, chain)) if in_folder else None) for chain in chains]
+    for chain, where in zip(chains, kept, strict=True):
+        drawn, users = posterior(partial(_begun, ratings, _key(model, chain), where), where)
         run(
             drawn,
             chain,
@@ -158,19 +170,88 @@ def fit_chains_in_shards(
         )
         if chain.interrupted:
             raise KeyboardInterrupt(_interrupted(chain, ratings))
-        _gather(chain, users, of_state)
+        users.end(chain.n_sweeps)
+        if not in_folder:
+            _gather(chain, users, of_state)
         done.append(users.parts)
+    stored = _stored(model, ratings, chains, kept) if in_folder else None
     for parts in done:
         parts.done()
-    model._set_chains(given, target, chains)
+    model._set_chains(given, target, chains, stored=stored)
+
+
+def users_stay(model: SampledModel, ratings: ShardedRatings) -> bool:
+    """Return whether samples of users are to stay in the folder of ratings."""
+    n_samples = model.n_chains * Kept(model.burn_in, model.thin, model.n_sweeps).n_samples
+    n_bytes = 4 * n_samples * ratings.shape[0] * model._numbers_of_user(cast(Any, ratings))
+    return ratings.folder is not None and ratings.work.stores(n_bytes)
+
+
+def _key(model: SampledModel, chain: Chain) -> str:
+    return f"{key_of(model)} chain {chain.number} of {chain.seed}"
+
+
+def _begun(ratings: ShardedRatings, key: str, kept: Kept, make: Callable[[int], Any]) -> Rounds:
+    """Return parts for a chain, with a folder for its samples."""
+    parts = ratings.parts(make, key)
+    if kept.folder is not None:
+        kept.folder.mkdir(exist_ok=True)
+    return parts
 
 
 def _gather(chain: Chain, users: UsersInShards, of_state: tuple[str, ...]) -> None:
     """Give a chain the arrays of all users."""
-    users.end(chain.n_sweeps)
     sampled = {name: users.samples(name) for name in users.elsewhere}
     chain.samples = sampled | chain.samples
     chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
+
+
+def _stored(model: SampledModel, ratings: ShardedRatings, chains: list[Chain], kept: list[Kept]) -> StoredUsers:
+    """Join the samples of users that all chains left in files, user by user; users without ratings are as cold ones."""
+    found = [(chain.n_samples, one) for chain, one in zip(chains, kept, strict=True) if chain.n_samples]
+    if not found:
+        raise InvalidInputError(
+            f"no sample was kept in {counted(min(chain.n_sweeps for chain in chains), 'sweep')}",
+            argument="burn_in",
+            found=model.burn_in,
+            advice="allow more time, or more sweeps",
+        )
+    n_samples, rows = sum(n for n, _ in found), {}
+    for name in model._of_users:
+        *_, last = files = [[(n, SampleFile.open(one.file(k, name))) for n, one in found] for k in range(len(ratings))]
+        shape = (len(model.users_) + 1, n_samples, *last[0][1].shape[1:])
+        rows[f"samples_.{name}"] = Rows(np.dtype(np.float32), shape, _by_user(files, ratings.user_counts), axis=1)
+    folder, work = ratings.folder, kept[0].folder
+    assert folder is not None
+    assert work is not None
+    return StoredUsers.join(folder, work, type(model).__name__, model.users_, rows)
+
+
+def _by_user(files: list[list[tuple[int, SampleFile]]], counts: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
+    """Yield the samples of some users after others, user by user; those without ratings get what the cold one has.
+
+    Parameters
+    ----------
+    files : list of list of tuple
+        Of each shard: how many samples each chain has, and where.
+    counts : ndarray of shape (n_users,)
+        Numbers of their ratings; the cold user follows the last of them.
+    """
+
+    def read(shard: list[tuple[int, SampleFile]], lo: int, hi: int) -> NDArray[np.float32]:
+        return np.ascontiguousarray(np.concatenate([file.read(n, lo, hi) for n, file in shard]).swapaxes(0, 1))
+
+    last, first = files[-1], 0
+    [cold] = read(last, last[0][1].shape[0] - 1, last[0][1].shape[0])
+    for shard in files:
+        n = shard[0][1].shape[0]
+        size = max(1, _PIECE // max(cold.nbytes, 1))
+        for lo in range(0, n, size):
+            rows = read(shard, lo, min(lo + size, n))
+            unrated = np.flatnonzero(counts[first + lo : first + lo + len(rows)] == 0)
+            rows[unrated] = cold
+            yield rows
+        first += n
 
 
 def _interrupted(chain: Chain, ratings: ShardedRatings) -> str:
@@ -199,8 +280,8 @@ class OpenedWithLevels:
         return data, data.levels
 
 
-def _kept(model: SampledModel) -> Kept:
-    return Kept(model.burn_in, model.thin, model.n_sweeps)
+def _kept(model: SampledModel, work: Path | None) -> Kept:
+    return Kept(model.burn_in, model.thin, model.n_sweeps, None if work is None else work / "samples")
 
 
 def _sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
@@ -227,11 +308,6 @@ def refuse_in_shards(model: Any, given: FitInput) -> None:
             (Argument("implicit", "sparse"), " needs ratings in memory"),
             argument="implicit",
             advice=("take ", Argument("implicit", "low-rank")),
-        )
-    ratings: Any = given.ratings
-    if ratings.work.users == "folder":
-        raise InvalidInputError(
-            "models of samples take users to memory", argument="users", found="folder", advice="leave it out"
         )
     if given.shadow is not None or any(table is not None for table in given.features):
         raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")

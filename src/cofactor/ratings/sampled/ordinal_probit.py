@@ -23,6 +23,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.sampled.alignment import MeanScores
 from cofactor.ratings.sampled.base import Plan, SampledModel
+from cofactor.ratings.sampled.by_user import Samples
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
@@ -258,7 +259,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         drifts = K * len(moments_of(ratings).seconds) if self.time else 0
-        return (sum(ratings.shape) * self._rank(ratings).factors + drifts) * self._bytes_of_number
+        return (self._n_rows(ratings) * self._rank(ratings).factors + drifts) * self._bytes_of_number
 
     def _rank(self, ratings: Ratings) -> Rank:
         """Return the numbers of factors and of features of the mask for such ratings."""
@@ -267,6 +268,9 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     @property
     def _n_columns(self) -> int:
         return self.n_factors_
+
+    def _numbers_of_user(self, ratings: Ratings) -> int:
+        return self._rank(ratings).factors + ratings.n_levels  # a bias and R - 1 thresholds
 
     def fit(
         self,
@@ -369,13 +373,12 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     def _sides(self) -> dict[str, str]:
         return self._sampled if self.past_ is None else self._sampled | {"drift_multiplier": "user"}
 
-    @property
-    def _draws(self) -> ProbitDraws:
-        U, V, thresholds = (self.samples_[name] for name in ("U", "V", "thresholds"))
+    def _draws(self, samples: Samples) -> ProbitDraws:
+        U, V, thresholds = (samples[name] for name in ("U", "V", "thresholds"))
         roots = np.ones(len(U))
         if self.past_ is None:
             return ProbitDraws(U, V, thresholds, roots, True)
-        drifts = (self.samples_[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
+        drifts = (samples[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
         return DriftDraws(U, V, thresholds, roots, True, self.past_, *drifts)
 
     def _contributions(

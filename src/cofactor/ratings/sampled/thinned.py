@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.ratings.sampled.by_user import lie_by_user, samples_first
 from cofactor.ratings.sampled.draws import spaced
 
 __all__ = ["Sample", "Thinned"]
@@ -44,11 +45,12 @@ class Thinned:
         return len(self.where)
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
-        """Return the chosen samples of a quantity, along the first axis."""
-        if len(self) == len(self.whole["U"]):
+        """Return the chosen samples of a quantity, along the first axis, each of them contiguous."""
+        if len(self) == len(self.whole["U"]) and not lie_by_user(self.whole, [name]):
             return self.whole[name]
         if name not in self._chosen:
-            self._chosen[name] = self.whole[name][self.where]
+            whole = self.whole[name]
+            self._chosen[name] = samples_first(whole, self.where) if whole.ndim > 2 else whole[self.where]
         return self._chosen[name]
 
     def __iter__(self) -> Iterator[Sample]:

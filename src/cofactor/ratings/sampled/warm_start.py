@@ -87,6 +87,7 @@ def _continued(model: SampledModel, last: list[Unfinished], target: Mapping[str,
     """Return copies of the latest chains that drew from the same posterior; there must be some."""
     for fit in last:
         if fit.target == target:
+            _check_states(fit.chains)
             return [chain.thinned(model.burn_in, model.thin) for chain in fit.chains]
     earlier = last[0].target
     changed = sorted(name for name in target.keys() | earlier.keys() if earlier.get(name) != target.get(name))
@@ -98,6 +99,19 @@ def _continued(model: SampledModel, last: list[Unfinished], target: Mapping[str,
         argument="warm_start",
         advice="give what that fit had, or fit a new model",
     )
+
+
+def _check_states(chains: list[Chain]) -> None:
+    """Refuse chains whose last state was not kept: they would begin anew."""
+    if any(chain.n_sweeps and not chain.state for chain in chains):
+        raise InvalidInputError(
+            (
+                Argument("warm_start", True),
+                " goes on from the last state of chains, which is not kept where users stay in a folder of shards",
+            ),
+            argument="warm_start",
+            advice="fit a new model, with users='memory' where they fit",
+        )
 
 
 def checksum(ratings: Ratings | ShardedRatings) -> int:
