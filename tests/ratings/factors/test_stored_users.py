@@ -112,7 +112,7 @@ def test_a_fold_in_of_it_is_saved_whole(place: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.margins([("new", items[2])]), new.margins([("new", items[2])]))
 
 
-@pytest.mark.parametrize("name", ["OrdinalProbit", "BPMF", "GibbsMMMF"])
+@pytest.mark.parametrize("name", ["OrdinalProbit", "BPMF"])
 def test_more_items_have_the_bits_of_those_in_memory(name: str, place: Path, tmp_path: Path) -> None:
     users, found = ratings().users.ids, []
     for where in ("folder", "memory"):
