@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.kernels.samples import samples_of
+
 __all__ = ["in_groups", "lie_by_user", "of_users", "samples_first"]
 
 Samples = Mapping[str, NDArray[np.float32]]
@@ -37,8 +39,14 @@ def of_users(samples: Samples, names: Collection[str], users: NDArray[Any]) -> d
     >>> found[0].tolist(), found.flags.c_contiguous
     ([[12.0, 13.0], [0.0, 1.0]], True)
     """
-    some = {name: np.ascontiguousarray(samples[name].swapaxes(0, 1)[users].swapaxes(0, 1)) for name in names}
-    return {**samples, **some}
+    return {**samples, **{name: _of_users(samples[name].swapaxes(0, 1), users) for name in names}}
+
+
+def _of_users(table: NDArray[np.float32], users: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the samples of some users, (S, len(users), ...), of a table that has those of all user by user."""
+    out = np.empty((table.shape[1], len(users), table.shape[2]), table.dtype)
+    samples_of(table, users, out)
+    return out
 
 
 def in_groups(
