@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -109,7 +110,9 @@ class MaskPart:
         return {"squares": (users**2).sum(axis=0), "sums": users.sum(axis=0), "of_items": of_items.astype(np.float32)}
 
 
-def decompose_mask(ratings: ShardedRatings, n_columns: int, key: str) -> tuple[MaskInShards, Rounds]:
+def decompose_mask(
+    ratings: ShardedRatings, n_columns: int, key: str, in_folder: bool = False
+) -> tuple[MaskInShards, Rounds]:
     """Return what the mask of ratings tells of users and items, and the parts that found it.
 
     Parameters
@@ -119,13 +122,17 @@ def decompose_mask(ratings: ShardedRatings, n_columns: int, key: str) -> tuple[M
         Number of features, if the mask has such a rank.
     key : str
         Of all that the parts' work depends on besides the ratings.
+    in_folder : bool, default=False
+        Whether what a rating by each user says of an item stays in the folder until the parts are done.
     """
     (n, m), parts = ratings.shape, ratings.parts(partial(MaskPart, ratings), f"{key} mask")
     S, Q = leading_by_passes(lambda W: parts.total({"op": "products", "W": W})["products"], m, n_columns)
     by_item = 1 / np.sqrt(ratings.item_counts + SHRINKAGE)
     projection = np.sqrt(n) / S[0] * by_item[:, None] * Q
     squares, sums = np.zeros(len(S)), np.zeros(len(S))
-    of_items = np.empty((n, len(S)), dtype=np.float32)
+    shape: Any = (n, len(S))
+    place = ratings.place(f"{key} mask") / "of_items.npy" if in_folder else None
+    of_items = np.empty(shape, np.float32) if place is None else open_memmap(place, "w+", np.float32, shape)
     for k, answer in enumerate(parts.each({"op": "features", "projection": projection})):
         squares += answer["squares"]
         sums += answer["sums"]

@@ -18,11 +18,11 @@ from cofactor.coding import Coding
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
-from cofactor.model.state import from_plain, member, packed, plain, unpacked
+from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.stored_users import StoredUsers
+from cofactor.ratings.stored_users import StoredUsers, copied
 from cofactor.ratings.updating import Updates
 from cofactor.ratings.weighting import check_saved
 
@@ -68,9 +68,8 @@ class Saved:
         """
         check_is_fitted(self)
         whole: Any = copy.copy(self)
-        for name, array in {} if self.stored_users_ is None else self.stored_users_.arrays.items():
-            if getattr(whole, name, None) is array:
-                setattr(whole, name, np.array(array))
+        if self.stored_users_ is not None:
+            whole._restore(_in_memory(self._saved()))
         whole.stored_users_ = None
         if isinstance(whole.ratings_, ShardedRatings):
             whole.ratings_ = whole.ratings_.to_ratings()
@@ -101,6 +100,15 @@ class Saved:
             Classes that parameters and parts may have, by name.
         """
         return _model_of(cls, header, arrays, models)
+
+
+def _in_memory(value: Any) -> Any:
+    """Return something learned with copies of all arrays that are mapped from a file."""
+    if isinstance(value, Mapping):
+        return {name: _in_memory(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_in_memory(one) for one in value]
+    return copied(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
 
 
 def without_ratings_of(model: _Model) -> _Model:

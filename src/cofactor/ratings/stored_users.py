@@ -44,7 +44,7 @@ from cofactor.ratings.checked_files import (
 )
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["Rows", "StoredUsers", "stored_users_of"]
+__all__ = ["Rows", "StoredUsers", "copied", "stored_users_of"]
 
 #: Makes the arrays that are kept of the number of a shard and of its arrays of rows.
 Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
@@ -52,6 +52,7 @@ Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 Ask = Callable[[Finish], Iterable[Mapping[str, NDArray[Any]]]]
 
 _FOLDER, _MANIFEST = "users", "manifest.json"
+_PIECE = 1 << 20  # bytes of samples that are copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +210,25 @@ def stored_users_of(model: Any) -> list[StoredUsers]:
     """Return what stays in a folder of a model, and of the stages that it has."""
     found = [one.stored_users_ for one in (model, *getattr(model, "stages_", ()))]
     return [one for one in found if one is not None]
+
+
+def copied(array: NDArray[Any], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[Any]:
+    """Return a copy in memory, of some samples alone if there are such: those of a user may lie together in `array`.
+
+    Examples
+    --------
+    >>> mapped = np.arange(24, dtype="f4").reshape(4, 3, 2)  # four users, three samples
+    >>> found = copied(mapped.swapaxes(0, 1), np.array([0, 2]))
+    >>> found[1, :, 0].tolist(), found.flags.c_contiguous
+    ([4.0, 10.0, 16.0, 22.0], True)
+    """
+    if array.flags.c_contiguous:
+        return np.array(array[chosen])
+    out = np.empty((len(array[chosen, :1]), *array.shape[1:]), array.dtype)
+    size = max(1, _PIECE // max(array[:, :1].nbytes, 1))
+    for lo in range(0, array.shape[1], size):
+        out[:, lo : lo + size] = array[:, lo : lo + size][chosen]
+    return out
 
 
 def _emptied(work: Path) -> Path:

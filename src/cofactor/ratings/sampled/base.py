@@ -20,12 +20,12 @@ from cofactor.checks import check_flag, check_jobs, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import check_array, is_mapped
+from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.recommending import Criterion
-from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users, samples_first
+from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,
     chains_from_plain,
@@ -447,14 +447,6 @@ class SampledModel(RatingModel):
             whole, lean.chains_ = Thinned(self._saved_samples(), n_samples), []
             lean.samples_ = {name: whole[name] for name in whole.whole}
         super(SampledModel, lean).save(path, ratings=ratings)
-
-    def to_memory(self) -> Self:
-        """See `Saved.to_memory`."""
-        whole = super().to_memory()
-        if any(is_mapped(self.samples_[name]) for name in self._of_users):
-            whole.samples_ = self.samples_ | {name: samples_first(self.samples_[name]) for name in self._of_users}
-            whole.chains_ = with_samples(self.chains_, whole.samples_)
-        return whole
 
     def _saved(self) -> dict[str, Any]:
         return super()._saved() | {"samples_": self._saved_samples(), "chains_": chains_to_plain(self.chains_)}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.samples import samples_of
 
-__all__ = ["in_groups", "lie_by_user", "of_users", "samples_first"]
+__all__ = ["in_groups", "lie_by_user", "of_users"]
 
 Samples = Mapping[str, NDArray[np.float32]]
 
@@ -81,21 +81,4 @@ def in_groups(
             out = np.empty((len(users), *found.shape[1:]), found.dtype)
         out[pairs] = found
     assert out is not None
-    return out
-
-
-def samples_first(array: NDArray[np.float32], chosen: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.float32]:
-    """Return a copy of some samples, one after the other, from memory or from where they lie user by user.
-
-    Examples
-    --------
-    >>> mapped = np.arange(24, dtype="f4").reshape(4, 3, 2)  # four users, three samples
-    >>> samples_first(mapped.swapaxes(0, 1), np.array([0, 2]))[1, :, 0].tolist()
-    [4.0, 10.0, 16.0, 22.0]
-    """
-    n = len(array[chosen, :1])
-    out = np.empty((n, *array.shape[1:]), array.dtype)
-    size = max(1, _PIECE // max(array[:, :1].nbytes, 1))
-    for lo in range(0, array.shape[1], size):
-        out[:, lo : lo + size] = array[:, lo : lo + size][chosen]
     return out

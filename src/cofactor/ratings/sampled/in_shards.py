@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -47,6 +48,9 @@ __all__ = [
     "users_stay",
 ]
 
+#: What a rating by each user says of an item, in the folder.
+_PROJECTION = "links_.1.projection"
+
 #: Bytes of samples that are read at a time to be joined.
 _PIECE = 1 << 24
 
@@ -72,7 +76,10 @@ def fit_ordinal_probit_in_shards(model: OrdinalProbit, given: FitInput) -> None:
         items = BiasedPrior("item", p, sides.items)
         return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
 
-    fit_chains_in_shards(model, given, posterior, ("gaps", "reach", "accepted", "value"), passes)
+    of_state = ("gaps", "reach", "accepted", "value")
+    stored = fit_chains_in_shards(model, given, posterior, of_state, passes, {_PROJECTION: sides.links[1].projection})
+    if _PROJECTION in stored:
+        model.links_ = (sides.links[0], replace(sides.links[1], projection=stored[_PROJECTION]))
 
 
 def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
@@ -116,7 +123,9 @@ def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:
         n_items = ratings.shape[1] + 1
         return HingePosterior(users, n_items, ratings.n_levels, items, threshold_prior(model)), users
 
-    fit_chains_in_shards(model, given, posterior, ("value",), passes)
+    more = {"item_projection_": of_items.projection}
+    stored = fit_chains_in_shards(model, given, posterior, ("value",), passes, more)
+    model.item_projection_ = stored.get("item_projection_", of_items.projection)
 
 
 def _row_prior(model: GibbsMMMF, features: Callable[[int], Any], k: int) -> Any:
@@ -128,7 +137,7 @@ def _sides(model: Any, ratings: ShardedRatings, n_columns: int) -> tuple[MaskInS
     """Return what tells who rated what, as the model wants it, and the parts that found it."""
     if model.implicit is None:
         return NO_FEATURES, []
-    sides, parts = decompose_mask(ratings, n_columns, key_of(model))
+    sides, parts = decompose_mask(ratings, n_columns, key_of(model), users_stay(model, ratings))
     return sides, [parts]
 
 
@@ -138,7 +147,8 @@ def fit_chains_in_shards(
     posterior: Callable[[Begin, Kept], tuple[Posterior, UsersInShards]],
     of_state: tuple[str, ...],
     before: Iterable[Rounds] = (),
-) -> None:
+    more: Mapping[str, NDArray[Any] | None] = MappingProxyType({}),
+) -> Mapping[str, NDArray[Any]]:
     """Run chains, one after another; set what they found.
 
     Parameters
@@ -151,6 +161,13 @@ def fit_chains_in_shards(
         Arrays of users in the state besides those of samples.
     before : iterable of Rounds
         What was done for them before.
+    more : mapping from str to ndarray or None
+        What else has a row for each user, by its name in the model.
+
+    Returns
+    -------
+    mapping from str to ndarray
+        What stays in the folder, by name; nothing if users do not stay there.
     """
     ratings: Any = given.ratings
     target = target_of(model, given)
@@ -174,10 +191,11 @@ def fit_chains_in_shards(
         if not in_folder:
             _gather(chain, users, of_state)
         done.append(users.parts)
-    stored = _stored(model, ratings, chains, kept) if in_folder else None
+    stored = _stored(model, ratings, chains, kept, more) if in_folder else None
     for parts in done:
         parts.done()
     model._set_chains(given, target, chains, stored=stored)
+    return {} if stored is None else stored.arrays
 
 
 def users_stay(model: SampledModel, ratings: ShardedRatings) -> bool:
@@ -206,8 +224,14 @@ def _gather(chain: Chain, users: UsersInShards, of_state: tuple[str, ...]) -> No
     chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
 
 
-def _stored(model: SampledModel, ratings: ShardedRatings, chains: list[Chain], kept: list[Kept]) -> StoredUsers:
-    """Join the samples of users that all chains left in files, user by user; users without ratings are as cold ones."""
+def _stored(
+    model: SampledModel,
+    ratings: ShardedRatings,
+    chains: list[Chain],
+    kept: list[Kept],
+    more: Mapping[str, NDArray[Any] | None],
+) -> StoredUsers:
+    """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
     found = [(chain.n_samples, one) for chain, one in zip(chains, kept, strict=True) if chain.n_samples]
     if not found:
         raise InvalidInputError(
@@ -216,7 +240,8 @@ def _stored(model: SampledModel, ratings: ShardedRatings, chains: list[Chain], k
             found=model.burn_in,
             advice="allow more time, or more sweeps",
         )
-    n_samples, rows = sum(n for n, _ in found), {}
+    n_samples = sum(n for n, _ in found)
+    rows = {name: Rows(array.dtype, array.shape, _cut(array)) for name, array in more.items() if array is not None}
     for name in model._of_users:
         *_, last = files = [[(n, SampleFile.open(one.file(k, name))) for n, one in found] for k in range(len(ratings))]
         shape = (len(model.users_) + 1, n_samples, *last[0][1].shape[1:])
@@ -225,6 +250,12 @@ def _stored(model: SampledModel, ratings: ShardedRatings, chains: list[Chain], k
     assert folder is not None
     assert work is not None
     return StoredUsers.join(folder, work, type(model).__name__, model.users_, rows)
+
+
+def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield some rows after others."""
+    size = max(1, _PIECE // max(array[:1].nbytes, 1))
+    return (array[lo : lo + size] for lo in range(0, len(array), size))
 
 
 def _by_user(files: list[list[tuple[int, SampleFile]]], counts: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:

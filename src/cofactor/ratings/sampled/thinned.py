@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.sampled.by_user import lie_by_user, samples_first
+from cofactor.ratings.sampled.by_user import lie_by_user
 from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.stored_users import copied
 
 __all__ = ["Sample", "Thinned"]
 
@@ -50,7 +51,7 @@ class Thinned:
             return self.whole[name]
         if name not in self._chosen:
             whole = self.whole[name]
-            self._chosen[name] = samples_first(whole, self.where) if whole.ndim > 2 else whole[self.where]
+            self._chosen[name] = copied(whole, self.where) if whole.ndim > 2 else whole[self.where]
         return self._chosen[name]
 
     def __iter__(self) -> Iterator[Sample]:
