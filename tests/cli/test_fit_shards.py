@@ -1,5 +1,6 @@
 """``cofactor fit`` of a folder of shards, in this process and on a scheduler; what goes wrong says what to do."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,23 @@ def test_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_pat
         file.write(b"\x7f")
     assert "U_.npy: its checksum is not that of the manifest" in run("shard", "--verify", folder).error
     assert "--users disk: expected" in run(*there, "--users", "disk").error
+
+
+def test_samples_of_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_path: Path) -> None:
+    there = ["fit", folder, "--param", "n_sweeps=6", "--param", "burn_in=2", "--factors", "2"]
+    pairs = write_lines(tmp_path / "pairs.csv", "user,item", "1,2", "7,3", "59,29")
+    found = []
+    for users in ("folder", "memory"):
+        assert run(*there, "--out", tmp_path / users, "--users", users).status == 0
+        lists = run("recommend", tmp_path / users, "--all", "-n", "3").out
+        found.append((lists, run("predict", tmp_path / users, pairs, "--proba").out))
+    assert found[0] == found[1]
+    assert len(found[0][0].splitlines()) == 181
+    assert (tmp_path / "folder").stat().st_size < (tmp_path / "memory").stat().st_size
+    shutil.rmtree(folder / "users")
+    assert (
+        "what was found for users is not there; put the folder back" in run("predict", tmp_path / "folder", pairs).error
+    )
 
 
 @pytest.mark.parametrize("command", [["recommend", "--all"], ["predict", "pairs.csv"], ["similar", "1"]])

@@ -40,7 +40,8 @@ def fit(
         str,
         typer.Option(
             metavar="[auto|memory|folder]",
-            help="Of a folder of shards: factors of users go into the model, or stay in the folder: from 1 GiB on.",
+            help="Of a folder of shards: factors, or samples, of users go into the model, or stay in the folder: from "
+            "1 GiB on.",
         ),
     ] = "auto",
     json: options.Json = False,

@@ -286,10 +286,10 @@ class ShardedRatings:
         every : float, default=60.0
             Seconds between two times that the rows' part of a fit is written to the folder.
         users : {"auto", "memory", "folder"}, default="auto"
-            Where factors, biases and thresholds of users go at the end of a fit: to memory, and with the model into its
-            file; or into the folder, from where the model maps them into memory. Its file is small then, and needs the
-            folder; predictions are the same to the bit. `RatingModel.to_memory` takes them to memory. "auto" leaves
-            them in the folder from 1 GiB on. Models of samples take them to memory.
+            Where factors, biases and thresholds of users, or samples of these, go: at the end of a fit to memory, and
+            with the model into its file; or into the folder, from where the model maps them into memory. Its file is
+            small then, and needs the folder; predictions are the same to the bit. `RatingModel.to_memory` takes them to
+            memory. "auto" leaves them in the folder from 1 GiB on.
 
         Returns
         -------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cofactor.evaluation.protocols import chosen_alpha
+from cofactor.model.state import is_mapped
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.tasks.plain import Facts, Loaded
@@ -131,7 +132,7 @@ def _effort(model: Any) -> dict[str, Any]:
         "burn_in": int(model.burn_in),
         "chains": len(model.chains_),
         "samples": len(next(iter(samples.values()))),
-        "sample_bytes": sum(array.nbytes for array in samples.values()),
+        "sample_bytes": sum(array.nbytes for array in samples.values() if not is_mapped(array)),
     }
 
 

@@ -98,10 +98,14 @@ class SampledModel(RatingModel):
     are now, would not keep are dropped. `random_state` has no effect any more.
 
     Ratings in shards are drawn from where they are (see `ShardedRatings.on`), chains one after another. What was drawn
-    for users stays with their shards until all sweeps are done; then the samples of all users come here, 4 bytes a
-    number: `thin` says how many there are. One shard has the bits of a fit in memory, unless priors know who rated
-    what: the mask of ratings is decomposed by passes over the shards, and agrees to a thousandth. An interrupt is
-    raised; the same fit of a folder goes on with ``resume=True``, if `random_state` is a number.
+    for users stays with their shards until all sweeps are done. Then the samples of all users come here, 4 bytes a
+    number, `thin` says how many there are; or, from 1 GiB on, they were written to the folder as they came, and are
+    joined and stay there, those of a user together. Predictions, lists and fold-ins of users read what they need;
+    posterior means and `diagnostics` read all, sample by sample, and `fold_in_items` takes those it goes through to
+    memory. The last state of chains, which a warm start needs, is not kept then. One shard has the bits of a fit in
+    memory, unless priors know who rated what: the mask of ratings is decomposed by passes over the shards, and agrees
+    to a thousandth. An interrupt is raised; the same fit of a folder goes on with ``resume=True``, if `random_state` is
+    a number.
 
     `recommend` looks at all items with 50 of the samples, evenly spaced; twice as many as it was asked for, and ten
     more, are then scored by all samples and ranked by that. So its scores are those of `decision_function`, to the bit,
