@@ -9,7 +9,10 @@ Features come as a table of `lined_up`. Tables of equations, G, hold p + 1 rows 
 from the diagonal on, one after another; what is below their diagonal blocks is not read.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.compile import ordered
 from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch_lanes, filled, load, spread, store, total
@@ -18,7 +21,9 @@ _CHUNK = 64  #: entries whose features are copied to one place, which stays in a
 _LINE = 64  #: bytes that come from memory together
 
 
-def lined_up(features, p, offsets=None, dtype=np.float64):  # type: ignore[no-untyped-def]
+def lined_up(
+    features: NDArray[Any], p: int, offsets: NDArray[Any] | None = None, dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
     """Return the features of each column as whole rows of `LANES` numbers that begin at a line of memory.
 
     Parameters
