@@ -236,6 +236,20 @@ def test_models_of_shards_recommend_predict_and_are_saved(folder: Path, tmp_path
     assert new.predict([("new", data.items.ids[2])]).shape == (1,)
 
 
+@pytest.mark.parametrize("name", ["ALS", "MMMF"])
+def test_new_ratings_are_merged_with_those_in_shards(name: str, folder: Path) -> None:
+    data, model = ratings(), MODELS[name]().fit(ShardedRatings.open(folder))
+    users = data.users.ids[[0, 40, 89]]
+    X, y = [(user, item) for user in [*users, "new"] for item in data.items.ids[:3]], [5, 4, 1] * 4
+    some, whole = model.fold_in(X, y, known="merge"), model.to_memory().fold_in(X, y, known="merge")
+    assert some.users_ == whole.users_
+    assert some.ratings_.n_ratings == whole.ratings_.n_ratings > 12
+    assert_same_bits(some, whole)
+    items = [(user, data.items.ids[3]) for user in users]
+    some, whole = (one.fold_in_items(items, [5, 4, 1], known="merge") for one in (model, model.to_memory()))
+    assert_same_bits(some, whole)
+
+
 def test_rows_of_some_users_are_those_of_the_whole(folder: Path) -> None:
     data, sharded = ratings(), ShardedRatings.open(folder)
     for users in ([40, 3, 77, 3], []):

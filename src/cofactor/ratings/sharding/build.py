@@ -24,7 +24,7 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates
-from cofactor.ratings.entries import check_duplicates, refuse_one_level
+from cofactor.ratings.entries import check_duplicates
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.sharding.building import build_all
 from cofactor.ratings.sharding.journal import WORK, Journal, abandon, begin, sources_of
@@ -180,9 +180,14 @@ def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[n
         raise InvalidInputError("no ratings, expected lines of user, item and rating", place=place)
     if levels is not None:
         return levels
-    distinct = np.unique(journal.values)
-    refuse_one_level(distinct)
-    return as_scale(distinct)
+    if len(journal.values) == 1:
+        raise InvalidInputError(
+            f"all ratings are {journal.values[0]:g}, so that they say what users took, and not how they liked it",
+            advice="shards are of ratings, and takes are learned from in memory: give the file itself to cofactor fit, "
+            "or in Python read_takes(file) to a Recommender; or add what users like less",
+            place=Place(journal.sources[0].path),
+        )
+    return as_scale(np.unique(journal.values))
 
 
 def _keep_plan(target: Path, work: Path, journal: Journal, plan: dict[str, Any]) -> None:
