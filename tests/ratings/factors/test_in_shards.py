@@ -265,7 +265,6 @@ def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
         (lambda: OrdinalProbit(warm_start=True).fit(sharded), "warm_start=True goes on with ratings in memory"),
         (lambda: OrdinalProbit(time=True).fit(sharded), "time=True needs ratings in memory"),
         (lambda: OrdinalProbit().fit(sharded, user_features={1: [2]}), "take no features and no shadow users"),
-        (lambda: MMMF().fit(sharded), "'auto' is chosen by fits of data in memory"),
         (lambda: MMMF(alpha=1.0, solver="cg").fit(sharded), "take 'lbfgs'"),
         (lambda: ALS(alpha=1.0, solver="cg").fit(sharded), "take 'exact'"),
         (lambda: ALS(alpha=1.0).fit(sharded, np.ones(3)), "ratings in shards hold all that"),

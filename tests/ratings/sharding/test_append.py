@@ -128,9 +128,8 @@ def test_numbers_are_refused_among_text_of_which_none_is_a_number(tmp_path, suff
     users = write(tmp_path / f"b{suffix}", other | {"movie": rows(1, kind="text")["movie"]})
     items = write(tmp_path / f"c{suffix}", other | {"user": rows(1, kind="text")["user"]})
     for path, role in ((users, "user"), (items, "item")):
-        with pytest.raises(
-            InvalidInputError, match=rf"(line 2|row 1): {role} \d+ is a whole number, and all {role}s .*'ü"
-        ):
+        message = rf"(line 2|row 1): {role} \d+ is a whole number, and all {role}s .*'ü"
+        with pytest.raises(InvalidInputError, match=message):
             append_files(path, folder, duplicates="last")
 
 

@@ -26,6 +26,8 @@ from cofactor.files import PathLike
 
 __all__ = ["BatchOptions", "RatingBatch", "rating_batches"]
 
+_RATING = Argument("rating")
+
 
 @dataclass(frozen=True)
 class BatchOptions:
@@ -143,15 +145,10 @@ def _refuse_takes(table: Table) -> None:
     """Refuse a table whose columns show what users took, and not how they liked it."""
     why, _ = why_takes(table.names, table.first_row)
     if why:
+        elsewhere = "takes are learned from in memory: give the file itself to cofactor fit, or in Python"
+        named = "or, if one of the columns says how much users liked items, name it with "
         raise InvalidInputError(
             f"holds takes and no ratings, since {why}",
-            advice=(
-                (
-                    "shards are of ratings, and takes are learned from in memory: give the file itself to cofactor fit, or "
-                    "in Python read_takes(file) to a Recommender; or, if one of the columns says how much users liked "
-                    "items, name it with "
-                ),
-                Argument("rating"),
-            ),
+            advice=(f"shards are of ratings, and {elsewhere} read_takes(file) to a Recommender; {named}", _RATING),
             place=Place(table.file),
         )

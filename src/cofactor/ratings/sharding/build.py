@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.datasets.readers.rating_batches import BatchOptions
 from cofactor.datasets.readers.ratings import Scale
-from cofactor.errors import InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, alone
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
@@ -150,12 +151,30 @@ def _built(
         abandon(target)
         raise
     _keep_plan(target, work, journal, {"n_shards": n_shards, "duplicates": duplicates})
-    plan = plan_of(work, journal, encoders, scale, n_shards)
-    route(work, journal, plan, listener)
-    shards = build_all(target, work, journal, plan, scale, coding, options, listener)
+    with _telling_what_is_kept(target):
+        plan = plan_of(work, journal, encoders, scale, n_shards)
+        route(work, journal, plan, listener)
+        shards = build_all(target, work, journal, plan, scale, coding, options, listener)
     shard_folder.write_common(target, plan.items, scale, coding, shards)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
+
+
+@contextmanager
+def _telling_what_is_kept(target: Path) -> Iterator[None]:
+    """Within the block, errors say that what was read is kept, and how to go on."""
+    try:
+        yield
+    except InvalidInputError as error:
+        goes_on = "and is not read again where these files are given again with another choice"
+        kept = (f"what was read is kept in {target}, {goes_on}; for other files begin anew with ", Argument("restart"))
+        raise InvalidInputError(
+            error.problem,
+            argument=error.argument,
+            found=error.found,
+            advice=(*error.advice, "; ", *kept) if error.advice else kept,
+            place=error.place,
+        ) from None
 
 
 def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:

@@ -128,21 +128,17 @@ def _level_codes(batch: RatingBatch, known: list[float]) -> NDArray[np.uint8]:
 def _refuse_continuous(batch: RatingBatch, distinct: NDArray[np.float64], row: int) -> NoReturn:
     """Refuse more distinct ratings than a scale may have levels; they may be counts of takes."""
     found = f"more than {MAX_LEVELS} distinct ones from {distinct.min():g} to {distinct.max():g}"
-    counts = (
-        (
-            "; or, if they say how often something was taken, give the file itself to cofactor fit, with the name of this "
-            "column as "
-        ),
-        Argument("count"),
-    )
+    levels = "shards need levels: cut them into levels before, with cofactor.datasets.bin_ratings or elsewhere"
+    counts = "; or, if they say how often something was taken, give the file itself to cofactor fit, with "
+    maybe_counts = not (distinct % 1).any() and distinct.min() >= 0
     raise InvalidInputError(
         f"the ratings are continuous, {found}",
-        advice=(
-            (
-                "shards need levels: cut them into levels before, with cofactor.datasets.bin_ratings or where the file "
-                "comes from"
-            ),
-            *(counts if not (distinct % 1).any() and distinct.min() >= 0 else ()),
-        ),
+        advice=(levels, *((counts, Argument("count", _name_of(batch))) if maybe_counts else ())),
         place=batch.place(row, "rating"),
     )
+
+
+def _name_of(batch: RatingBatch) -> str | int:
+    """Return what the column of ratings is called, or where it stands."""
+    position = batch.positions["rating"]
+    return position if batch.table.names is None else batch.table.names[position]
