@@ -265,7 +265,7 @@ def test_a_folder_that_is_in_use(tmp_path) -> None:
     with pytest.raises(InvalidInputError, match="is there already"):
         shard_files(path, tmp_path, 2)
     shard_files(path, tmp_path / "big", 2)
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="holds shards that are complete"):
         shard_files(path, tmp_path / "big", 2)
 
 

@@ -168,6 +168,7 @@ class _Errors:
         users, held_out = held_out_of(shard, int(self.ratings.bounds[k]), self.key)
         levels = model._decode(model._margins(users, shard.indices[held_out]))
         errors = model._validation_errors(levels, shard.levels[held_out])
+        errors = errors if errors.dtype == np.bool_ else errors.astype(np.float32)  # all of them come together
         return {"errors": errors, "squares": np.array(np.square(rows["U"], dtype=np.float64).mean(axis=1).sum())}
 
 
