@@ -124,6 +124,13 @@ def start_of(path: PathLike, size: int = START) -> bytes:
     return start
 
 
+def end_of(path: PathLike, size: int) -> bytes:
+    """Return the last bytes of a file as they are, at most `size`."""
+    with open(path, "rb") as file:
+        file.seek(max(os.path.getsize(path) - size, 0))
+        return file.read()
+
+
 def unpacked(start: bytes) -> bytes:
     """Unpack the beginning of a file if it is gzip-compressed, as far as possible; nothing if it is damaged."""
     if not start.startswith(GZIP_MAGIC):

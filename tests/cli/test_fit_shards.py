@@ -1,5 +1,6 @@
 """``cofactor fit`` of a folder of shards, in this process and on a scheduler; what goes wrong says what to do."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from distributed import Client, LocalCluster
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.ratings import ALS, OrdinalProbit, ShardedRatings, as_ratings
-from cofactor.tasks import clusters, recommending
+from cofactor.tasks import clusters, recommending, sharding
 
 
 def write_lines(path: Path, *lines: str) -> Path:
@@ -48,6 +49,20 @@ def test_without_a_model_one_that_needs_no_setting_is_fitted(run, folder: Path, 
     short = ["--param", "n_sweeps=4", "--param", "burn_in=1"]
     assert run("fit", folder, "--out", tmp_path / "model.cofactor", *short).status == 0
     assert isinstance(cofactor.load(tmp_path / "model.cofactor"), OrdinalProbit)
+
+
+def test_alpha_is_chosen_and_the_training_error_is_told(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
+    told = json.loads(run("fit", folder, "-m", "als", "--factors", "2", "--out", tmp_path / "m", "--json").out)
+    data, model = ShardedRatings.open(folder).to_ratings(), cofactor.load(tmp_path / "m")
+    assert told["alpha"] == model.alpha_ == model.validation_.best
+    users, items = data.pairs()
+    pairs = np.column_stack([data.users.ids[users], data.items.ids[items]])
+    assert told["train_mae"] == pytest.approx(np.abs(model.predict(pairs) - data.values).mean())
+    assert told["train_mae_ratings"] == data.n_ratings
+    monkeypatch.setattr(sharding, "_MEASURED", 300)
+    shown = run("fit", folder, "-m", "als", "--alpha", "2", "--factors", "2", "--out", tmp_path / "m").out
+    n_first = ShardedRatings.open(folder).shard(0).n_ratings
+    assert f"(of {n_first} ratings)" in " ".join(shown.split())
 
 
 def test_an_interrupted_fit_says_how_to_go_on(run, folder: Path, tmp_path: Path, monkeypatch) -> None:
@@ -104,7 +119,6 @@ def test_a_folder_is_no_model(run, folder: Path, command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["-m", "als"], "--alpha auto is chosen by fits of data in memory"),
         (["-m", "recommender"], "Recommender learns from ratings in memory alone"),
         (["-m", "als", "--alpha", "2", "--levels", "1,2"], "--levels is for files: shards are as they were read"),
         (["-m", "ease"], "EASE learns from ratings in memory alone"),

@@ -41,6 +41,35 @@ def test_what_is_shown(run, file: Path, tmp_path: Path) -> None:
     assert "all checksums agree" in verified
 
 
+def test_one_shard_has_one_size(run, tmp_path: Path) -> None:
+    few = write(tmp_path / "few.csv", {"user": [1, 1, 2], "item": [1, 2, 1], "rating": [3, 4, 5]})
+    shown = run("shard", few, "--out", tmp_path / "big", "--shards", "1").out
+    assert "1 shard of 3 ratings" in shown
+    assert " 0.0 MB" not in shown
+
+
+def test_refused_duplicates_say_what_is_kept(run, tmp_path: Path) -> None:
+    table, big = {"user": [1, 1, 2, 1], "item": [1, 2, 1, 2], "rating": [3, 4, 5, 1]}, tmp_path / "big"
+    file = write(tmp_path / "a.csv", table)
+    error = run("shard", file, "--out", big).error
+    assert "a.csv, line 5: user 1 has rated item 2 before, in " in error
+    assert "a.csv, line 3;" in error
+    assert f"choose with --duplicates last or mean; what was read is kept in {big}, and is not read again" in error
+    write(file, {name: values[:3] for name, values in table.items()})
+    assert f"{big}: holds the beginning of shards of other files ({file})" in run("shard", file, "--out", big).error
+    assert run("shard", file, "--out", big, "--restart").status == 0
+    error = run("shard", file, "--out", big, "--restart").error
+    assert f"{big}: holds shards that are complete" in error
+
+
+def test_takes_are_sent_to_the_command_that_learns_from_them(run, tmp_path: Path) -> None:
+    file = write(tmp_path / "plays.csv", {"user": [1, 1, 2], "song": [1, 2, 1], "plays": [3, 400, 5]})
+    error = run("shard", file, "--out", tmp_path / "big").error
+    assert "holds takes and no ratings, since there is a column 'plays'" in error
+    assert "give the file itself to cofactor fit" in error
+    assert "name it with --rating" in error
+
+
 def test_options_of_reading(run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a;b;c\nx;1;up\ny;1;down\ny;2;up\ny;2;down\n", encoding="utf-16")
     columns = ("--user", "a", "--item", "1", "--rating", "c", "--sep", ";", "--encoding", "utf-16")

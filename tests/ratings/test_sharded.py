@@ -228,7 +228,7 @@ def test_a_damaged_byte_is_found_on_demand(folder) -> None:
 
 
 def test_a_folder_is_not_overwritten(folder) -> None:
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="holds shards that are complete"):
         ShardedRatings.from_ratings(some_ratings(), 2).save(folder)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         ShardedRatings.from_ratings(some_ratings(), 2).save(folder / "a" / "b")

@@ -13,7 +13,7 @@ from cofactor.datasets.readers.chunked import ChunkOptions, ChunkSource
 from cofactor.datasets.readers.pieces import Choose, Mark, Piece
 from cofactor.datasets.table import Table, TableOptions
 from cofactor.datasets.types import Holds, LabelDataset
-from cofactor.files import START, PathLike, display_name, read_bytes, start_of, unpacked
+from cofactor.files import START, PathLike, display_name, end_of, read_bytes, start_of, unpacked
 
 __all__ = ["FORMATS", "Format", "format_of", "read_pieces", "read_table"]
 
@@ -136,6 +136,7 @@ def read_table(path: PathLike, options: TableOptions) -> Table:
     Table
     """
     data = read_bytes(path)
+    parquet.refuse_lost_beginning(data[:START], data[-len(parquet.MAGIC) :], display_name(path))
     reader = next(known.table for known in FORMATS if known.table is not None and known.recognises(data[:START]))
     return reader(data, display_name(path), options)
 
@@ -160,5 +161,6 @@ def read_pieces(path: PathLike, options: TableOptions, choose: Choose, after: Ma
         Some rows, in their order.
     """
     start = unpacked(start_of(path))
+    parquet.refuse_lost_beginning(start, end_of(path, len(parquet.MAGIC)), display_name(path))
     reader = next(known.pieces for known in FORMATS if known.pieces is not None and known.recognises(start))
     yield from reader(path, options, choose, after or Mark())

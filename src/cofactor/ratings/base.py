@@ -35,7 +35,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
 from cofactor.ratings.reranking import Arrangeable
-from cofactor.ratings.saving import Saved
+from cofactor.ratings.saving import Saved, required_ratings
 from cofactor.ratings.shard_work import check_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, update
@@ -391,11 +391,9 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
     complete = complete
 
-    def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
-        """Return the training ratings, or refuse to go on without them."""
-        if self.ratings_ is None:
-            raise InvalidInputError((f"this {type(self).__name__} was saved without its ratings: ", *advice))
-        return self.ratings_
+    def _require_ratings(self, otherwise: tuple[str | Argument, ...]) -> Ratings:
+        """Return the training ratings, or refuse to go on without them, see `required_ratings`."""
+        return required_ratings(self, otherwise)
 
     def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects."""

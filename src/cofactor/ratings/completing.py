@@ -26,7 +26,7 @@ def complete(model: RatingModel) -> NDArray[np.float32]:
         It takes 4 bytes for each user and item.
     """
     check_is_fitted(model)
-    ratings = in_memory(model._require_ratings(("save it with ratings=True",)), "complete")
+    ratings = in_memory(model._require_ratings(()), "complete")
     n, m = len(model.users_), len(model.items_)
     full = np.empty((n, m), dtype=np.float32)
     cells = full.reshape(-1)

@@ -99,7 +99,7 @@ def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.i
     columns = known.known(items, "item")
     if not len(columns):
         raise InvalidInputError("expected at least one item to explain", argument="items")
-    advice = ("what is to be explained is what they say: save it with ratings=True",)
+    advice = ("what is to be explained is what they say: ",)
     ratings = in_memory(model._require_ratings(advice), "explain")
     if ratings.indptr[row] == ratings.indptr[row + 1]:
         raise InvalidInputError(

@@ -23,6 +23,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import among, merged, without_ratings
 from cofactor.ratings.shard_work import in_memory
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.text import counted, some_of
 from cofactor.typing import SideFeatures
 
@@ -212,10 +213,9 @@ def settled(
             f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",
             advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
         )
-    earlier = in_memory(
-        model._require_ratings(("there is nothing to merge with; save it with ratings=True, or give ", replace)), "this"
-    )
-    earlier = among(earlier, **{side: given})
+    kept: Any = model._require_ratings(("there is nothing to merge with; give ", replace, ", or "))
+    wanted = {side: given}
+    earlier = kept.among(**wanted) if isinstance(kept, ShardedRatings) else among(kept, **wanted)
     return _both(earlier, new, merge) if join is None else join(earlier, new)
 
 
@@ -240,7 +240,7 @@ def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[R
     time : array-like, optional
         Their times.
     """
-    earlier = in_memory(model._require_ratings(("there is nothing to merge with; save it with ratings=True",)), "this")
+    earlier = in_memory(model._require_ratings(("there is nothing to merge with; ",)), "update")
     ranges = all(ids == IdMap.of_range(len(ids)) for ids in (model.users_, model.items_))
     if sparse.issparse(X) and not ranges:
         raise InvalidInputError(

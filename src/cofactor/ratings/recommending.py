@@ -124,7 +124,7 @@ def recommend(
     check_flag("exclude_seen", exclude_seen)
     check_rules(rules)
     if exclude_seen:
-        model._require_ratings(("pass ", Argument("exclude_seen", False), ", or save it with ratings=True"))
+        model._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
     criterion = _criterion(model, at_least, quantile)
     known = Lookup(model.users_, model.items_)
     visitors = visits_of(model, asked_users(known, users), time)

@@ -42,18 +42,18 @@ class Arrangeable:
     items_: IdMap
     updates_: Updates | None
 
-    def _require_ratings(self, advice: Any) -> Ratings:
+    def _require_ratings(self, otherwise: Any) -> Ratings:
         raise NotImplementedError
 
     def _support(self) -> tuple[NDArray[Any], int]:
         """Return how many users took, or rated, each item in training, and how many users there were."""
         refuse_fold_in(self, "user", (Argument("candidates"), " can leave out items instead"))
-        return self._require_ratings(("save it with ratings=True",)).item_counts, len(self.users_)
+        return self._require_ratings(()).item_counts, len(self.users_)
 
     def _item_directions(self) -> NDArray[np.float64]:
         """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
         refuse_fold_in(self, "user", OF_FITTED)
-        return directions_of_takes(self._require_ratings(("save it with ratings=True",)))
+        return directions_of_takes(self._require_ratings(()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.coding import Coding
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
@@ -29,9 +29,12 @@ from cofactor.ratings.weighting import check_saved
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Saved", "checked_parts", "without_ratings_of"]
+__all__ = ["Saved", "checked_parts", "required_ratings", "without_ratings_of"]
 
 _Model = TypeVar("_Model", bound="Saved")
+
+#: What to do where ratings in shards are not as they were at the fit.
+_BACK = "put their folder back as it was, or fit again"
 
 
 @fill_docs
@@ -43,6 +46,9 @@ class Saved:
 
     #: What a fit found for users, where it stays in the folder of shards.
     stored_users_: StoredUsers | None = None
+
+    #: Why the ratings in shards that it was fitted on are there no more; empty where they are, or were not kept.
+    lost_ratings_: str = ""
 
     def save(self, path: str | Path, *, ratings: bool = True) -> None:
         """Write the model, with those inside it, to a file which `cofactor.load` reads; nothing in it is ever executed.
@@ -182,22 +188,43 @@ def _model_of(
         weights = check_saved(arrays.get("ratings.weights"), checked)
         model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
     if "shards" in header:
-        model.ratings_ = _shards_of(model, member(header, "shards", Path))
+        model.ratings_, model.lost_ratings_ = _shards_of(model, member(header, "shards", Path))
     return model
 
 
-def _shards_of(model: Any, folder: Path) -> ShardedRatings | None:
-    """Return the ratings in shards which a model was fitted on; None, with a warning, if they are there no more."""
+def _shards_of(model: Any, folder: Path) -> tuple[ShardedRatings | None, str]:
+    """Return the ratings in shards which a model was fitted on; None, with a warning, and why they are not there."""
     try:
         found = ShardedRatings.open(folder)
         if found.items == model.items_ and found.shape[0] == len(model.users_):
-            return found
+            return found, ""
         why = f"those in {folder} have other users or items now"
-    except (OSError, InvalidInputError) as error:
+    except InvalidInputError as error:
+        why = f"{error.place}: {error.problem}"  # its advice is for who makes a folder
+    except OSError as error:
         why = str(error)
-    text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated"
+    text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated; {_BACK}"
     warnings.warn(InputWarning((text,)), stacklevel=callers_level())
-    return None
+    return None, why
+
+
+def required_ratings(model: Any, otherwise: tuple[str | Argument, ...], what: str = "ratings") -> Any:
+    """Return what a model was fitted on, or refuse to go on without it.
+
+    Parameters
+    ----------
+    model : Saved
+    otherwise : tuple of str or Argument
+        What may be done instead of having it, up to the word "or".
+    what : {"ratings", "takes"}
+    """
+    if model.ratings_ is not None:
+        return model.ratings_
+    name = type(model).__name__
+    if model.lost_ratings_:
+        lost = f"the {what} of this {name} are not as they were ({model.lost_ratings_}): "
+        raise InvalidInputError((lost, *otherwise, _BACK))
+    raise InvalidInputError((f"this {name} was saved without its {what}: ", *otherwise, "save it with ratings=True"))
 
 
 def checked_parts(whole: RatingModel, parts: Any, kind: type[Any]) -> list[Any]:

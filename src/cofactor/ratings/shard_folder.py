@@ -176,6 +176,9 @@ class Manifest:
 def new_folder(folder: PathLike) -> Path:
     """Return a folder which is to be made; refuse one that has something in it, or nowhere to stand."""
     target = Path(folder).resolve()
+    if (target / MANIFEST).exists():
+        advice = "give another folder, or remove this one; cofactor shard --into appends to it"
+        raise InvalidInputError("holds shards that are complete", advice=advice, place=Place(str(folder)))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInputError("is there already", advice="give another folder", place=Place(str(folder)))
     if not target.parent.is_dir():

@@ -22,6 +22,7 @@ from cofactor.ratings.checked_files import load_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import by_column
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.merging import among
 from cofactor.ratings.shard_folder import Manifest
 from cofactor.ratings.shard_sources import AtBoundary, InFolder, InMemory, Shards
 from cofactor.ratings.shard_work import Work
@@ -350,6 +351,27 @@ class ShardedRatings:
         if not chosen:
             raise InvalidInputError("expected one shard at least", argument="shards", found=shards)
         return _joined(chosen, IdMap.of_parts([shard.users for shard in chosen]))
+
+    def among(self, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
+        """Return the ratings by some users and of some items, in memory; only the shards of these users are read.
+
+        Parameters
+        ----------
+        users, items : IdMap, optional
+            Of whom; by default all. Ids that the ratings do not know are left out.
+
+        Examples
+        --------
+        >>> ratings = Ratings.from_pairs([("ann", "Up"), ("bob", "Up"), ("eve", "Heat")], [4, 2, 2])
+        >>> ShardedRatings.from_ratings(ratings, 3).among(users=IdMap(["ann", "eve", "zoe"]))
+        Ratings(2 users, 2 items, 2 ratings on 2, 4)
+        """
+        shards = np.arange(len(self))
+        if users is not None:
+            rows = self.users.index(users.ids)
+            shards = np.unique(np.searchsorted(self.bounds, rows[rows >= 0], side="right") - 1)
+        found = [among(self.shard(int(k)), users, items) for k in (shards if len(shards) else [0])]
+        return _joined(found, IdMap.of_parts([part.users for part in found]))
 
     def verify(self) -> None:
         """Read all files of the folder, and refuse one that does not hold what was written.

@@ -321,7 +321,7 @@ def similar_rows(
     lookup = Lookup(model.users_, model.items_)
     rows, columns = lookup.known(asked, side), lookup.candidates(candidates, side)
     if min_ratings:
-        ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or save it with ratings=True"))
+        ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
         counts = ratings.user_counts if side == "user" else ratings.item_counts
         columns = columns[counts[columns] >= min_ratings]
     vectors = vectors_of()

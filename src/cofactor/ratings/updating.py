@@ -256,7 +256,7 @@ def refit_due(model: RatingModel) -> bool:
 
 def updates_of(model: Any) -> tuple[Updates, Ratings]:
     """Return what a model took in so far, and its ratings; refuse one that lacks those it was learned from."""
-    advice = ("new ratings have nothing to be merged with; save it with ratings=True",)
+    advice = ("new ratings have nothing to be merged with; ",)
     ratings = in_memory(model._require_ratings(advice), "update")
     if model.updates_ is None:
         raise InvalidInputError(

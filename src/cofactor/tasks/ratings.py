@@ -249,7 +249,7 @@ class RatingTask(Task):
             rules["exclude"], more = read_exclusions(request.exclude, model, request.encoding)
             notes = (*notes, *more)
         if request.why:
-            model._require_ratings(("what raises a score is among them: save it with ratings=True",))
+            model._require_ratings(("what raises a score is among them: ",))
         make = Lists.asked(model, request, allowed, new, rules)
 
         def tables() -> Iterator[Table]:

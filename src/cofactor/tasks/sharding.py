@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
@@ -25,6 +27,8 @@ __all__ = ["USUAL", "appended_shards", "checked_shards", "fit_shards", "holds_sh
 
 #: The model that is fitted where none is named: no setting of it need be chosen.
 USUAL = "ordinal-probit"
+#: Ratings whose training error is measured after a fit, whole shards of them.
+_MEASURED = 5_000_000
 #: Told the name of a phase, the unit in which it is counted, how far it is and how far it goes.
 _Told: TypeAlias = Callable[[str, str, float, float], object]
 #: The unit in which each phase is counted, and how many of it are one.
@@ -143,8 +147,16 @@ def fit_shards(
     seconds = time.perf_counter() - began
     task.listen(model, None)
     facts = facts_of(model)
+    error, n_measured = _training_error(model, sharded)
     values = {**facts.values, "data": folder, "ratings": sharded.n_ratings, "seconds": round(seconds, 3)}
-    shown = {**facts.shown, "ratings": f"{sharded.n_ratings:,}", "seconds": f"{seconds:.2f}"}
+    values |= {"train_mae": error, "train_mae_ratings": n_measured}
+    of_some = "" if n_measured == sharded.n_ratings else f" (of {n_measured:,} ratings)"
+    shown = {
+        **facts.shown,
+        "ratings": f"{sharded.n_ratings:,}",
+        "seconds": f"{seconds:.2f}",
+        "training MAE": f"{error:.4f}{of_some}",
+    }
     if stored := stored_users_of(model):
         n_bytes = sum(one.n_bytes for one in stored)
         values["users_folder"] = [str(one.folder) for one in stored]
@@ -170,6 +182,33 @@ def _teller(listener: _Told) -> Callable[[str, int, int], None]:
     return tell
 
 
+def _range(sizes: Sequence[int]) -> str:
+    """Return how many ratings shards have.
+
+    Examples
+    --------
+    >>> _range([3]), _range([3, 1200])
+    ('3 ratings', '3 to 1,200 ratings')
+    """
+    least, most = min(sizes), max(sizes)
+    return counted(most, "rating", form=",") if least == most else f"{least:,} to {most:,} ratings"
+
+
+def _training_error(model: Any, sharded: ShardedRatings) -> tuple[float, int]:
+    """Return the mean absolute error on the ratings of the fit, or of shards between the first and the last, and of
+    how many ratings it is.
+    """
+    n_shards = max(1, int(len(sharded) * min(1, _MEASURED / sharded.n_ratings)))
+    total, n_ratings = 0.0, 0
+    for k in np.linspace(0, len(sharded) - 1, n_shards).round().astype(int).tolist():
+        shard = sharded.shard(k)
+        users, items = shard.pairs()
+        X = np.column_stack([shard.users.ids[users], shard.items.ids[items]])
+        total -= model.score(X, shard.values) * shard.n_ratings
+        n_ratings += shard.n_ratings
+    return total / n_ratings, n_ratings
+
+
 def _described(sharded: ShardedRatings, folder: str) -> Facts:
     n, m = sharded.shape
     sizes = [ratings.n_ratings for ratings in sharded]
@@ -191,8 +230,8 @@ def _described(sharded: ShardedRatings, folder: str) -> Facts:
         "users × items": f"{n:,} × {m:,}",
         "ratings": f"{sharded.n_ratings:,}{', with times' if sharded.has_times else ''}",
         "levels": ", ".join(f"{name} ({share * 100:.1f} %)" for name, share in levels),
-        "shards": f"{counted(len(sizes), 'shard')} of {min(sizes):,} to {max(sizes):,} ratings",
-        "size": f"{sharded.n_bytes / 1e6:,.1f} MB, {sharded.n_bytes / sharded.n_ratings:.1f} bytes a rating",
+        "shards": f"{counted(len(sizes), 'shard')} of {_range(sizes)}",
+        "size": f"{sharded.n_bytes / 1e6:,.3g} MB, {sharded.n_bytes / sharded.n_ratings:.1f} bytes a rating",
         "folder": folder,
     }
     return Facts("sharded ratings", values, shown)

@@ -236,6 +236,20 @@ def test_models_of_shards_recommend_predict_and_are_saved(folder: Path, tmp_path
     assert new.predict([("new", data.items.ids[2])]).shape == (1,)
 
 
+@pytest.mark.parametrize("name", ["ALS", "MMMF"])
+def test_new_ratings_are_merged_with_those_in_shards(name: str, folder: Path) -> None:
+    data, model = ratings(), MODELS[name]().fit(ShardedRatings.open(folder))
+    users = data.users.ids[[0, 40, 89]]
+    X, y = [(user, item) for user in [*users, "new"] for item in data.items.ids[:3]], [5, 4, 1] * 4
+    some, whole = model.fold_in(X, y, known="merge"), model.to_memory().fold_in(X, y, known="merge")
+    assert some.users_ == whole.users_
+    assert some.ratings_.n_ratings == whole.ratings_.n_ratings > 12
+    assert_same_bits(some, whole)
+    items = [(user, data.items.ids[3]) for user in users]
+    some, whole = (one.fold_in_items(items, [5, 4, 1], known="merge") for one in (model, model.to_memory()))
+    assert_same_bits(some, whole)
+
+
 def test_rows_of_some_users_are_those_of_the_whole(folder: Path) -> None:
     data, sharded = ratings(), ShardedRatings.open(folder)
     for users in ([40, 3, 77, 3], []):
@@ -251,7 +265,6 @@ def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
         (lambda: OrdinalProbit(warm_start=True).fit(sharded), "warm_start=True goes on with ratings in memory"),
         (lambda: OrdinalProbit(time=True).fit(sharded), "time=True needs ratings in memory"),
         (lambda: OrdinalProbit().fit(sharded, user_features={1: [2]}), "take no features and no shadow users"),
-        (lambda: MMMF().fit(sharded), "'auto' is chosen by fits of data in memory"),
         (lambda: MMMF(alpha=1.0, solver="cg").fit(sharded), "take 'lbfgs'"),
         (lambda: ALS(alpha=1.0, solver="cg").fit(sharded), "take 'exact'"),
         (lambda: ALS(alpha=1.0).fit(sharded, np.ones(3)), "ratings in shards hold all that"),

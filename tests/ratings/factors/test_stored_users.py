@@ -152,6 +152,30 @@ def test_a_model_and_its_folder_may_move_together(copied: Path, place: Path, mon
     assert model.ratings_.folder == copied / "big"
 
 
+def test_a_model_without_its_ratings_says_what_to_do(
+    copied: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere(monkeypatch, place)
+    path = copied / "big" / "shards" / "0001" / "levels.npy"
+    path.unlink()
+    with pytest.warns(InputWarning, match=r"levels.npy: .*cannot leave out what users rated; put their folder back"):
+        model = cofactor.load(copied / "ALS-memory")
+    user = ratings().users.ids[0]
+    for ask, otherwise in (
+        (lambda: model.recommend([user], 3), r"pass exclude_seen=False, or put their folder back"),
+        (lambda: model.fold_in([(user, ratings().items.ids[0])], [5], known="merge"), r"give known='replace', or put"),
+        (lambda: model.explain(user, [ratings().items.ids[0]]), "put their folder back as it was, or fit again"),
+    ):
+        with pytest.raises(InvalidInputError, match=rf"not as they were \(.*levels.npy: .*{otherwise}") as caught:
+            ask()
+        assert "ratings=True" not in str(caught.value)
+    assert len(model.recommend([user], 3, exclude_seen=False)[0]) == 1
+    lean = copied / "lean"
+    model.save(lean, ratings=False)
+    with pytest.raises(InvalidInputError, match="save it with ratings=True"):
+        cofactor.load(lean).recommend([user], 3)
+
+
 def test_a_model_may_move_alone(place: Path, tmp_path: Path) -> None:
     shutil.copy(place / "ALS-folder", tmp_path)
     assert cofactor.load(tmp_path / "ALS-folder").stored_users_.folder.parent == place / "big" / "users"

@@ -122,6 +122,31 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path, lines, parts
     assert content(folder) == before
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_numbers_are_refused_among_text_of_which_none_is_a_number(tmp_path, suffix) -> None:
+    folder, other = folder_of(rows(kind="text"), tmp_path), rows(1)
+    users = write(tmp_path / f"b{suffix}", other | {"movie": rows(1, kind="text")["movie"]})
+    items = write(tmp_path / f"c{suffix}", other | {"user": rows(1, kind="text")["user"]})
+    for path, role in ((users, "user"), (items, "item")):
+        message = rf"(line 2|row 1): {role} \d+ is a whole number, and all {role}s .*'ü"
+        with pytest.raises(InvalidInputError, match=message):
+            append_files(path, folder, duplicates="last")
+
+
+def test_numbers_are_text_among_text_of_which_some_is_a_number(tmp_path) -> None:
+    folder, other = folder_of(rows(kind="mixed"), tmp_path), rows(1)
+    found = append_files(write(tmp_path / "b.parquet", other), folder, duplicates="last")
+    as_text = other | {name: [str(one) for one in other[name]] for name in ("user", "movie")}
+    assert_same(found.to_ratings(), all_rows([rows(kind="mixed"), as_text]))
+
+
+def test_text_that_is_written_as_a_number_is_one_among_numbers(tmp_path) -> None:
+    folder, other = folder_of(rows(), tmp_path), rows(1)
+    as_text = other | {name: [str(one) for one in other[name]] for name in ("user", "movie")}
+    found = append_files(write(tmp_path / "b.parquet", as_text), folder, duplicates="last")
+    assert_same(found.to_ratings(), all_rows([rows(), other]))
+
+
 def test_a_pair_that_is_there_is_refused(tmp_path) -> None:
     folder = folder_of(rows(), tmp_path)
     again = {name: values[7:8] for name, values in rows().items()}

@@ -160,13 +160,53 @@ def test_ratings_off_the_scale(tmp_path) -> None:
 
 
 def test_continuous_ratings(tmp_path) -> None:
-    refused(tmp_path, [f"{200 + k},1,{k / 7}" for k in range(200)], "bad.csv, line", "continuous")
+    lines = [f"{200 + k},1,{k / 7}" for k in range(200)]
+    refused(tmp_path, lines, "bad.csv, line", "continuous", "distinct ones from 0 to ", "bin_ratings")
+    with pytest.raises(InvalidInputError) as caught:
+        shard_files(tmp_path / "bad.csv", tmp_path / "big")
+    assert "cofactor fit" not in str(caught.value), "fractions are no counts"
+
+
+def test_counts_are_sent_to_models_of_takes(tmp_path) -> None:
+    lines = [f"{200 + k},1,{1 + 25 * k}" for k in range(200)]
+    refused(tmp_path, lines, "distinct ones from 0 to ", "give the file itself to cofactor fit", "count")
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [("plays", "there is a column 'plays', and none of ratings"), (None, "no column beside users and items")],
+)
+def test_takes_are_refused_unless_somebody_says_that_they_are_ratings(tmp_path, column, why) -> None:
+    table = rows()
+    counts = [int(2 * one) for one in table.pop("rating")]
+    path = write(tmp_path / "a.csv", table | ({} if column is None else {column: counts}))
+    with pytest.raises(InvalidInputError, match=rf"a\.csv: holds takes and no ratings, since .*{why}.*cofactor fit"):
+        shard_files(path, tmp_path / "big", 2)
+    assert not (tmp_path / "big").exists()
+    if column is not None:
+        assert shard_files(path, tmp_path / "big", 2, rating=column).n_levels == 5
 
 
 def test_ratings_of_one_level(tmp_path) -> None:
     path = write(tmp_path / "a.csv", rows() | {"rating": [3] * 300})
-    with pytest.raises(InvalidInputError, match="single level"):
+    with pytest.raises(InvalidInputError, match=r"a\.csv: all ratings are 3, .* cofactor fit"):
         shard_files(path, tmp_path / "big", 2)
+    assert shard_files(path, tmp_path / "big", 2, scale=[1, 2, 3]).level_counts.tolist() == [0, 0, 300]
+
+
+@pytest.mark.parametrize("lost", [slice(0, 4), slice(0, 100)])
+def test_parquet_without_its_beginning_is_no_text(tmp_path, lost) -> None:
+    path = write(tmp_path / "a.parquet", rows())
+    data = bytearray(path.read_bytes())
+    data[lost] = b"\0" * (lost.stop - lost.start)
+    for name in ("b.parquet", "b"):
+        (tmp_path / name).write_bytes(data)
+        for read in (read_ratings, lambda path: shard_files(path, tmp_path / "big", 2)):
+            with pytest.raises(InvalidInputError, match=f"{name}: the Parquet file is damaged"):
+                read(tmp_path / name)
+    (tmp_path / "c.parquet").write_bytes(data[:-50])
+    with pytest.raises(InvalidInputError, match=r"c\.parquet: the Parquet file is damaged"):
+        shard_files(tmp_path / "c.parquet", tmp_path / "big", 2)
 
 
 def test_missing_values_of_parquet(tmp_path) -> None:
@@ -225,7 +265,7 @@ def test_a_folder_that_is_in_use(tmp_path) -> None:
     with pytest.raises(InvalidInputError, match="is there already"):
         shard_files(path, tmp_path, 2)
     shard_files(path, tmp_path / "big", 2)
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="holds shards that are complete"):
         shard_files(path, tmp_path / "big", 2)
 
 

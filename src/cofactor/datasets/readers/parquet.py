@@ -27,6 +27,7 @@ __all__ = [
     "pieces",
     "read_parquet",
     "reading",
+    "refuse_lost_beginning",
     "write_blocks",
 ]
 
@@ -41,6 +42,28 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")
 def looks_like_parquet(start: bytes) -> bool:
     """Whether a file which begins like this is a Parquet file."""
     return start.startswith(MAGIC)
+
+
+def refuse_lost_beginning(start: bytes, end: bytes, file: str) -> None:
+    """Refuse a file that is not text and ends as a Parquet file does, or is called one: its beginning is damaged.
+
+    Parameters
+    ----------
+    start, end : bytes
+        How it begins, more than its first line, and its last four bytes.
+    file : str
+        What messages call it.
+
+    Examples
+    --------
+    >>> refuse_lost_beginning(b"user,item,rating", b"4,5,", "stars.parquet")  # text
+    """
+    if not looks_like_parquet(start) and b"\0" in start and (end == MAGIC or file.endswith((".parquet", ".pq"))):
+        raise InvalidInputError(
+            f"the Parquet file is damaged (it does not begin with {MAGIC.decode()})",
+            advice="copy it again",
+            place=Place(file),
+        )
 
 
 def parquet() -> ModuleType:

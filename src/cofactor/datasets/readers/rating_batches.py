@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.columns import Column
+from cofactor.columns import Column, why_takes
 from cofactor.datasets.formats import read_pieces
 from cofactor.datasets.readers.pieces import Mark
 from cofactor.datasets.readers.ratings import (
@@ -25,6 +25,8 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike
 
 __all__ = ["BatchOptions", "RatingBatch", "rating_batches"]
+
+_RATING = Argument("rating")
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,19 @@ def rating_batches(
     Raises
     ------
     InvalidInputError
-        If the file is malformed, or a rating is no finite number, or not on the scale; the message names the place.
+        If the file is malformed, or a rating is no finite number, or not on the scale; the message names the place. If
+        its columns show that it holds takes, and nobody said which one has ratings.
     """
     o = options
     wanted = {"user": o.user, "item": o.item, "rating": o.rating}
     as_table = table_options(o.sep, o.header, o.encoding, rated=True)
-    for piece in read_pieces(path, as_table, lambda table: positions_of(table, wanted, o.timestamp), after):
+
+    def choose(table: Table) -> Mapping[str, int]:
+        if o.rating is None and o.drop_rating is None:
+            _refuse_takes(table)
+        return positions_of(table, wanted, o.timestamp)
+
+    for piece in read_pieces(path, as_table, choose, after):
         table, positions = piece.table, piece.positions
         values, coding = rating_numbers(table, positions["rating"], o.scale)
         if coding is not None and o.scale is None:
@@ -130,3 +139,16 @@ def rating_batches(
             users, items = users.take(kept), items.take(kept)
             values, times = values[kept], None if times is None else times[kept]
         yield RatingBatch(users, items, values, times, kept, table, positions, piece.after)
+
+
+def _refuse_takes(table: Table) -> None:
+    """Refuse a table whose columns show what users took, and not how they liked it."""
+    why, _ = why_takes(table.names, table.first_row)
+    if why:
+        elsewhere = "takes are learned from in memory: give the file itself to cofactor fit, or in Python"
+        named = "or, if one of the columns says how much users liked items, name it with "
+        raise InvalidInputError(
+            f"holds takes and no ratings, since {why}",
+            advice=(f"shards are of ratings, and {elsewhere} read_takes(file) to a Recommender; {named}", _RATING),
+            place=Place(table.file),
+        )

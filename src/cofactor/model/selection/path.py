@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,18 @@ from cofactor.model.progress import Monitor
 from cofactor.model.selection.trials import try_one
 from cofactor.solvers import Result
 
-__all__ = ["EXPONENTS", "PenaltyModel", "Validation", "candidate", "hold_out_one_per_user", "select_alpha"]
+__all__ = [
+    "EXPONENTS",
+    "PATH_TOL",
+    "PenaltyModel",
+    "Tried",
+    "Validation",
+    "candidate",
+    "hold_out_one_per_user",
+    "repeated",
+    "search_alpha",
+    "select_alpha",
+]
 
 #: Exponents i of the candidates 10^(i/16).
 EXPONENTS = range(4, 41)
@@ -24,7 +35,7 @@ _MOST = len(EXPONENTS[::_COARSE]) + _COARSE - 1 + _COARSE // 2  #: most candidat
 _ENOUGH = 3000  #: held-out ratings after which a further repetition adds little
 _REPEATS = 3  #: most repetitions
 _ALIVE = 0.05  #: size of entries of U from which a solution counts as more than nearly zero
-_PATH_TOL = 1e-5
+PATH_TOL = 1e-5  #: tolerance of fits that are compared
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -109,8 +120,38 @@ def hold_out_one_per_user(ratings: Entries, generator: np.random.Generator) -> N
     return np.asarray(ratings.indptr[users] + generator.integers(counts[users]))
 
 
-class _Repetition:
+@dataclass(frozen=True)
+class Tried:
+    """What came out of a candidate on one split.
+
+    Attributes
+    ----------
+    errors : ndarray
+        Of each held-out rating.
+    solution : object
+        Where the fit of a neighbour may begin.
+    size : float
+        Mean square of the factors of users.
+    """
+
+    errors: NDArray[Any]
+    solution: Any
+    size: float
+
+
+class Split(Protocol):
     """One validation split."""
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of ratings that are held out."""
+
+    def fit(self, alpha: float, start: Any) -> Tried:
+        """Fit at `alpha` from `start`."""
+
+
+class _Repetition:
+    """One validation split of ratings in memory."""
 
     def __init__(self, model: PenaltyModel, ratings: Entries, held_out: NDArray[np.int64]) -> None:
         keep = np.ones(ratings.n_ratings, dtype=bool)
@@ -119,11 +160,17 @@ class _Repetition:
         self.users, self.items = ratings.row_of_entry[held_out], ratings.indices[held_out]
         self.levels = ratings.levels[held_out]
 
-    def fit(self, alpha: float, start: Arrays) -> tuple[NDArray[Any], Arrays]:
-        """Return the errors on held-out ratings of the fit at `alpha` from `start`, and its arrays."""
-        _, arrays = self.model.solve(self.train, alpha, start, tol=_PATH_TOL)
+    @property
+    def n_held_out(self) -> int:
+        """Number of ratings that are held out."""
+        return len(self.levels)
+
+    def fit(self, alpha: float, start: Arrays) -> Tried:
+        """Fit at `alpha` from `start`."""
+        _, arrays = self.model.solve(self.train, alpha, start, tol=PATH_TOL)
         levels = self.model._decode(self.model._margins(self.users, self.items))
-        return self.model._validation_errors(levels, self.levels), arrays
+        errors = self.model._validation_errors(levels, self.levels)
+        return Tried(errors, arrays, float(np.square(arrays["U"]).mean()))
 
 
 def select_alpha(
@@ -171,31 +218,54 @@ def select_alpha(
     ValueError
         If no user has two ratings.
     """
-    repetitions: list[_Repetition] = []
-    held = 0
-    while held < _ENOUGH and len(repetitions) < _REPEATS:
-        held_out = hold_out_one_per_user(ratings, generator)
-        if not len(held_out):
+
+    def split() -> _Repetition:
+        return _Repetition(copy.copy(model), ratings, hold_out_one_per_user(ratings, generator))
+
+    return search_alpha(repeated(split), start, monitor, unit)
+
+
+_Split = TypeVar("_Split", bound=Split)
+
+
+def repeated(split: Callable[[], _Split]) -> list[_Split]:
+    """Return as many splits as give enough held-out ratings, see `select_alpha`."""
+    splits: list[_Split] = []
+    while sum(one.n_held_out for one in splits) < _ENOUGH and len(splits) < _REPEATS:
+        splits.append(split())
+        if not splits[-1].n_held_out:
             few = " needs users with at least two ratings to hold one out, but there are none"
             raise InvalidInputError((Argument("alpha", "auto"), few), advice=("give a number as ", Argument("alpha")))
-        repetitions.append(_Repetition(copy.copy(model), ratings, held_out))
-        held += len(held_out)
-    path = _Path(repetitions, monitor, unit)
-    best, solutions = -1, [start] * len(repetitions)
+    return splits
+
+
+def search_alpha(splits: Sequence[Split], start: Any, monitor: Monitor, unit: float = 1.0) -> Validation:
+    """Choose alpha as `select_alpha` does, whatever splits fit, and wherever.
+
+    Parameters
+    ----------
+    splits : sequence of Split
+    start : object
+        Where the first fit of each begins.
+    monitor : Monitor
+    unit : float, default=1.0
+    """
+    path = _Path(splits, monitor, unit)
+    best, solutions = -1, [start] * len(splits)
     for exponent in reversed(EXPONENTS[::_COARSE]):
-        arrays = path.try_candidate(exponent, [start] * len(repetitions))
+        tried = path.try_candidate(exponent, [start] * len(splits))
         if best < 0 or path.mean(exponent) < path.mean(best):
-            best, solutions = exponent, arrays
+            best, solutions = exponent, [one.solution for one in tried]
         # Above the best penalty the error may rise and fall again, where the solution is nearly zero.
-        elif path.rise(exponent, best) > 2 and np.square(arrays[0]["U"]).mean() > _ALIVE**2:
+        elif path.rise(exponent, best) > 2 and tried[0].size > _ALIVE**2:
             break
         if monitor.stopped:
             break
     for steps in (range(1, _COARSE), range(-1, -_COARSE // 2 - 1, -1)):
-        arrays = solutions
+        starts = solutions
         for step in steps:
             if best + step in EXPONENTS and not monitor.stopped:
-                arrays = path.try_candidate(best + step, arrays)
+                starts = [one.solution for one in path.try_candidate(best + step, starts)]
     fine = [i for i in range(best - _COARSE // 2, best + _COARSE + 1) if i in path.errors]
     lowest = min(fine, key=path.mean)
     return path.validation(max(i for i in fine if path.rise(i, lowest) <= 1))
@@ -204,8 +274,8 @@ def select_alpha(
 class _Path:
     """Errors of the candidates tried so far, by their exponents."""
 
-    def __init__(self, repetitions: list[_Repetition], monitor: Monitor, unit: float) -> None:
-        self.repetitions, self.monitor, self.unit = repetitions, monitor, unit
+    def __init__(self, splits: Sequence[Split], monitor: Monitor, unit: float) -> None:
+        self.splits, self.monitor, self.unit = splits, monitor, unit
         self.errors: dict[int, list[NDArray[Any]]] = {}
 
     def mean(self, exponent: int) -> float:
@@ -218,13 +288,13 @@ class _Path:
         deviation = float(difference.std())
         return float(difference.mean()) / deviation * np.sqrt(len(difference)) if deviation > 0 else 0.0
 
-    def try_candidate(self, exponent: int, starts: list[Arrays]) -> list[Arrays]:
-        """Note the errors of a candidate; return its solutions."""
+    def try_candidate(self, exponent: int, starts: list[Any]) -> list[Tried]:
+        """Note the errors of a candidate; return what came out on each split."""
         alpha = self.unit * candidate(exponent)
-        fits = try_one(_Repetition.fit, self.repetitions, alpha, starts)
-        self.errors[exponent] = [errors for errors, _ in fits]
+        tried = try_one(lambda split, alpha, start: split.fit(alpha, start), self.splits, alpha, starts)
+        self.errors[exponent] = [one.errors for one in tried]
         self.monitor.note(f"validation, alpha {alpha:.3g}", len(self.errors), _MOST, self.mean(exponent))
-        return [arrays for _, arrays in fits]
+        return tried
 
     def validation(self, chosen: int) -> Validation:
         """Return all errors along alpha, and the candidate chosen."""

@@ -39,7 +39,7 @@ from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, streng
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import Arrangeable, check_rules
 from cofactor.ratings.rules import Rules
-from cofactor.ratings.saving import Saved
+from cofactor.ratings.saving import Saved, required_ratings
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Alike
@@ -213,7 +213,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         users, items, _ = Lookup(self.users_, self.items_).pairs(X, "fallback")
-        self._require_ratings(("save it with ratings=True",))
+        self._require_ratings(())
         distinct, place = np.unique(users, return_inverse=True)
         out = np.full(len(users), -np.inf)
         by_user = np.argsort(place, kind="stable")
@@ -235,7 +235,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _score_table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
-        takes = self._require_ratings(("save it with ratings=True",))
+        takes = self._require_ratings(())
         warm = (users >= 0) & (takes.user_counts[users] > 0)
         if warm.all():
             return self._table(users, first, last)
@@ -310,7 +310,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         check_flag("exclude_seen", exclude_seen)
         check_rules(rules)
         known = Lookup(self.users_, self.items_)
-        self._require_ratings(("save it with ratings=True",))
+        self._require_ratings(())
         asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)
         block = self._log_block if rules is not None and rules.weighs else self._block
         with library_limit(1, "blas"):
@@ -324,11 +324,9 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         first, last = int(items.min()), int(items.max()) + 1
         return self._score_table(np.array([user]), first, last)[0, items - first]
 
-    def _require_ratings(self, advice: tuple[str | Argument, ...]) -> Ratings:
-        """Return the takes, or refuse to go on without them."""
-        if self.ratings_ is None:
-            raise InvalidInputError((f"this {type(self).__name__} was saved without its takes: ", *advice))
-        return self.ratings_
+    def _require_ratings(self, otherwise: tuple[str | Argument, ...]) -> Ratings:
+        """Return the takes, or refuse to go on without them, see `required_ratings`."""
+        return required_ratings(self, otherwise, "takes")
 
     # ---------------------------------------------------------------- new users, new takes
 

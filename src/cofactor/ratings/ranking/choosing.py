@@ -85,7 +85,7 @@ class _Taste:
 def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Recommendations:
     """Return what a recommender recommends."""
     wish.check(model)
-    ratings = model._require_ratings(("fold new users in, or save it with ratings=True",))
+    ratings = model._require_ratings(("fold new users in, or ",))
     known = Lookup(model.users_, model.items_)
     rows, m = asked_users(known, users), len(model.items_)
     k, n = len(rows), min(wish.n, m)

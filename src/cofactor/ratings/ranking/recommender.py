@@ -44,6 +44,7 @@ from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+from cofactor.ratings.saving import required_ratings
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
@@ -373,11 +374,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         """See `Arrangeable`."""
         return self.exposures_[0]._support()
 
-    def _require_ratings(self, advice: tuple[Any, ...] = ()) -> Ratings:
-        """Return the ratings, or refuse to go on without them."""
-        if self.ratings_ is None:
-            raise InvalidInputError(("this Recommender was saved without its ratings: ", *advice))
-        return self.ratings_
+    def _require_ratings(self, otherwise: tuple[Any, ...] = ()) -> Ratings:
+        """Return the ratings, or refuse to go on without them, see `required_ratings`."""
+        return required_ratings(self, otherwise)
 
     # ---------------------------------------------------------------- new users, new ratings
 

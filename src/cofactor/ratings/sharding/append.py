@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
 from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.sharding.encoder import IdEncoder
+from cofactor.ratings.sharding.encoder import IdEncoder, has_integers
 from cofactor.ratings.sharding.journal import Journal, sources_of
 from cofactor.ratings.sharding.reading import RATINGS, Listener, place_of, read_all
 from cofactor.ratings.sharding.spill import record_type
@@ -66,7 +67,9 @@ def append_files(
     files : path-like or sequence of path-like
         As in `shard_files`.
     folder : path-like
-        Of sharded ratings. Its scale holds; its ids are numbers or text, and new ones must be so too.
+        Of sharded ratings. Its scale holds; its ids are numbers or text, and new ones must be so too. Text that is
+        written as a whole number is one among numbers; a file of numbers alone is text among text of which some is
+        written so.
     duplicates : {"error", "last", "mean"}, default="error"
         What to do with several ratings of one user for one item, those which were there come first.
     user, item, rating, timestamp, sep, header, encoding, drop_rating, callback
@@ -80,7 +83,8 @@ def append_files(
     Raises
     ------
     InvalidInputError
-        If a file is malformed, or holds what `Ratings` refuses; the message names file and line.
+        If a file is malformed, or holds what `Ratings` refuses, or ids of another kind; the message names file and
+        line.
 
     Examples
     --------
@@ -179,8 +183,9 @@ class _News:
         def place(role: str, number: int) -> Place:
             return place_of(int(np.flatnonzero(records[role] == number)[0]), journal, options)
 
-        users, user_index = _like(encoders[0], old.source.users(0), place)
-        items, item_index = _like(encoders[1], old.items, place)
+        of_users = (old.source.users(k) for k in range(len(old)))
+        users, user_index = _like(encoders[0], of_users, place)
+        items, item_index = _like(encoders[1], iter([old.items]), place)
         everything = union(old.items, items)
         level_of = (np.searchsorted(old.scale, journal.values) + 1).astype(np.uint8)
         return cls(
@@ -195,24 +200,32 @@ class _News:
         )
 
 
-def _like(encoder: IdEncoder, known: IdMap, place: Callable[[str, int], Place]) -> tuple[IdMap, NDArray[np.int32]]:
+def _like(
+    encoder: IdEncoder, known: Iterator[IdMap], place: Callable[[str, int], Place]
+) -> tuple[IdMap, NDArray[np.int32]]:
     """Return new ids, in the type of the known ones, and the index of each by its number.
+
+    Whole numbers are text among text where some known id is written as a whole number too, as in files of which one has
+    numbers alone. Where none is, they are of another kind, and refused, as is text among numbers.
 
     Parameters
     ----------
     encoder : IdEncoder
         New ids.
-    known : IdMap
-        Some that are there.
+    known : iterator of IdMap
+        Those that are there, in parts; one part at least.
     place : callable
         From "user" or "item" and the number of a new id to where it stands first.
     """
-    role = encoder.role
-    if known.ids.dtype == object and not all(isinstance(one, str) for one in known.ids.tolist()):
+    role, first, odd = encoder.role, next(known), encoder.first_text()
+    if first.ids.dtype == object and not all(isinstance(one, str) for one in first.ids.tolist()):
         raise InvalidInputError(f"the ids of {role}s are of several types, so that nothing can be appended from files")
-    if known.ids.dtype == object:
+    if first.ids.dtype == object:
+        if odd is None and not any(has_integers(part.ids) for part in chain([first], known)):
+            message = f"{role} {encoder.known[0].as_py()} is a whole number, and all {role}s that are there are "
+            message += f"text, such as {first.ids[0]!r}"
+            raise InvalidInputError(message, advice="is it the column?", place=place(role, 0))
         return encoder.as_text().sorted()
-    odd = encoder.first_text()
     if odd is not None:
         message = f"{role} {encoder.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
         raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))

@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from cofactor.coding import Coding
 from cofactor.columns import Column
 from cofactor.datasets.readers.rating_batches import BatchOptions
 from cofactor.datasets.readers.ratings import Scale
-from cofactor.errors import InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import PathLike, alone
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Duplicates
-from cofactor.ratings.entries import check_duplicates, refuse_one_level
+from cofactor.ratings.entries import check_duplicates
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.sharding.building import build_all
 from cofactor.ratings.sharding.journal import WORK, Journal, abandon, begin, sources_of
@@ -150,12 +151,30 @@ def _built(
         abandon(target)
         raise
     _keep_plan(target, work, journal, {"n_shards": n_shards, "duplicates": duplicates})
-    plan = plan_of(work, journal, encoders, scale, n_shards)
-    route(work, journal, plan, listener)
-    shards = build_all(target, work, journal, plan, scale, coding, options, listener)
+    with _telling_what_is_kept(target):
+        plan = plan_of(work, journal, encoders, scale, n_shards)
+        route(work, journal, plan, listener)
+        shards = build_all(target, work, journal, plan, scale, coding, options, listener)
     shard_folder.write_common(target, plan.items, scale, coding, shards)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
+
+
+@contextmanager
+def _telling_what_is_kept(target: Path) -> Iterator[None]:
+    """Within the block, errors say that what was read is kept, and how to go on."""
+    try:
+        yield
+    except InvalidInputError as error:
+        goes_on = "and is not read again where these files are given again with another choice"
+        kept = (f"what was read is kept in {target}, {goes_on}; for other files begin anew with ", Argument("restart"))
+        raise InvalidInputError(
+            error.problem,
+            argument=error.argument,
+            found=error.found,
+            advice=(*error.advice, "; ", *kept) if error.advice else kept,
+            place=error.place,
+        ) from None
 
 
 def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:
@@ -180,9 +199,14 @@ def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[n
         raise InvalidInputError("no ratings, expected lines of user, item and rating", place=place)
     if levels is not None:
         return levels
-    distinct = np.unique(journal.values)
-    refuse_one_level(distinct)
-    return as_scale(distinct)
+    if len(journal.values) == 1:
+        raise InvalidInputError(
+            f"all ratings are {journal.values[0]:g}, so that they say what users took, and not how they liked it",
+            advice="shards are of ratings, and takes are learned from in memory: give the file itself to cofactor fit, "
+            "or in Python read_takes(file) to a Recommender; or add what users like less",
+            place=Place(journal.sources[0].path),
+        )
+    return as_scale(np.unique(journal.values))
 
 
 def _keep_plan(target: Path, work: Path, journal: Journal, plan: dict[str, Any]) -> None:

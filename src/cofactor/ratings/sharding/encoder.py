@@ -18,7 +18,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import naming_file
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["IdEncoder"]
+__all__ = ["IdEncoder", "has_integers"]
 
 _INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
 
@@ -159,6 +159,18 @@ class IdEncoder:
         while source.tell() < len(data):
             parts += pa.ipc.open_stream(source).read_all().column("ids").chunks
         return cls(role, pa.concat_arrays(parts))
+
+
+def has_integers(ids: NDArray[Any]) -> bool:
+    """Return whether some of these texts is written as an integer.
+
+    Examples
+    --------
+    >>> has_integers(np.array(["ann", "007"], dtype=object)), has_integers(np.array(["ann", "7"], dtype=object))
+    (False, True)
+    """
+    written = compute.match_substring_regex(pa.array(ids, pa.large_string()), _INTEGER)
+    return bool(compute.any(written, min_count=0).as_py())
 
 
 def _file_of(role: str, numbers: bool) -> str:

@@ -121,10 +121,24 @@ def _level_codes(batch: RatingBatch, known: list[float]) -> NDArray[np.uint8]:
             return order.astype(np.uint8)[found]
         more = np.unique(values[new])
         if len(known) + len(more) > MAX_LEVELS:
-            row = int(np.flatnonzero(new)[0])
-            raise InvalidInputError(
-                f"the ratings are continuous, with more than {MAX_LEVELS} distinct ones, such as {values[row]:g}",
-                advice="shards need levels: cut them into levels before",
-                place=batch.place(row, "rating"),
-            )
+            _refuse_continuous(batch, np.append(known, more), int(np.flatnonzero(new)[0]))
         known += more.tolist()
+
+
+def _refuse_continuous(batch: RatingBatch, distinct: NDArray[np.float64], row: int) -> NoReturn:
+    """Refuse more distinct ratings than a scale may have levels; they may be counts of takes."""
+    found = f"more than {MAX_LEVELS} distinct ones from {distinct.min():g} to {distinct.max():g}"
+    levels = "shards need levels: cut them into levels before, with cofactor.datasets.bin_ratings or elsewhere"
+    counts = "; or, if they say how often something was taken, give the file itself to cofactor fit, with "
+    maybe_counts = not (distinct % 1).any() and distinct.min() >= 0
+    raise InvalidInputError(
+        f"the ratings are continuous, {found}",
+        advice=(levels, *((counts, Argument("count", _name_of(batch))) if maybe_counts else ())),
+        place=batch.place(row, "rating"),
+    )
+
+
+def _name_of(batch: RatingBatch) -> str | int:
+    """Return what the column of ratings is called, or where it stands."""
+    position = batch.positions["rating"]
+    return position if batch.table.names is None else batch.table.names[position]
