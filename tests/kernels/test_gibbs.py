@@ -1,4 +1,4 @@
-"""Draws of rows, thresholds and latent scores against closed forms, quadrature and SciPy."""
+"""Draws of thresholds and latent scores against closed forms, quadrature and SciPy."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,12 @@ from scipy.stats import truncnorm
 from tests.together import together
 
 from cofactor.kernels import gibbs
-from cofactor.kernels.random import fold, normal, stream
+from cofactor.kernels.random import fold, stream
+from cofactor.problems.rows import table_of
 
 from .reference import random_pattern
 
 KEY = fold(3, 1, 4)
-ONE = np.ones(1)
-NOWHERE = np.zeros(0, dtype=np.int32)
 
 
 def positive_definite(rng: np.random.Generator, p: int) -> np.ndarray:
@@ -24,98 +23,6 @@ def positive_definite(rng: np.random.Generator, p: int) -> np.ndarray:
 def begun(row: int) -> np.uint64:
     """Return the stream of a row; Numba hands it back as Python's int."""
     return np.uint64(stream(KEY, row))
-
-
-def noise(row: int, p: int) -> np.ndarray:
-    """Return the first standard normal draws of a row's stream."""
-    state, out = begun(row), np.empty(p)
-    for a in range(p):
-        state, out[a] = normal(np.uint64(state))
-    return out
-
-
-def conditional(features, targets, weights, precision, shift, biased) -> tuple[np.ndarray, np.ndarray]:
-    """Return A and A⁻¹ b of a row, by NumPy."""
-    features = features.astype(float)
-    if biased:
-        targets = targets - features[:, -1]
-        features[:, -1] = 1
-    A = precision + features.T @ (weights[:, None] * features)
-    return A, np.linalg.solve(A, shift + features.T @ (weights * targets))
-
-
-@pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("by_column", [False, True])
-@pytest.mark.parametrize(("p", "dtype"), [(1, np.float64), (4, np.float32), (6, np.float64), (9, np.float64)])
-def test_rows_are_their_mean_plus_noise_of_their_covariance(biased, weighted, by_column, p, dtype):
-    """L⁻ᵀ ξ with A = L Lᵀ, and ξ the first draws of the row's stream."""
-    rng = np.random.default_rng(p)
-    e = random_pattern(rng, 40, 50)
-    targets, weights = rng.normal(size=len(e.indices)), rng.gamma(1, 1, len(e.indices)) if weighted else np.full(1, 1.7)
-    indptr, indices = (e.col_indptr, e.col_indices) if by_column else (e.indptr, e.indices)
-    position = e.to_csr if by_column else NOWHERE
-    n = len(indptr) - 1
-    other, precision = rng.normal(size=(50, p)).astype(dtype), positive_definite(rng, p)
-    shift, out = rng.normal(size=(n, p)), np.full((n, p), np.nan)
-    half = (indptr, indices, position, targets, weights, other, precision, shift, biased, out)
-    gibbs.draw_rows(0, 17, KEY, *half)
-    assert np.isnan(out[17:]).all()
-    gibbs.draw_rows(17, n, KEY, *half)
-    order = e.to_csr if by_column else np.arange(len(targets))
-    assert any(indptr[i] == indptr[i + 1] for i in range(n))
-    for i in range(n):
-        here = order[indptr[i] : indptr[i + 1]]
-        w = weights[here] if weighted else np.full(len(here), 1.7)
-        features = other[indices[indptr[i] : indptr[i + 1]]]
-        A, mean = conditional(features, targets[here], w, precision, shift[i], biased)
-        expected = mean + np.linalg.solve(np.linalg.cholesky(A).T, noise(i, p))
-        np.testing.assert_allclose(out[i], expected, atol=2e-5 if dtype is np.float32 else 1e-9)
-
-
-@pytest.mark.parametrize(("p", "n"), [(1, 5000), (9, 1000), (60, 65), (200, 70)])
-def test_entries_of_a_row_are_taken_piece_by_piece(p, n):
-    rng = np.random.default_rng(n)
-    other, precision, shift, out = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p), np.empty(p)
-    targets, weights, indices = rng.normal(size=n), rng.gamma(1, 1, n), rng.permutation(n).astype(np.int32)
-    gram = np.empty((p + 1, p + 1))
-    gibbs.draw_row(begun(3), targets, weights, other, indices, precision, shift, True, gram, out)
-    A, mean = conditional(other[indices], targets, weights, precision, shift, True)
-    np.testing.assert_allclose(out, mean + np.linalg.solve(np.linalg.cholesky(A).T, noise(3, p)), atol=1e-9)
-
-
-def test_mean_and_covariance_of_many_draws():
-    rng = np.random.default_rng(0)
-    n, m, p = 40_000, 5, 3
-    other, precision = rng.normal(size=(m, p)), positive_definite(rng, p)
-    targets, shift, out = rng.normal(size=m), rng.normal(size=p), np.empty((n, p))
-    weights = rng.gamma(2, 1, m)
-    items = np.tile(np.arange(m, dtype=np.int32), n)
-    gibbs.draw_rows(
-        0, n, KEY, np.arange(n + 1) * m, items, NOWHERE, np.tile(targets, n), np.tile(weights, n), other, precision,
-        np.tile(shift, (n, 1)), True, out,
-    )  # fmt: skip
-    A, mean = conditional(other, targets, weights, precision, shift, True)
-    covariance = np.linalg.inv(A)
-    spread = np.sqrt(np.diag(covariance))
-    assert np.all(np.abs(out.mean(axis=0) - mean) < 4 * spread / np.sqrt(n))
-    assert np.all(np.abs(np.cov(out.T) - covariance) < 6 * np.outer(spread, spread) / np.sqrt(n))
-
-
-def test_new_users_are_drawn_alike_alone_and_among_others():
-    rng = np.random.default_rng(1)
-    e = random_pattern(rng, 20, 15)
-    targets, other, precision = rng.normal(size=len(e.indices)), rng.normal(size=(15, 3)), positive_definite(rng, 3)
-    shift, out, weights = rng.normal(size=(20, 3)), np.empty((20, 3)), np.full(1, 2.0)
-    gibbs.fold_rows(0, 20, KEY, e.indptr, e.indices, targets, weights, other, precision, shift, out)
-    for i in range(20):
-        here = slice(e.indptr[i], e.indptr[i + 1])
-        alone, indptr = np.empty((1, 3)), np.array([0, here.stop - here.start])
-        gibbs.draw_rows(
-            0, 1, KEY, indptr, e.indices[here], NOWHERE, targets[here], weights, other, precision, shift[i : i + 1],
-            False, alone,
-        )  # fmt: skip
-        assert np.array_equal(out[i], alone[0])
 
 
 @together("p", [1, 3, 4, 5, 9, 12])
@@ -182,8 +89,9 @@ def test_latent_scores_are_truncated_normal(low, high, x):
     z, theta = np.empty(n), np.empty(len(gaps) + 2)
     same = np.ones(len(gaps))
     state, accepted, value = gibbs.draw_thresholds_and_latent(
-        begun(0), np.full(n, x), np.full(n, level, np.uint8), gaps, same, same, 1.0, 0, theta, z
-    )
+        begun(0), np.full(n, x), np.full(n, level, np.uint8), gaps, same, same, 1.0, 0, theta, z,
+        gibbs.room_for(n, len(gaps)),
+    )  # fmt: skip
     assert state != begun(0)
     assert accepted == 0
     expected = truncnorm(low, high)
@@ -202,13 +110,13 @@ def test_log_gaps_are_drawn_from_their_posterior():
     n, x = 20_000, np.array([-0.4, 0.3, 1.0, 0.1])
     levels = np.array([1, 2, 3, 2], dtype=np.uint8)
     mean, precision = np.array([0.2, -0.3]), np.array([1.5, 2.5])
-    own, other = np.zeros((n, 1)), x[:, None]  # a score is the item's bias
+    own, table = np.zeros((n, 1)), table_of(x[:, None], True)  # a score is the item's bias
     gaps, thresholds = np.tile(mean, (n, 1)), np.empty((n, 2))
     z, accepted, value = np.empty(4 * n), np.empty(n), np.empty(n)
     items = np.tile(np.arange(4, dtype=np.int32), n)
     for sweep in range(40):
         gibbs.draw_ordinal_rows(
-            0, n, fold(sweep), np.arange(n + 1) * 4, items, np.tile(levels, n), own, other,
+            0, n, fold(sweep), np.arange(n + 1) * 4, items, np.tile(levels, n), own, table,
             np.zeros(0), gaps, mean, precision, np.full(n, 0.7), 3, thresholds, z, accepted, value,
         )  # fmt: skip
     first, second = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-5, 2, 401), indexing="ij")

@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.special import ndtr
 
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import draw_ordinal_rows, draw_rows, draw_thresholds_and_latent
+from cofactor.kernels.gibbs import draw_ordinal_rows, draw_thresholds_and_latent, room_for
+from cofactor.kernels.gibbs_rows import draw_rows, own_table
 from cofactor.kernels.random import stream
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
@@ -57,20 +58,23 @@ BIASED, FIRST, TRIES = np.bool_(True), np.array([0]), np.array([3])
 
 @exact
 def _latent_of_all(key, indptr, indices, levels, U, V, gaps, gap_mean, gap_precision, reach, thresholds, z, extra):
+    items = np.arange(V.shape[1])
     for b in range(len(U)):
+        table, _ = own_table(items, V[b], BIASED)
         draw_ordinal_rows(
-            FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], V[b], extra[:0], gaps[b],
+            FIRST[0], U.shape[1], key + np.uint64(b), indptr, indices, levels[b], U[b], table, extra[:0], gaps[b],
             gap_mean[b], gap_precision[b], reach[b], TRIES[0], thresholds[b], z[b], extra, extra,
         )  # fmt: skip
 
 
 @exact
 def _rows_of_all(key, indptr, indices, position, z, other, precision, shift, out):
-    one = np.ones(1)
+    one, rows = np.ones(1), np.arange(other.shape[1])
     for b in range(len(out)):
+        table, _ = own_table(rows, other[b], BIASED)
         draw_rows(
-            FIRST[0], out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, other[b], precision[b],
-            shift[b], BIASED, out[b],
+            FIRST[0], out.shape[1], key + np.uint64(b), indptr, indices, position, z[b], one, table, precision[b],
+            shift[b], out[b],
         )  # fmt: skip
 
 
@@ -341,9 +345,10 @@ def test_thresholds_and_latent_against_quadrature():
     x, levels = np.array([0.4, -1.0, 2.5]), np.array([1, 2, 3], dtype=np.uint8)
     mean, precision = np.array([-0.3, 0.2]), np.array([1.5, 2.5])
     gaps, theta, z = mean.copy(), np.empty(4), np.empty(3)
-    draws, state = np.empty((60000, 5)), stream(np.uint64(3), 0)
+    draws, state, room = np.empty((60000, 5)), stream(np.uint64(3), 0), room_for(3, 2)
+    given = x, levels, gaps, mean, precision, 0.9, 3, theta, z, room
     for k in range(len(draws)):
-        state, *_ = draw_thresholds_and_latent(np.uint64(state), x, levels, gaps, mean, precision, 0.9, 3, theta, z)
+        state, *_ = draw_thresholds_and_latent(np.uint64(state), *given)
         draws[k] = [*gaps, *z]
     a1, a2 = np.meshgrid(np.linspace(-4, 4, 401), np.linspace(-3, 3, 401), indexing="ij")
     t1, t2 = a1, a1 + np.exp(a2)

@@ -1,15 +1,14 @@
-"""Draws from the conditional distributions of factors and thresholds, row by row.
+"""Draws of thresholds and latent scores of ratings, row by row, and what samples say of levels.
 
-The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
-arrays over ratings are in the order of the rows, and `position` says where in them a column entry stands (an empty
-array: where it is). Each row has its own stream of random numbers, `stream(key, row)`.
+`lo, hi` is the range of rows; `indptr, indices` the pattern; arrays over ratings are in the order of the rows. Each row
+has its own stream of random numbers, `stream(key, row)`.
 """
 
 import numpy as np
 
-from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
+from cofactor.kernels.cholesky import factorize, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
-from cofactor.kernels.lanes import AHEAD, fetch
+from cofactor.kernels.gibbs_rows import set_scores
 from cofactor.kernels.normal import below, cdf, quantiles, sum_of_logarithms
 from cofactor.kernels.random import normal, stream, uniform, uniforms
 
@@ -19,9 +18,6 @@ FAR = 1e3
 
 #: Entries of a row are padded with zeros to a multiple of this, so that loops over them have no remainder.
 PAD = 32
-
-#: Numbers of a row's entries that are multiplied at a time: as many as the fastest memory holds.
-_ROOM = 4096
 
 
 @kernel
@@ -74,104 +70,6 @@ def add_products(F, n, gram):  # type: ignore[no-untyped-def]
             for k in range(n):
                 s0 += f0[k] * g0[k]
             gram[p - 1, b] += s0
-
-
-@kernel
-def begin_equations(precision, shift, gram):  # type: ignore[no-untyped-def]
-    """Write what the prior says of a row: its precision P, and below it s, the product of P with the prior's mean."""
-    p = len(shift)
-    for a in range(p):
-        gram[p, a] = shift[a]
-        for b in range(a + 1):
-            gram[a, b] = precision[a, b]
-
-
-@kernel
-def add_entries(targets, weights, other, indices, biased, gram):  # type: ignore[no-untyped-def]
-    """Add what the entries of a row say of it: Σ_j ω φφᵀ, and below it Σ_j ω φ t.
-
-    φ is row j of `other`; with `biased`, its last column is the other side's bias, which is taken from the target t,
-    and φ has a one there. `weights` of length one are the same ω for all.
-    """
-    p = other.shape[1]
-    n = len(indices)
-    size = max(_ROOM // (p + 1) // PAD, 1) * PAD
-    F = np.zeros((p + 1, min(size, (n + PAD - 1) // PAD * PAD)))  # φ and t, times √ω
-    for first in range(0, n, size):
-        here = min(size, n - first)
-        whole = (here + PAD - 1) // PAD * PAD
-        for k in range(here):
-            fetch(other, indices[min(first + k + AHEAD, n - 1)])
-            root = np.sqrt(weights[first + k]) if len(weights) > 1 else np.sqrt(weights[0])
-            j, t = indices[first + k], targets[first + k]
-            for a in range(p):
-                F[a, k] = root * other[j, a]
-            if biased:
-                t -= other[j, p - 1]
-                F[p - 1, k] = root
-            F[p, k] = root * t
-        for a in range(p + 1):
-            for k in range(here, whole):
-                F[a, k] = 0
-        add_products(F, whole, gram)
-
-
-@kernel
-def draw_solution(state, gram, out):  # type: ignore[no-untyped-def]
-    """Draw w ~ N(A⁻¹b, A⁻¹), where A stands in `gram` and b below it; both are replaced. Return the stream."""
-    p = len(out)
-    w = gram[p, :p]
-    factorize(gram, p)
-    solve_lower(gram, w, p)
-    for a in range(p):
-        state, g = normal(state)
-        w[a] += g
-    solve_upper(gram, w, p)
-    for a in range(p):
-        out[a] = w[a]
-    return state
-
-
-@kernel
-def draw_row(state, targets, weights, other, indices, precision, shift, biased, gram, out):  # type: ignore[no-untyped-def]
-    """Draw w ~ N(A⁻¹b, A⁻¹) with A = P + Σ_j ω φφᵀ and b = s + Σ_j ω φ t over the entries of a row; return the stream.
-
-    P and s are those of `begin_equations`, the sums those of `add_entries`. `gram` of shape (p + 1, p + 1) is room to
-    work in.
-    """
-    begin_equations(precision, shift, gram)
-    add_entries(targets, weights, other, indices, biased, gram)
-    return draw_solution(state, gram, out)
-
-
-@kernel
-def draw_rows(lo, hi, key, indptr, indices, position, targets, weights, other, precision, shift, biased, out):  # type: ignore[no-untyped-def]
-    """Draw the rows lo..hi, each as `draw_row` does."""
-    p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    for i in range(lo, hi):
-        here = slice(indptr[i], indptr[i + 1])
-        if len(position) > 0:
-            t = targets[position[here]]
-            w = weights[position[here]] if len(weights) > 1 else weights
-        else:
-            t = targets[here]
-            w = weights[here] if len(weights) > 1 else weights
-        draw_row(stream(key, i), t, w, other, indices[here], precision, shift[i], biased, gram, out[i])
-
-
-@kernel
-def fold_rows(lo, hi, key, indptr, indices, targets, weights, other, precision, shift, out):  # type: ignore[no-untyped-def]
-    """Draw the rows of new users, or items, lo..hi, each as `draw_row` does.
-
-    All have the same stream: what is drawn for a user does not depend on who else is there.
-    """
-    p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    for i in range(lo, hi):
-        here = slice(indptr[i], indptr[i + 1])
-        w = weights[here] if len(weights) > 1 else weights
-        draw_row(stream(key, 0), targets[here], w, other, indices[here], precision, shift[i], False, gram, out[i])
 
 
 @inlined
@@ -261,30 +159,48 @@ def set_scales(levels, gap_mean, gap_precision, scales, widths):  # type: ignore
         scales[r] = gap_precision[r] / (widths[r] * widths[r])
         if r + 1 < n_gaps:
             scales[r] += gap_precision[r + 1] / (widths[r + 1] * widths[r + 1])
-    for k in range(len(levels)):
-        y = np.int64(levels[k])
+    for y in range(1, n_gaps + 2):
+        count = 0
+        for k in range(len(levels)):
+            count += levels[k] == y
         if y <= n_gaps:
-            scales[y - 1] += 1
+            scales[y - 1] += count
         if y >= 2:
-            scales[y - 2] += 1
+            scales[y - 2] += count
     for r in range(n_gaps):
         scales[r] = 1 / np.sqrt(scales[r])
 
 
 @exact
+def room_for(n_most, n_gaps):  # type: ignore[no-untyped-def]
+    """Return room for `draw_thresholds_and_latent` of a user with no more than so many ratings."""
+    return np.empty((6, n_most)), np.empty((3, n_gaps))
+
+
+@exact
+def most(lo, hi, indptr):  # type: ignore[no-untyped-def]
+    """Return how many entries the longest of some rows has."""
+    n = 0
+    for i in range(lo, hi):
+        n = max(n, indptr[i + 1] - indptr[i])
+    return n
+
+
+@exact
 def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
-    state, x, levels, gaps, gap_mean, gap_precision, reach, n_tries, theta, z
+    state, x, levels, gaps, gap_mean, gap_precision, reach, n_tries, theta, z, room
 ):
     """Draw the log-gaps of a user's thresholds by Metropolis steps, the latent z integrated out, and then z.
 
-    A proposal changes all log-gaps at once, as `set_scales` says, times `reach`. Return the stream, the share of
-    proposals accepted and the log-likelihood.
+    A proposal changes all log-gaps at once, as `set_scales` says, times `reach`. `room` is that of `room_for`. Return
+    the stream, the share of proposals accepted and the log-likelihood.
     """
+    of_levels, of_gaps = room
     n, n_gaps = len(x), len(gaps)
-    trial, scales, widths = np.empty(n_gaps), np.empty(n_gaps), np.empty(n_gaps)
+    trial, scales, widths = of_gaps[0], of_gaps[1], of_gaps[2]
     set_scales(levels, gap_mean, gap_precision, scales, widths)
-    left, mass, side = np.empty(n), np.empty(n), np.empty(n)
-    left1, mass1, side1 = np.empty(n), np.empty(n), np.empty(n)
+    left, mass, side = of_levels[0, :n], of_levels[1, :n], of_levels[2, :n]
+    left1, mass1, side1 = of_levels[3, :n], of_levels[4, :n], of_levels[5, :n]
     boundaries(gaps, theta)
     now = level_masses(x, levels, theta, left, mass, side)
     n_accepted = 0
@@ -314,28 +230,28 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
 
 @exact
 def draw_ordinal_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, own, other, drift,
+    lo, hi, key, indptr, indices, levels, own, table, drift,
     gaps, gap_mean, gap_precision, reach, n_tries, thresholds, z, accepted, value,
 ):  # fmt: skip
     """Draw thresholds and z of the rows lo..hi, each as `draw_thresholds_and_latent` does.
 
-    `drift` is what is added to the score of each rating, an array of them, or an empty one for nothing.
+    `table` has the rows of the other side, with their biases, see `lined_up`. `drift` is what is added to the score of
+    each rating, an array of them, or an empty one for nothing.
     """
-    theta = np.empty(gaps.shape[1] + 2)
+    n_most, n_gaps = most(lo, hi, indptr), gaps.shape[1]
+    scores, theta, room = np.empty(n_most), np.empty(n_gaps + 2), room_for(n_most, n_gaps)
     for i in range(lo, hi):
-        here = slice(indptr[i], indptr[i + 1])
-        items = indices[here]
-        x = np.empty(len(items))
-        for k in range(len(items)):
-            fetch(other, indices[min(indptr[i] + k + AHEAD, len(indices) - 1)])
-            x[k] = score(own[i], other[items[k]], True)
+        start, end = indptr[i], indptr[i + 1]
+        x = scores[: end - start]
+        set_scores(start, end, indices, table, own[i], x)
         if len(drift) > 0:
-            for k in range(len(items)):
-                x[k] += drift[indptr[i] + k]
+            for k in range(len(x)):
+                x[k] += drift[start + k]
         _, accepted[i], value[i] = draw_thresholds_and_latent(
-            stream(key, i), x, levels[here], gaps[i], gap_mean, gap_precision, reach[i], n_tries, theta, z[here]
-        )
-        for r in range(thresholds.shape[1]):
+            stream(key, i), x, levels[start:end], gaps[i], gap_mean, gap_precision, reach[i], n_tries, theta,
+            z[start:end], room,
+        )  # fmt: skip
+        for r in range(n_gaps):
             thresholds[i, r] = theta[r + 1]
 
 

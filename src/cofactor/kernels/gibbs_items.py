@@ -1,57 +1,11 @@
-"""Draws for items: from sums over users, and for new ones, whose users' thresholds are given."""
+"""Draws for new items, where their users' rows and thresholds are given."""
 
 import numpy as np
 
-from cofactor.kernels.compile import exact, kernel
-from cofactor.kernels.gibbs import (
-    FAR,
-    add_entries,
-    begin_equations,
-    draw_latent,
-    draw_row,
-    draw_solution,
-    level_masses,
-    score,
-)
+from cofactor.kernels.compile import exact
+from cofactor.kernels.gibbs import FAR, draw_latent, level_masses
+from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
 from cofactor.kernels.random import stream
-
-
-@kernel
-def column_equations(  # type: ignore[no-untyped-def]
-    lo, hi, first, indptr, indices, position, targets, weights, other, precision, shift, biased, out
-):
-    """Write what the prior and the entries of the columns lo..hi say of their rows: column j to row j - first.
-
-    Arguments are those of `gibbs.draw_rows`, but that `shift` begins with column `first`. The p (p + 1) / 2 numbers of
-    the lower triangle of A come first, row by row, then the p of b.
-    """
-    p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    for j in range(lo, hi):
-        here = slice(indptr[j], indptr[j + 1])
-        where = position[here]
-        w = weights[where] if len(weights) > 1 else weights
-        begin_equations(precision, shift[j - first], gram)
-        add_entries(targets[where], w, other, indices[here], biased, gram)
-        k = 0
-        for a in range(p + 1):
-            for b in range(min(a + 1, p)):
-                out[j - first, k] = gram[a, b]
-                k += 1
-
-
-@kernel
-def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
-    """Draw the rows lo..hi given `column_equations`, each as `gibbs.draw_row` does."""
-    p = out.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    for j in range(lo, hi):
-        k = 0
-        for a in range(p + 1):
-            for b in range(min(a + 1, p)):
-                gram[a, b] = equations[j, k]
-                k += 1
-        draw_solution(stream(key, j), gram, out[j])
 
 
 @exact
@@ -69,7 +23,7 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
-    gram = np.empty((p + 1, p + 1))
+    in_place, room = np.empty(0, np.int32), room_of_rows(p)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, mean, root = indices[here], means[here], roots[here]
@@ -86,17 +40,17 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
         v = first_rows[j].copy()
-        x, z, weights = np.empty(n), np.empty(n), np.empty(n)
-        for k in range(n):
-            weights[k] = root[k] * root[k]
+        x, z = np.empty(n), np.empty(n)
+        table, rows = own_table(users, other, True)
         left, mass, side = np.empty(n), np.empty(n), np.empty(n)
         for _ in range(n_cycles):
+            set_scores(0, n, rows, table, v, x)
             for k in range(n):
-                x[k] = root[k] * score(v, other[users[k]], True)
+                x[k] *= root[k]
             level_masses(x, upper, theta, left, mass, side)
             state = draw_latent(state, x, left, mass, side, z)
             for k in range(n):
                 z[k] /= root[k]
-            state = draw_row(state, z, weights, other, users, precision, shifts[j], True, gram, v)
+            state = draw_row(state, 0, n, rows, in_place, z, root, table, precision, shifts[j], room, v)
         for a in range(p):
             out[j, a] = v[a]

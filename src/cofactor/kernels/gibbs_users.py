@@ -4,7 +4,8 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
-from cofactor.kernels.gibbs import draw_row, draw_thresholds_and_latent, score
+from cofactor.kernels.gibbs import draw_thresholds_and_latent, most, room_for
+from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
 from cofactor.kernels.random import stream
 
 #: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.
@@ -25,9 +26,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     `kernels.drift`, from the multipliers given and what each rating is moved by at first.
     """
     p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
-    theta = np.empty(len(gap_mean) + 2)
-    one = np.ones(1)
+    one, in_place, room = np.ones(1), np.empty(0, np.int32), room_of_rows(p)
+    theta, of_levels = np.empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
@@ -35,6 +35,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         state = stream(key, 0)
         u = first_rows[i].copy()
         gaps_of_levels = first_gaps[i].copy()
+        table, rows = own_table(items, other, True)
         x, z, moved = np.empty(n), np.empty(n), np.zeros(n)
         reach = 1.0
         drifts = len(times) > 0
@@ -47,19 +48,21 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 moved[k] = first_moved[indptr[i] + k]
             g = first_multipliers[i]
         for cycle in range(n_cycles):
+            set_scores(0, n, rows, table, u, x)
             for k in range(n):
-                x[k] = score(u, other[items[k]], True) + moved[k]
+                x[k] += moved[k]
             state, accepted, _ = draw_thresholds_and_latent(
-                state, x, levels[here], gaps_of_levels, gap_mean, gap_precision, reach, _TRIES[0], theta, z
+                state, x, levels[here], gaps_of_levels, gap_mean, gap_precision, reach, _TRIES[0], theta, z, of_levels
             )
             if cycle < n_cycles // 2:
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
             for k in range(n):
                 z[k] -= moved[k]
-            state = draw_row(state, z, one, other, items, precision, shifts[i], True, gram, u)
+            state = draw_row(state, 0, n, rows, in_place, z, one, table, precision, shifts[i], room, u)
             if drifts:
+                set_scores(0, n, rows, table, u, x)
                 for k in range(n):
-                    z[k] += moved[k] - score(u, other[items[k]], True)
+                    z[k] += moved[k] - x[k]
                 set_moment_means(z, moment[here], first, counts[first:last], means)
                 state, g, accepted = _draw_drift(
                     state, fade, counts[first:last], means, squares, spread, g_reach, g, processes

@@ -11,7 +11,8 @@ blocks are those of `kernels.gibbs`.
 import numpy as np
 
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import draw_row, score
+from cofactor.kernels.gibbs import score
+from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
 from cofactor.kernels.normal import exponential
 from cofactor.kernels.random import inverse_gaussians, normal, stream
 
@@ -64,17 +65,19 @@ def draw_scales_and_thresholds(  # type: ignore[no-untyped-def]
 
 @exact
 def draw_hinge_rows(  # type: ignore[no-untyped-def]
-    lo, hi, key, indptr, indices, levels, own, other, biased, centre, precision, c, width,
+    lo, hi, key, indptr, indices, levels, own, table, centre, precision, c, width,
     thresholds, weights, targets, value,
 ):  # fmt: skip
-    """Draw λ and θ of the rows lo..hi, as `draw_scales_and_thresholds` does."""
+    """Draw λ and θ of the rows lo..hi, as `draw_scales_and_thresholds` does.
+
+    `table` has the rows of the other side, see `lined_up`.
+    """
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
-        items = indices[here]
-        x = np.empty(len(items))
-        room = np.empty((len(centre) + 2, len(items)))
-        for k in range(len(items)):
-            x[k] = score(own[i], other[items[k]], biased)
+        n = indptr[i + 1] - indptr[i]
+        x = np.empty(n)
+        room = np.empty((len(centre) + 2, n))
+        set_scores(indptr[i], indptr[i + 1], indices, table, own[i], x)
         _, value[i] = draw_scales_and_thresholds(
             stream(key, i), x, levels[here], centre, precision, c, width, thresholds[i], weights[here], targets[here],
             room,
@@ -92,7 +95,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
     a user does not depend on who else is there.
     """
     p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
+    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p)
     P = np.diag(row_precision)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -102,14 +105,16 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         u = first_rows[i].copy()
         shift = row_precision * row_mean[i]
         theta = first_thresholds[i].copy()
+        table, rows = own_table(items, other, biased)
         x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
         for _ in range(n_cycles):
-            for k in range(n):
-                x[k] = score(u, other[items[k]], biased)
+            set_scores(0, n, rows, table, u, x)
             state, _ = draw_scales_and_thresholds(
                 state, x, levels[here], centre, precision, c, width, theta, weights, targets, room
             )
-            state = draw_row(state, targets, weights, other, items, P, shift, biased, gram, u)
+            for k in range(n):
+                weights[k] = np.sqrt(weights[k])
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, P, shift, of_rows, u)
         for a in range(p):
             out[i, a] = u[a]
         for r in range(len(theta)):
@@ -127,7 +132,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
     given. All have the same stream: what is drawn for an item does not depend on which others are there.
     """
     p = other.shape[1]
-    gram = np.empty((p + 1, p + 1))
+    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p)
     P = np.diag(row_precision)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
@@ -138,9 +143,9 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
         shift = row_precision * row_mean[j]
         weights, targets, omega, room = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         x = np.empty(n)
+        table, rows = own_table(users, other, biased)
         for _ in range(n_cycles):
-            for k in range(n):
-                x[k] = score(v, other[users[k]], biased)
+            set_scores(0, n, rows, table, v, x)
             weights[:] = 0
             targets[:] = 0
             for r in range(thresholds.shape[1]):
@@ -155,7 +160,8 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
                     targets[k] += w * (thresholds[users[k], r] - sign * width) - sign * c
             for k in range(n):
                 targets[k] /= weights[k]
-            state = draw_row(state, targets, weights, other, users, P, shift, biased, gram, v)
+                weights[k] = np.sqrt(weights[k])
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, P, shift, of_rows, v)
         for a in range(p):
             out[j, a] = v[a]
 

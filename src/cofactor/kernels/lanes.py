@@ -92,15 +92,33 @@ def _fetch(typing: Any, table: Any, row: Any, column: Any) -> Any:
         table, row, column = arguments
         array = context.make_array(signature.args[0])(context, builder, table)
         width = builder.extract_value(array.shape, 1)
-        place = builder.gep(array.data, [builder.add(builder.mul(row, width), column)])
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch.p0i8", fnty=kind)
-        to_read, all_levels, of_data = (ir.Constant(number, one) for one in (0, 3, 1))
-        builder.call(function, [builder.bitcast(place, ir.IntType(8).as_pointer()), to_read, all_levels, of_data])
+        _prefetch(builder, builder.gep(array.data, [builder.add(builder.mul(row, width), column)]))
         return context.get_dummy_value()
 
     return types.void(table, types.intp, types.intp), code
+
+
+@_known
+def fetch_lanes(typing: Any, table: Any, row: Any) -> Any:
+    """Ask for a row of a table of sixteen columns, as `fetch` does."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place, kind = _place(context, builder, signature, arguments), ir.IntType(8).as_pointer()
+        first = builder.bitcast(place, kind)
+        for first_byte in range(0, LANES * table.dtype.bitwidth // 8, _LINE):
+            _prefetch(builder, builder.gep(first, [ir.Constant(ir.IntType(64), first_byte)]))
+        return context.get_dummy_value()
+
+    return types.void(table, types.uintp), code
+
+
+def _prefetch(builder: Any, place: Any) -> None:
+    """Ask for the line of memory in which a number lies."""
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), number, number, number])
+    function = builder.module.declare_intrinsic("llvm.prefetch.p0i8", fnty=kind)
+    to_read, all_levels, of_data = (ir.Constant(number, one) for one in (0, 3, 1))
+    builder.call(function, [builder.bitcast(place, ir.IntType(8).as_pointer()), to_read, all_levels, of_data])
 
 
 @_known
@@ -136,6 +154,18 @@ def doubled(typing: Any, x: Any) -> Any:
         return arguments[0] if arguments[0].type == kind else builder.fpext(arguments[0], kind)
 
     return _double(x), code
+
+
+@_known
+def fma(typing: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return x y + z, rounded once, for exact kernels: see `compile.fused`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = arguments[0].type
+        name = f"llvm.fma.v{LANES}f{64 if kind.element == ir.DoubleType() else 32}"
+        return builder.call(builder.module.declare_intrinsic(name, fnty=ir.FunctionType(kind, [kind] * 3)), arguments)
+
+    return x(x, y, z), code
 
 
 @_known

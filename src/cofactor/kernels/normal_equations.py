@@ -1,82 +1,138 @@
-"""Ridge regressions, one for each row of a sparse matrix, by normal equations.
-
-Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored entries,
-r_k being the `roots` of their weights (one for all if there is only one) and c_i the `shares` of the row.
+"""Normal equations of rows of a sparse matrix: ridge regressions, and what draws of rows begin with.
 
 The equations of a row with p features are the sums of the products of all pairs of its features and the target, which
 counts as feature p. Sums over `_CHUNK` entries are in the precision of the features, beyond that in double precision;
 for a row with fewer entries than features they are in double precision at once, since only the ridge keeps its
 equations regular. They are solved in double precision.
+
+Features come as a table of `lined_up`. Tables of equations, G, hold p + 1 rows of whole `LANES` of double precision,
+from the diagonal on, one after another; what is below their diagonal blocks is not read.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch, filled, load, spread, store, total
+from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch_lanes, filled, load, spread, store, total
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
+_LINE = 64  #: bytes that come from memory together
+
+
+def lined_up(
+    features: NDArray[Any], p: int, offsets: NDArray[Any] | None = None, dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
+    """Return the features of each column as whole rows of `LANES` numbers that begin at a line of memory.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m, d)
+    p : int
+        d, or d + 1 for a constant feature behind the others.
+    offsets : ndarray of shape (m,), optional
+        What is taken off targets: minus this follows the p features.
+    dtype : dtype, default=float64
+
+    Returns
+    -------
+    ndarray of shape (m * ceil((p + 1) / LANES), LANES)
+
+    Examples
+    --------
+    >>> table = lined_up(np.ones((2, 3)), 4, np.array([5.0, 6.0]))
+    >>> table.shape, table[1, :6]
+    ((2, 16), array([ 1.,  1.,  1.,  1., -6.,  0.]))
+    """
+    (m, d), width = features.shape, (p + LANES) // LANES * LANES
+    raw = np.zeros(m * width + _LINE, dtype)
+    first = -raw.ctypes.data % _LINE // raw.itemsize
+    table = raw[first : first + m * width].reshape(m, width)
+    table[:, :d] = features
+    table[:, d:p] = 1
+    if offsets is not None:
+        np.negative(offsets, out=table[:, p], casting="same_kind")
+    return table.reshape(-1, LANES)
 
 
 @ordered
-def ridge_exact(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, shares, out):  # type: ignore[no-untyped-def]
+def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, out):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi; zero for a row without entries.
 
-    There may be one weight in `ridge` more than features: then the last feature is a constant one.
+    Row i minimises Σ_k r_k² (t_k - o_{j_k} - F_{j_k}·w)² + c_i w·diag(ridge)·w over w, k running over its stored
+    entries, r_k being the `roots` of their weights (one for all if there is only one), F and o those of `table`, and
+    c_i the `shares` of the row.
     """
     p, eps = len(ridge), np.finfo(out.dtype).eps
-    G, W = _room(p)
-    F, few = _copies(p, features.dtype.type(0)), _copies(p, 0.0)
+    G, W = room(p)
+    F, few = copies(p, table.dtype.type(0)), copies(p, 0.0)
+    in_place = np.empty(0, np.int32)
     for i in range(lo, hi):
-        if indptr[i] == indptr[i + 1]:
+        start, end = indptr[i], indptr[i + 1]
+        if start == end:
             for f in range(p):
                 out[i, f] = 0
             continue
-        _add_up(indptr[i], indptr[i + 1], p, indices, targets, roots, offsets, features, F, few, G)
+        clear(G, p)
+        if end - start < p:
+            add_entries(start, end, p, indices, in_place, targets, roots, table, few, G)
+        else:
+            add_entries(start, end, p, indices, in_place, targets, roots, table, F, G)
         _solve(G, p, ridge, shares[i], eps, W, out[i])
 
 
 @ordered
-def _room(p):  # type: ignore[no-untyped-def]
-    """Return tables for the equations of a row, and for its minimiser."""
+def room(p):  # type: ignore[no-untyped-def]
+    """Return tables for the equations of a row, and for what solves them."""
     L = (p + LANES) // LANES
-    return np.zeros((L * LANES * L, LANES)), np.zeros((L, LANES))
+    return _aligned(L * LANES * L, 0.0), _aligned(L, 0.0)
 
 
 @ordered
-def _copies(p, zero):  # type: ignore[no-untyped-def]
+def copies(p, zero):  # type: ignore[no-untyped-def]
     """Return a table for the features and targets of some entries, in the precision of `zero`."""
-    return np.full((_CHUNK * ((p + LANES) // LANES), LANES), zero)
+    return _aligned(_CHUNK * ((p + LANES) // LANES), zero)
 
 
 @ordered
-def _add_up(start, end, p, indices, targets, roots, offsets, features, F, few, G):  # type: ignore[no-untyped-def]
-    """Write the sums of products over the entries start..end-1 to G, from the diagonal on; F and `few` are room."""
+def _aligned(n, zero):  # type: ignore[no-untyped-def]
+    """Return n rows of zeros that begin at a line of memory: a register is filled at once then."""
+    raw = np.full(n * LANES + _LINE, zero)
+    first = (-raw.ctypes.data % _LINE) // raw.itemsize
+    return raw[first : first + n * LANES].reshape(n, LANES)
+
+
+@ordered
+def clear(G, p):  # type: ignore[no-untyped-def]
+    """Set equations to zero."""
     L = (p + LANES) // LANES
     for a in range(p + 1):
         for b in range(a // LANES, L):
             store(G, a * L + b, filled(0.0))
-    if end - start < p:
-        _add_entries(start, end, p, indices, targets, roots, offsets, features, few, G)
-    else:
-        _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G)
 
 
 @ordered
-def _add_entries(start, end, p, indices, targets, roots, offsets, features, F, G):  # type: ignore[no-untyped-def]
-    """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them."""
+def add_entries(start, end, p, indices, position, targets, roots, table, F, G):  # type: ignore[no-untyped-def]
+    """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them.
+
+    `position` says where in targets and roots an entry stands; none of it: where it is.
+    """
     L = (p + LANES) // LANES
-    rows, d = F.reshape(_CHUNK, L * LANES), features.shape[1]
+    rows, last = F.reshape(_CHUNK, L * LANES), len(indices) - 1
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
         for k in range(n):
-            fetch(features, indices[min(first + k + AHEAD, len(indices) - 1)])
-            row, own = rows[k], features[indices[first + k]]
-            root = roots[first + k] if len(roots) > 1 else roots[0]
-            for f in range(d):
-                row[f] = root * own[f]
-            row[d] = root
-            row[p] = root * (targets[first + k] - offsets[indices[first + k]])
-        for a in range(0, p + 1, 8):
+            e = first + k
+            ahead, own = np.int64(indices[min(e + AHEAD, last)]) * L, np.int64(indices[e]) * L
+            at = np.int64(position[e]) if len(position) > 0 else np.int64(e)
+            root = roots[at] if len(roots) > 1 else roots[0]
+            x = filled(table.dtype.type(root))
+            for b in range(L):
+                fetch_lanes(table, ahead + b)
+                store(F, k * L + b, x * load(table, own + b))
+            rows[k, p] += root * targets[at]
+        for a in range(0, p, 8):
             for b in range(a // LANES, L):
                 _add_products(n, L, a, b, F, G)
 
@@ -115,14 +171,14 @@ def _solve(G, p, ridge, share, eps, W, out):  # type: ignore[no-untyped-def]
     g, w = G.reshape(width, width), W.reshape(-1)
     for f in range(p):
         g[f, f] += share * ridge[f]
-    _factorize(G, p, p * eps)
-    _solve_upper(G, p, W)
+    factorize(G, p, p * eps)
+    solve_upper(G, p, W)
     for f in range(p):
         out[f] = w[f]
 
 
 @ordered
-def _factorize(G, p, eps):  # type: ignore[no-untyped-def]
+def factorize(G, p, eps):  # type: ignore[no-untyped-def]
     """Replace the first p rows of G, from the diagonal on, by those of R where G = RᵀR; all their columns take part.
 
     A pivot of less than `eps` times its diagonal entry is raised to that, see `cholesky.factorize`.
@@ -149,7 +205,7 @@ def _factorize(G, p, eps):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def _solve_upper(G, p, W):  # type: ignore[no-untyped-def]
+def solve_upper(G, p, W):  # type: ignore[no-untyped-def]
     """Write w to W, with zeros behind it, where R w = y; y is column p of G."""
     L = (p + LANES) // LANES
     g, w = G.reshape(L * LANES, L * LANES), W.reshape(-1)

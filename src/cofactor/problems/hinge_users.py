@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.hinges import draw_hinge_rows
 from cofactor.problems.ordinal_users import LevelData
 from cofactor.problems.priors import LinkedPrior, Moments, RowSquares, moments
-from cofactor.problems.rows import Array, Rows
+from cofactor.problems.rows import Array, Rows, table_of
 from cofactor.samplers import Key, State
 from cofactor.solvers.parts import Answer, Then
 
@@ -115,13 +115,13 @@ class HingeUsers:
 
     def draw_thresholds(self, state: State, key: Key) -> None:
         """Draw the scales of hinges, then thresholds."""
-        data, rows = self.data, key.rows()
+        data, rows, table = self.data, key.rows(), table_of(state["V"], self.biased)
 
         def block(lo: int, hi: int) -> None:
             draw_hinge_rows(
-                lo, hi, rows, data.indptr, data.indices, data.levels,
-                state["U"], state["V"], self.biased, state["threshold_mean"], state["threshold_precision"],
-                self.c, self.width, state["thresholds"], self.weights, self.targets, state["value"],
+                lo, hi, rows, data.indptr, data.indices, data.levels, state["U"], table,
+                state["threshold_mean"], state["threshold_precision"], self.c, self.width, state["thresholds"],
+                self.weights, self.targets, state["value"],
             )  # fmt: skip
 
         self.rows.each(block)

@@ -198,5 +198,6 @@ def solve_rows(
         What `ridge` is multiplied by in each row.
     out : ndarray of shape (n_rows, p)
     """
-    start = (*given, offsets, np.ascontiguousarray(features), ridge, shares, out)
+    table = normal_equations.lined_up(features, len(ridge), offsets, out.dtype)
+    start = (*given, table, ridge, shares, out)
     parallel_for(lambda k: normal_equations.ridge_exact(cuts[k], cuts[k + 1], *start), len(cuts) - 1)

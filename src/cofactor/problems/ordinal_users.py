@@ -14,7 +14,7 @@ from cofactor.problems.drift import Drift
 from cofactor.problems.observed import Entries
 from cofactor.problems.ordinal_moves import pay_for_factors, products
 from cofactor.problems.priors import Moments, moments
-from cofactor.problems.rows import Array, Rows
+from cofactor.problems.rows import Array, Rows, table_of
 from cofactor.samplers import Key, State
 from cofactor.solvers.parts import Answer, Then
 
@@ -184,12 +184,12 @@ class OrdinalUsers(OrdinalRows):
         """Draw log-gaps, then z."""
         data, rows = self.data, key.rows()
         own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
-        drift = _NONE if self.drift is None else self.drift.of_entries(state)
+        drift, table = _NONE if self.drift is None else self.drift.of_entries(state), table_of(state["V"], True)
 
         def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(
                 lo, hi, rows, data.indptr, data.indices, data.levels,
-                own["U"], state["V"], drift, own["gaps"], state["gap_mean"], state["gap_precision"],
+                own["U"], table, drift, own["gaps"], state["gap_mean"], state["gap_precision"],
                 own["reach"], self.n_tries, own["thresholds"], self.z, own["accepted"], own["value"],
             )  # fmt: skip
 

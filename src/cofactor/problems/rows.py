@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import draw_rows
-from cofactor.kernels.gibbs_items import column_equations, draw_solutions
+from cofactor.kernels.gibbs_rows import column_equations, draw_rows, draw_solutions
+from cofactor.kernels.normal_equations import lined_up
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key
@@ -90,10 +90,10 @@ class Rows:
             Whether the last columns are biases: that of `other` is taken from t, and φ has a one there.
         own : ndarray of shape (n, p)
         """
-        rows, indptr, indices, position = key.rows(), self.indptr, self.indices, self.position
+        rows, table, roots = key.rows(), table_of(other, biased), np.sqrt(weights)
         self.each(
             lambda lo, hi: draw_rows(
-                lo, hi, rows, indptr, indices, position, targets, weights, other, precision, shift, biased, own
+                lo, hi, rows, self.indptr, self.indices, self.position, targets, roots, table, precision, shift, own
             )
         )
 
@@ -103,17 +103,30 @@ class Rows:
     ) -> Array:  # fmt: skip
         """Return what prior and entries say of the rows first..last-1, see `column_equations`; `shift` is theirs."""
         p, cuts = other.shape[1], self._cuts
-        out = np.empty((last - first, p * (p + 3) // 2))
+        out, table, roots = np.empty((last - first, p * (p + 3) // 2)), table_of(other, biased), np.sqrt(weights)
         ends = np.unique(np.clip(cuts, first, last))
 
         def block(k: int) -> None:
             column_equations(
-                ends[k], ends[k + 1], first, self.indptr, self.indices, self.position, targets, weights, other,
-                precision, shift, biased, out,
+                ends[k], ends[k + 1], first, self.indptr, self.indices, self.position, targets, roots, table,
+                precision, shift, out,
             )  # fmt: skip
 
         parallel_for(block, len(ends) - 1)
         return out
+
+
+def table_of(rows: Array, biased: bool) -> Array:
+    """Return the rows of one side as kernels that draw those of the other read them, see `lined_up`.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+    biased : bool
+        Whether the last column is a bias, which targets are lowered by.
+    """
+    p = rows.shape[1]
+    return lined_up(rows[:, :-1], p, rows[:, -1]) if biased else lined_up(rows, p)
 
 
 def draw_from_sums(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from scipy.sparse.linalg import svds
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
+from cofactor.problems.block_lanczos import RANK, leading_by_passes
 from cofactor.problems.priors import principal_axes
 from cofactor.problems.singular import PatchedMatrix
 from cofactor.ratings.data import Ratings
@@ -27,23 +27,9 @@ Features = NDArray[np.float64] | sparse.csr_array | None
 #: Added to the number of ratings of a user and of an item, so that a single rating says little.
 SHRINKAGE = 10.0
 
-#: Singular values below this share of the largest are rounding.
-RANK = 1e-7
-
 #: Ratings beyond which the singular vectors of the mask are found by passes: of 3 million ratings the Lanczos iteration
 #: of ARPACK takes 70 seconds for twenty vectors.
 _EXACT = 1 << 22
-
-#: Columns of the passes besides those that are wanted.
-_MORE = 10
-
-#: Vectors q are found when no Bᵀ B q is farther from a multiple of q than this, in units of the first singular value's
-#: square. Of MovieLens 100K and 1M, 20 to 96 vectors are found in 6 passes: singular values then differ from those in
-#: memory by .3 % at most.
-_TOL = 1e-3
-
-#: Passes, at most.
-_PASSES = 12
 
 
 @dataclass(frozen=True)
@@ -350,57 +336,3 @@ def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[
     real = S / S[0] > RANK
     turn = np.sign(Qt[np.arange(len(Qt)), np.abs(Qt).argmax(axis=1)])  # signs are free: largest entry positive
     return (A * turn)[:, real], S[real], (Qt * turn[:, None])[real].T
-
-
-def leading_by_passes(
-    multiply: Callable[[NDArray[np.float64]], NDArray[np.float64]], m: int, k: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the k largest singular values of B and their right singular vectors, or as many as are not rounding.
-
-    Each pass multiplies a block of vectors by Bᵀ B; the next block is what it brings that is new. Values and vectors
-    are the best that all blocks together have (block Lanczos with full orthogonalization, from a random block), and so
-    B Q has orthogonal columns, however near to singular vectors they are.
-
-    Parameters
-    ----------
-    multiply : callable
-        Returns Bᵀ B W, (m, b), for W.
-    m, k : int
-
-    Returns
-    -------
-    S, Q : ndarray of shape (k,), (m, k)
-
-    References
-    ----------
-    C. Musco and C. Musco, "Randomized block Krylov methods for stronger and faster approximate singular value
-    decomposition", NIPS 2015.
-
-    Examples
-    --------
-    >>> B = np.diag([3.0, 2.0, 1.0])
-    >>> S, Q = leading_by_passes(lambda W: B.T @ B @ W, 3, 2)
-    >>> S.round(6).tolist(), abs(Q).round(6).T.tolist()
-    ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    """
-    k = min(k, m)
-    W = np.random.default_rng(0).normal(size=(m, min(m, k + _MORE)))
-    basis, images = np.empty((m, 0)), np.empty((m, 0))
-    with library_limit(1, "blas"):
-        for _ in range(_PASSES):
-            for _ in range(2):  # once leaves what is rounding of the first time
-                W = np.linalg.qr(W - basis @ (basis.T @ W))[0]
-            image = multiply(W)
-            basis, images = np.hstack([basis, W]), np.hstack([images, image])
-            H = basis.T @ images
-            values, turn = np.linalg.eigh((H + H.T) / 2)
-            values, turn = values[::-1][:k].clip(0), turn[:, ::-1][:, :k]
-            Q = basis @ turn
-            rest = np.linalg.norm(images @ turn - Q * values, axis=0)
-            W = image[:, : m - basis.shape[1]]
-            if (rest <= _TOL * values[0]).all() or not W.shape[1]:
-                break
-    S = np.sqrt(values)
-    real = S / S[0] > RANK
-    signs = np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(k)])  # free: largest entry positive, as in memory
-    return S[real], (Q * signs)[:, real]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.ratings.links import SHRINKAGE, Link, leading_by_passes, project_rows, with_cold_row
+from cofactor.problems.block_lanczos import leading_by_passes
+from cofactor.ratings.links import SHRINKAGE, Link, project_rows, with_cold_row
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.parts import Answer, Question, Rounds
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.gibbs import fold_rows
+from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.priors import NormalWishartPrior
@@ -257,7 +257,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
             precision, noise = sample[f"{prior.name}_precision"], sample["noise_precision"]
             noise = noise if weights is None else noise * weights
-            return *entries, noise, sample[other], precision, prior.shifts(state, n)
+            return *entries, np.sqrt(noise), sample[other], precision, prior.shifts(state, n)
 
         rows.draw(self, fold_rows, map(given_sample, rows.samples), {own: (n, self.n_factors)})
 

@@ -1,0 +1,170 @@
+"""Draws of rows of factors from their conditional distribution, given the rows of the other side and their products.
+
+Row i has the distribution N(A⁻¹b, A⁻¹) with A = P + Σ_k ω_k φφᵀ and b = s + Σ_k ω_k φ t_k, where φ is what `table` has
+of the entry's column, see `lined_up`, t is the target less what the table takes off it, and P and s are the precision
+of the prior and its product with the prior's mean. Weights ω come by their `roots`, one for all if there is only one.
+
+The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
+targets and roots are in the order of users, and `position` says where in them a column entry stands (an empty array:
+where it is). Each row has its own stream of random numbers, `stream(key, row)`.
+"""
+
+import numpy as np
+
+from cofactor.kernels.compile import exact, ordered
+from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
+from cofactor.kernels.normal import quantiles
+from cofactor.kernels.normal_equations import add_entries, clear, copies, factorize, room, solve_upper
+from cofactor.kernels.random import stream, uniforms
+
+
+@ordered
+def room_of_rows(p):  # type: ignore[no-untyped-def]
+    """Return room to draw rows of p numbers in: for equations, solutions, entries, and noise."""
+    G, W = room(p)
+    return G, W, copies(p, 0.0), np.empty((2, p))
+
+
+@exact
+def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-def]
+    """Write the scores that a row has with the entries start..end-1: φ·w, plus what the table takes off targets."""
+    p = len(own)
+    L = (p + LANES) // LANES
+    W, last = np.zeros((L, LANES)), len(indices) - 1
+    w = W.reshape(-1)
+    for a in range(p):
+        w[a] = own[a]
+    w[p] = -1
+    for e in range(start, end):
+        ahead, at = np.int64(indices[min(e + AHEAD, last)]) * L, np.int64(indices[e]) * L
+        s = filled(0.0)
+        for b in range(L):
+            fetch_lanes(table, ahead + b)
+            s = fma(load(W, b), load(table, at + b), s)
+        x[e - start] = total(s)
+
+
+@exact
+def own_table(indices, other, biased):  # type: ignore[no-untyped-def]
+    """Return a table, as of `lined_up`, of the rows that some entries belong to, and where in it each is.
+
+    With `biased`, their last column is a bias: it is taken off targets, and a one stands in its place.
+    """
+    n, p = len(indices), other.shape[1]
+    L = (p + LANES) // LANES
+    table, rows = np.zeros((n * L, LANES)), np.arange(n).astype(np.int32)
+    wide = table.reshape(n, L * LANES)
+    for k in range(n):
+        own = other[indices[k]]
+        for a in range(p):
+            wide[k, a] = own[a]
+        if biased:
+            wide[k, p - 1] = 1
+            wide[k, p] = -own[p - 1]
+    return table, rows
+
+
+@ordered
+def begin_equations(precision, shift, G):  # type: ignore[no-untyped-def]
+    """Write what the prior says of a row."""
+    p = len(shift)
+    width = (p + LANES) // LANES * LANES
+    g = G.reshape(width, width)
+    clear(G, p)
+    for a in range(p):
+        for b in range(a, p):
+            g[a, b] = precision[a, b]
+        g[a, p] = shift[a]
+
+
+@ordered
+def draw_solution(state, G, W, noise, out):  # type: ignore[no-untyped-def]
+    """Draw a row given its equations, which are replaced; return the stream."""
+    p = len(out)
+    width = (p + LANES) // LANES * LANES
+    g, w = G.reshape(width, width), W.reshape(-1)
+    factorize(G, p, 0.0)
+    state = uniforms(state, noise[0])
+    quantiles(noise[0], noise[1])
+    for a in range(p):
+        g[a, p] += noise[1, a]
+    solve_upper(G, p, W)
+    for a in range(p):
+        out[a] = w[a]
+    return state
+
+
+@ordered
+def draw_row(state, start, end, indices, position, targets, roots, table, precision, shift, room, out):  # type: ignore[no-untyped-def]
+    """Draw the row of the entries start..end-1; return the stream. `room` is that of `room_of_rows`."""
+    G, W, F, noise = room
+    begin_equations(precision, shift, G)
+    add_entries(start, end, len(out), indices, position, targets, roots, table, F, G)
+    return draw_solution(state, G, W, noise, out)
+
+
+@ordered
+def draw_rows(lo, hi, key, indptr, indices, position, targets, roots, table, precision, shift, out):  # type: ignore[no-untyped-def]
+    """Draw the rows lo..hi, each as `draw_row` does."""
+    room = room_of_rows(out.shape[1])
+    for i in range(lo, hi):
+        draw_row(
+            stream(key, i), indptr[i], indptr[i + 1], indices, position, targets, roots, table, precision, shift[i],
+            room, out[i],
+        )  # fmt: skip
+
+
+@ordered
+def fold_rows(lo, hi, key, indptr, indices, targets, roots, other, precision, shift, out):  # type: ignore[no-untyped-def]
+    """Draw the rows of new users, or items, lo..hi, each as `draw_row` does, given the rows of the other side.
+
+    All have the same stream: what is drawn for a user does not depend on who else is there.
+    """
+    room, in_place = room_of_rows(out.shape[1]), np.empty(0, np.int32)
+    for i in range(lo, hi):
+        here = slice(indptr[i], indptr[i + 1])
+        table, rows = own_table(indices[here], other, False)
+        draw_row(
+            stream(key, 0), 0, len(rows), rows, in_place, targets[here], roots[here] if len(roots) > 1 else roots,
+            table, precision, shift[i], room, out[i],
+        )  # fmt: skip
+
+
+@ordered
+def column_equations(  # type: ignore[no-untyped-def]
+    lo, hi, first, indptr, indices, position, targets, roots, table, precision, shift, out
+):
+    """Write what the prior and the entries of the columns lo..hi say of their rows: column j to row j - first.
+
+    Arguments are those of `draw_rows`, but that `shift` begins with column `first`. The p (p + 1) / 2 numbers of the
+    lower triangle of A come first, row by row, then the p of b.
+    """
+    p = shift.shape[1]
+    width = (p + LANES) // LANES * LANES
+    G, _, F, _ = room_of_rows(p)
+    g = G.reshape(width, width)
+    for j in range(lo, hi):
+        begin_equations(precision, shift[j - first], G)
+        add_entries(indptr[j], indptr[j + 1], p, indices, position, targets, roots, table, F, G)
+        k = 0
+        for a in range(p + 1):
+            for b in range(min(a + 1, p)):
+                out[j - first, k] = g[b, a]
+                k += 1
+
+
+@ordered
+def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
+    """Draw the rows lo..hi given `column_equations`, each as `draw_row` does."""
+    p = out.shape[1]
+    width = (p + LANES) // LANES * LANES
+    G, W, _, noise = room_of_rows(p)
+    g = G.reshape(width, width)
+    for j in range(lo, hi):
+        clear(G, p)
+        k = 0
+        for a in range(p + 1):
+            for b in range(min(a + 1, p)):
+                g[b, a] = equations[j, k]
+                k += 1
+        draw_solution(stream(key, j), G, W, noise, out[j])
