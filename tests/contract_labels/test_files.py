@@ -10,17 +10,15 @@ from scipy import sparse
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 
-from .models import CLASSES, NAMES, bits, data, decided, every_class, fitted, fresh, overriding, planted, probed
+from .models import CLASSES, NAMES, PROBE, bits, data, decided, every_class, fitted, fresh, overriding, planted, probed
 
-#: Decisions by probabilities for every class; all kinds for those that read or write files in another way.
+#: Decisions by probabilities for every class; a cut for each label for those that read or write files in another way;
+#: all kinds for the probe.
 RULES = dict.fromkeys(
     [
         *((name, "auto") for name in CLASSES),
-        *(
-            (name, rule)
-            for name in overriding("save", "_to_state", "_from_state")
-            for rule in ("auto", 0, 0.1, "global", "per-label", "top-k", "cardinality")
-        ),
+        *((name, "per-label") for name in overriding("save", "_to_state", "_from_state")),
+        *((PROBE, rule) for rule in (0, 0.1, "global", "top-k", "cardinality")),
     ]
 )
 
