@@ -89,13 +89,12 @@ def cmfrec_als(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
 
 
 def libmf_sgd(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
-    import libmf
+    from libmf import mf
 
-    users, items, ratings = read()
     rounds = 20
-    model = libmf.MF(factors=FACTORS, iterations=rounds, threads=2, lr=0.05, reg=0.05, quiet=True)
-    model.fit(np.column_stack([users, items, ratings]).astype(np.float32))
-    return rounds, np.array([model.predict(int(u), int(i)) for u, i in zip(*test[:2], strict=True)])
+    model = mf.MF(k=FACTORS, nr_iters=rounds, nr_threads=2, eta=0.05, lambda_p2=0.05, lambda_q2=0.05, quiet=True)
+    model.fit(np.column_stack(read()).astype(np.float32))
+    return rounds, np.asarray(model.predict(np.column_stack(test[:2])))
 
 
 def spark_als(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
