@@ -14,7 +14,7 @@ import numpy as np
 from cofactor.kernels.compile import exact, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
 from cofactor.kernels.normal import quantiles
-from cofactor.kernels.normal_equations import add_entries, clear, copies, factorize, room, solve_upper
+from cofactor.kernels.normal_equations import add_entries, clear, copies, factorize, lines, room, solve_upper, square
 from cofactor.kernels.random import stream, uniforms
 
 
@@ -29,7 +29,7 @@ def room_of_rows(p):  # type: ignore[no-untyped-def]
 def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-def]
     """Write the scores that a row has with the entries start..end-1: φ·w, plus what the table takes off targets."""
     p = len(own)
-    L = (p + LANES) // LANES
+    L = lines(p)
     W, last = np.zeros((L, LANES)), len(indices) - 1
     w = W.reshape(-1)
     for a in range(p):
@@ -51,7 +51,7 @@ def own_table(indices, other, biased):  # type: ignore[no-untyped-def]
     With `biased`, their last column is a bias: it is taken off targets, and a one stands in its place.
     """
     n, p = len(indices), other.shape[1]
-    L = (p + LANES) // LANES
+    L = lines(p)
     table, rows = np.zeros((n * L, LANES)), np.arange(n).astype(np.int32)
     wide = table.reshape(n, L * LANES)
     for k in range(n):
@@ -68,8 +68,7 @@ def own_table(indices, other, biased):  # type: ignore[no-untyped-def]
 def begin_equations(precision, shift, G):  # type: ignore[no-untyped-def]
     """Write what the prior says of a row."""
     p = len(shift)
-    width = (p + LANES) // LANES * LANES
-    g = G.reshape(width, width)
+    g = square(G, p)
     clear(G, p)
     for a in range(p):
         for b in range(a, p):
@@ -81,8 +80,7 @@ def begin_equations(precision, shift, G):  # type: ignore[no-untyped-def]
 def draw_solution(state, G, W, noise, out):  # type: ignore[no-untyped-def]
     """Draw a row given its equations, which are replaced; return the stream."""
     p = len(out)
-    width = (p + LANES) // LANES * LANES
-    g, w = G.reshape(width, width), W.reshape(-1)
+    g, w = square(G, p), W.reshape(-1)
     factorize(G, p, 0.0)
     state = uniforms(state, noise[0])
     quantiles(noise[0], noise[1])
@@ -140,9 +138,8 @@ def column_equations(  # type: ignore[no-untyped-def]
     lower triangle of A come first, row by row, then the p of b.
     """
     p = shift.shape[1]
-    width = (p + LANES) // LANES * LANES
     G, _, F, _ = room_of_rows(p)
-    g = G.reshape(width, width)
+    g = square(G, p)
     for j in range(lo, hi):
         begin_equations(precision, shift[j - first], G)
         add_entries(indptr[j], indptr[j + 1], p, indices, position, targets, roots, table, F, G)
@@ -157,9 +154,8 @@ def column_equations(  # type: ignore[no-untyped-def]
 def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
     """Draw the rows lo..hi given `column_equations`, each as `draw_row` does."""
     p = out.shape[1]
-    width = (p + LANES) // LANES * LANES
     G, W, _, noise = room_of_rows(p)
-    g = G.reshape(width, width)
+    g = square(G, p)
     for j in range(lo, hi):
         clear(G, p)
         k = 0

@@ -19,7 +19,7 @@ from cofactor.kernels.compile import inlined
 
 LANES = 16  #: numbers of a register, columns of a table
 AHEAD = 16  #: entries before a row that lies anywhere in memory is used, it is asked for: see `fetch`
-_LINE = 64  #: bytes that come from memory together
+LINE = 64  #: bytes that come from memory together
 
 
 def _none(kind: Any) -> Any:
@@ -80,7 +80,7 @@ def store(typing: Any, table: Any, row: Any, x: Any) -> Any:
 @inlined
 def fetch(table, row):  # type: ignore[no-untyped-def]
     """Ask for a row of a contiguous table: where rows are needed in no order, each would be waited for."""
-    for column in range(0, table.shape[1], _LINE // table.itemsize):
+    for column in range(0, table.shape[1], LINE // table.itemsize):
         _fetch(table, row, column)
 
 
@@ -105,7 +105,7 @@ def fetch_lanes(typing: Any, table: Any, row: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place, kind = _place(context, builder, signature, arguments), ir.IntType(8).as_pointer()
         first = builder.bitcast(place, kind)
-        for first_byte in range(0, LANES * table.dtype.bitwidth // 8, _LINE):
+        for first_byte in range(0, LANES * table.dtype.bitwidth // 8, LINE):
             _prefetch(builder, builder.gep(first, [ir.Constant(ir.IntType(64), first_byte)]))
         return context.get_dummy_value()
 

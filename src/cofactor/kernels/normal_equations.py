@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cofactor.kernels.compile import ordered
-from cofactor.kernels.lanes import AHEAD, LANES, doubled, fetch_lanes, filled, load, spread, store, total
+from cofactor.kernels.compile import inlined, ordered
+from cofactor.kernels.lanes import AHEAD, LANES, LINE, doubled, fetch_lanes, filled, load, spread, store, total
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
-_LINE = 64  #: bytes that come from memory together
 
 
 def lined_up(
@@ -46,9 +45,7 @@ def lined_up(
     ((2, 16), array([ 1.,  1.,  1.,  1., -6.,  0.]))
     """
     (m, d), width = features.shape, (p + LANES) // LANES * LANES
-    raw = np.zeros(m * width + _LINE, dtype)
-    first = -raw.ctypes.data % _LINE // raw.itemsize
-    table = raw[first : first + m * width].reshape(m, width)
+    table = _aligned(m * width // LANES, np.dtype(dtype).type(0)).reshape(m, width)
     table[:, :d] = features
     table[:, d:p] = 1
     if offsets is not None:
@@ -82,31 +79,43 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
         _solve(G, p, ridge, shares[i], eps, W, out[i])
 
 
+@inlined
+def lines(p):  # type: ignore[no-untyped-def]
+    """Return how many times `LANES` numbers hold p features and a target."""
+    return (p + LANES) // LANES
+
+
+@inlined
+def square(G, p):  # type: ignore[no-untyped-def]
+    """Return equations as a matrix of numbers."""
+    return G.reshape(lines(p) * LANES, lines(p) * LANES)
+
+
 @ordered
 def room(p):  # type: ignore[no-untyped-def]
     """Return tables for the equations of a row, and for what solves them."""
-    L = (p + LANES) // LANES
+    L = lines(p)
     return _aligned(L * LANES * L, 0.0), _aligned(L, 0.0)
 
 
 @ordered
 def copies(p, zero):  # type: ignore[no-untyped-def]
     """Return a table for the features and targets of some entries, in the precision of `zero`."""
-    return _aligned(_CHUNK * ((p + LANES) // LANES), zero)
+    return _aligned(_CHUNK * lines(p), zero)
 
 
 @ordered
 def _aligned(n, zero):  # type: ignore[no-untyped-def]
     """Return n rows of zeros that begin at a line of memory: a register is filled at once then."""
-    raw = np.full(n * LANES + _LINE, zero)
-    first = (-raw.ctypes.data % _LINE) // raw.itemsize
+    raw = np.full(n * LANES + LINE, zero)
+    first = (-raw.ctypes.data % LINE) // raw.itemsize
     return raw[first : first + n * LANES].reshape(n, LANES)
 
 
 @ordered
 def clear(G, p):  # type: ignore[no-untyped-def]
     """Set equations to zero."""
-    L = (p + LANES) // LANES
+    L = lines(p)
     for a in range(p + 1):
         for b in range(a // LANES, L):
             store(G, a * L + b, filled(0.0))
@@ -118,7 +127,7 @@ def add_entries(start, end, p, indices, position, targets, roots, table, F, G): 
 
     `position` says where in targets and roots an entry stands; none of it: where it is.
     """
-    L = (p + LANES) // LANES
+    L = lines(p)
     rows, last = F.reshape(_CHUNK, L * LANES), len(indices) - 1
     for first in range(start, end, _CHUNK):
         n = min(_CHUNK, end - first)
@@ -167,8 +176,7 @@ def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
 @ordered
 def _solve(G, p, ridge, share, eps, W, out):  # type: ignore[no-untyped-def]
     """Write the minimiser of a row from its equations, which are overwritten."""
-    width = (p + LANES) // LANES * LANES
-    g, w = G.reshape(width, width), W.reshape(-1)
+    g, w = square(G, p), W.reshape(-1)
     for f in range(p):
         g[f, f] += share * ridge[f]
     factorize(G, p, p * eps)
@@ -183,8 +191,8 @@ def factorize(G, p, eps):  # type: ignore[no-untyped-def]
 
     A pivot of less than `eps` times its diagonal entry is raised to that, see `cholesky.factorize`.
     """
-    L = (p + LANES) // LANES
-    g = G.reshape(L * LANES, L * LANES)
+    L = lines(p)
+    g = square(G, p)
     for i in range(p):
         least = max(g[i, i] * eps, np.finfo(np.float64).tiny)
         for b in range(i // LANES, L):
@@ -207,8 +215,8 @@ def factorize(G, p, eps):  # type: ignore[no-untyped-def]
 @ordered
 def solve_upper(G, p, W):  # type: ignore[no-untyped-def]
     """Write w to W, with zeros behind it, where R w = y; y is column p of G."""
-    L = (p + LANES) // LANES
-    g, w = G.reshape(L * LANES, L * LANES), W.reshape(-1)
+    L = lines(p)
+    g, w = square(G, p), W.reshape(-1)
     for k in range(L):
         store(W, k, filled(0.0))
     for i in range(p - 1, -1, -1):
