@@ -18,7 +18,7 @@ from tests.ratings.same import ARRAYS, assert_same
 
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import Ratings, ShardedRatings, as_ratings
+from cofactor.ratings import Ratings, ShardedRatings
 from cofactor.ratings.sharded import shard_bounds
 
 
@@ -247,9 +247,3 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path, monkeypatch) -> None:
     with pytest.raises(OSError, match="No space left"):
         ShardedRatings.from_ratings(some_ratings(), 2).save(tmp_path / "big")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ratings_say_how_many_bytes_they_take() -> None:
-    ratings = as_ratings(some_ratings())
-    arrays = ratings.indices, ratings.levels, ratings.col_indices, ratings.to_csr
-    assert sum(array.nbytes for array in arrays) == 13 * ratings.n_ratings

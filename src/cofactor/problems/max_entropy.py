@@ -1,6 +1,7 @@
 """Maximum entropy discrimination for a factorization with binary user features."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -87,13 +88,18 @@ class MaxEntropyProblem(PenalizedProblem):
         self.cost, self.row_tol = 1 / alpha, 0.1 * tol
         self.variance = threshold_variance(width)
         self.centres = np.tile(threshold_centres(n_levels, width), (n, 1))
-        self.levels, self.levels_by_column = levels, levels[entries.to_csr]
+        self.levels = levels
         self._item_duals = np.zeros(len(levels))
         self._user_duals = np.zeros((len(levels), n_levels - 1))
         self._item_gaps, self._user_gaps = np.zeros(m), np.zeros(n)
         self._row_cuts = cut_rows(entries.indptr, _ENTRIES_PER_BLOCK)
         self._col_cuts = cut_rows(entries.col_indptr, _ENTRIES_PER_BLOCK)
         self._divergences, self._hinges = np.zeros(n), np.zeros(n)
+
+    @cached_property
+    def levels_by_column(self) -> np.ndarray:
+        """Levels in the order of columns."""
+        return self.levels[self.entries.to_csr]
 
     # ---------------------------------------------------------------- what a solver sees
 

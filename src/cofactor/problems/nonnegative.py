@@ -1,6 +1,7 @@
 """Non-negative factorization of the observed entries of a sparse matrix."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -65,7 +66,10 @@ class NonnegativeProblem(ObservedProblem):
         # The β-divergence at 2 is half the squared loss.
         self._beta, self._ridge = (loss.beta, 2 * alpha) if isinstance(loss, BetaDivergence) else (2.0, alpha)
         self.least = LEAST_FACTOR if isinstance(loss, BetaDivergence) else 0.0
-        self._targets_by_column = self.targets[entries.to_csr]
+
+    @cached_property
+    def _targets_by_column(self) -> np.ndarray:
+        return self.targets[self.entries.to_csr]
 
     def update(self, x: np.ndarray) -> None:
         """Renew U, then V, in place."""

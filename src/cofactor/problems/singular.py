@@ -1,6 +1,7 @@
 """Leading singular vectors of a sparse matrix plus one of low rank."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,29 +34,28 @@ class PatchedMatrix:
     """
 
     def __init__(self, entries: Entries, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        e = entries
+        e = self._entries = entries
         values = np.asarray(values, dtype=np.float64)
         self.shape = e.shape
         self._rows = (cut_rows(e.indptr, _ENTRIES_PER_BLOCK), e.indptr, e.indices, values, left)
-        self._columns = (
-            cut_rows(e.col_indptr, _ENTRIES_PER_BLOCK),
-            e.col_indptr,
-            e.col_indices,
-            values[e.to_csr],
-            right,
-        )
+        self._right = right
         patches = np.einsum("kr,kr->k", left[np.repeat(np.arange(e.shape[0]), np.diff(e.indptr))], right[e.indices])
         both = np.sum(cross_products(left, left) * cross_products(right, right))
         #: ‖A‖².
         self.norm = float(np.sum(values * values) + 2 * np.sum(values * patches) + both)
 
+    @cached_property
+    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        e, values = self._entries, self._rows[-2]
+        return cut_rows(e.col_indptr, _ENTRIES_PER_BLOCK), e.col_indptr, e.col_indices, values[e.to_csr]
+
     def times(self, V: np.ndarray) -> np.ndarray:
         """Return A V."""
-        return _product(*self._rows, self._columns[-1], V)
+        return _product(*self._rows, self._right, V)
 
     def transposed_times(self, U: np.ndarray) -> np.ndarray:
         """Return Aᵀ U."""
-        return _product(*self._columns, self._rows[-1], U)
+        return _product(*self._columns, self._right, self._rows[-1], U)
 
     def squared_times(self, V: np.ndarray) -> np.ndarray:
         """Return AᵀA V."""

@@ -14,12 +14,13 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.times import seconds_of, the_times
+from cofactor.ratings.column_entries import ColumnEntries, StoredColumnEntries
 from cofactor.ratings.entries import (
-    by_column,
     by_user_and_item,
     check_duplicates,
     check_rows,
     check_y_is_needed,
+    counts,
     entries_of_rows,
     indexed,
     inferred_scale,
@@ -44,15 +45,15 @@ Duplicates = Literal["error", "last", "mean"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
-    r"""Ratings of users for items on a discrete scale, by rows and by columns.
+    r"""Ratings of users for items on a discrete scale, by rows, and by columns where somebody asks for these.
 
     Build it with `from_pairs`, `from_sparse` or `as_ratings`; it is never changed afterwards, so treat its
     arrays as read-only. A rating is stored as its level, the rank :math:`1 \dots R` on the scale.
 
-    In memory it takes 13 bytes a rating: 4 for `indices`, 1 for `levels`, 4 for `col_indices` and 4 for `to_csr`; with
-    `times` 8 more, with `weights` 8 more. `row_of_entry` takes 4 more from its first use on, and each user and each
-    item 8 beside its id. To build it takes up to 36 bytes a rating besides what it is built of (measured on four
-    million ratings). What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
+    In memory it takes 5 bytes a rating: 4 for `indices` and 1 for `levels`; with `times` 8 more, with `weights` 8 more.
+    `col_indices` and `to_csr` are made when one of them is first asked for, as most fits do, and take 8 more from then
+    on; `row_of_entry` takes 4 more likewise. Each user takes 8 beside its id, and each item 8 once `col_indptr` was
+    asked for. What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
 
     Attributes
     ----------
@@ -66,12 +67,8 @@ class Ratings:
         Item index of each entry, increasing within a user.
     levels : ndarray of shape (n_ratings,), uint8
         Level of each entry, 1..R.
-    col_indptr : ndarray of shape (n_items + 1,), int64
-        The column entries of item j are ``col_indptr[j]:col_indptr[j + 1]``.
-    col_indices : ndarray of shape (n_ratings,), int32
-        User index of each column entry, increasing within an item.
-    to_csr : ndarray of shape (n_ratings,), int32
-        Position of each column entry among the entries by user (int64 beyond 2³¹ ratings).
+    columns : ColumnEntries or StoredColumnEntries
+        The entries by item, which copies that differ in levels share.
     coding : Coding or None
         What the levels stand for, where a data set says so.
     times : ndarray of shape (n_ratings,), float64, or None
@@ -96,9 +93,7 @@ class Ratings:
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     levels: NDArray[np.uint8]
-    col_indptr: NDArray[np.int64]
-    col_indices: NDArray[np.int32]
-    to_csr: NDArray[np.int32] | NDArray[np.int64]
+    columns: ColumnEntries | StoredColumnEntries
     coding: Coding | None = None
     times: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
@@ -305,7 +300,7 @@ class Ratings:
         Returns
         -------
         Ratings
-            On the scale -1, 1, sharing all index arrays.
+            On the scale -1, 1, sharing all index arrays, also those by column that are made later.
         """
         levels = (self.levels > level).astype(np.uint8) + np.uint8(1)
         return replace(self, scale=np.array([-1.0, 1.0]), levels=levels, coding=None)
@@ -321,10 +316,10 @@ class Ratings:
         levels: NDArray[np.uint8],
         times: NDArray[np.float64] | None,
     ) -> Self:
-        """Add the view by columns to sorted rows."""
+        """Return ratings of sorted rows, whose entries by column are made when they are asked for."""
         narrow = indices.astype(np.int32, copy=False)
-        columns = by_column(indptr, narrow, len(items))
-        return cls(users, items, scale, indptr, narrow, levels, *columns, times=times)
+        columns = ColumnEntries(indptr, narrow, len(items))
+        return cls(users, items, scale, indptr, narrow, levels, columns, times=times)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -352,6 +347,21 @@ class Ratings:
         return self.scale[self.levels - 1]
 
     @property
+    def col_indptr(self) -> NDArray[np.int64]:
+        """Where the column entries of each item begin, and their number: shape (n_items + 1,)."""
+        return self.columns.indptr
+
+    @property
+    def col_indices(self) -> NDArray[np.int32]:
+        """User index of each column entry, increasing within an item."""
+        return self.columns.indices
+
+    @property
+    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Position of each column entry among the entries by user (int64 beyond 2³¹ ratings)."""
+        return self.columns.to_csr
+
+    @property
     def user_counts(self) -> NDArray[np.int64]:
         """Number of ratings of each user."""
         return np.diff(self.indptr)
@@ -364,7 +374,7 @@ class Ratings:
     @property
     def level_counts(self) -> NDArray[np.int64]:
         """Number of ratings of each level, shape (R,)."""
-        return np.bincount(self.levels, minlength=self.n_levels + 1)[1:]
+        return counts(self.levels, self.n_levels + 1)[1:]
 
     @cached_property
     def row_of_entry(self) -> NDArray[np.int32]:

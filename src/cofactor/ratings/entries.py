@@ -36,6 +36,7 @@ _FOR_WORDS = (
     "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], or read a file of words with "
     "cofactor.datasets.read_ratings(path, scale=['down', 'up'])"
 )
+_COUNTED = 1 << 16  #: Least number of entries that are counted at a time; with more keys as many as these.
 _ENOUGH = 20  #: ratings, so that a share says something
 
 
@@ -265,28 +266,12 @@ def by_user_and_item(
 
 def _counting_sort(keys: NDArray[Any], n_keys: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the stable order that sorts keys 0..n_keys-1, and the offset of each key in it."""
-    starts, order = offsets(keys, n_keys), np.empty(keys.size, dtype=_narrow(keys.size))
+    starts, order = offsets(keys, n_keys), np.empty(keys.size, dtype=narrow(keys.size))
     observed.counting_sort(keys, starts.copy(), order)
     return order, starts
 
 
-def by_column(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], n_columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
-    """Return offsets of columns, the row of each column entry, and its position among the entries by row.
-
-    Examples
-    --------
-    >>> [array.tolist() for array in by_column(np.array([0, 2, 3]), np.array([0, 2, 2], dtype=np.int32), 3)]
-    [[0, 1, 1, 3], [0, 0, 1], [0, 1, 2]]
-    """
-    starts = offsets(indices, n_columns)
-    rows, entries = np.empty(indices.size, dtype=np.int32), np.empty(indices.size, dtype=_narrow(indices.size))
-    observed.by_column(indptr, indices, starts.copy(), rows, entries)
-    return starts, rows, entries
-
-
-def _narrow(n: int) -> type[np.signedinteger[Any]]:
+def narrow(n: int) -> type[np.signedinteger[Any]]:
     """Return the integers that number n entries."""
     return np.int32 if n <= np.iinfo(np.int32).max else np.int64
 
@@ -306,7 +291,21 @@ def entries_of_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDAr
 
 def offsets(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     """Return the offset of each row among entries sorted by row, and their number."""
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(counts(rows, n_rows))])
+
+
+def counts(keys: NDArray[Any], n_keys: int) -> NDArray[np.int64]:
+    """Return how many entries have each key 0..n_keys-1, without a copy of all keys as wide integers.
+
+    Examples
+    --------
+    >>> counts(np.array([1, 3, 1], dtype=np.int32), 5).tolist()
+    [0, 2, 0, 1, 0]
+    """
+    found, size = np.zeros(n_keys, dtype=np.int64), max(n_keys, _COUNTED)
+    for first in range(0, keys.size, size):
+        found += np.bincount(keys[first : first + size], minlength=n_keys)
+    return found
 
 
 def mean_levels(

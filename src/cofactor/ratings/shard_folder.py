@@ -41,6 +41,7 @@ from cofactor.ratings.checked_files import (
     write_ids,
     write_manifest,
 )
+from cofactor.ratings.column_entries import StoredColumnEntries
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.ids import IdMap
@@ -270,8 +271,9 @@ def load_shard(
         last = np.full(len(items) - stored.n_items, stored.n_ratings, dtype=np.int64)
         arrays["col_indptr"] = np.append(arrays["col_indptr"], last)
     try:
-        return Ratings(users, items, scale, coding=coding, **arrays)
-    except TypeError:  # an array is missing
+        columns = StoredColumnEntries(*(arrays.pop(name) for name in ("col_indptr", "col_indices", "to_csr")))
+        return Ratings(users, items, scale, columns=columns, coding=coding, **arrays)
+    except (KeyError, TypeError):  # an array is missing
         refuse(folder / MANIFEST, f"does not name all arrays of {stored.folder}")
 
 

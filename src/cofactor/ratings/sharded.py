@@ -19,8 +19,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.ratings import shard_folder
 from cofactor.ratings.checked_files import load_array
+from cofactor.ratings.column_entries import ColumnEntries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import by_column
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
 from cofactor.ratings.shard_folder import Manifest
@@ -96,8 +96,8 @@ class ShardedRatings:
         Parameters
         ----------
         ratings : Ratings
-            Their rows are shared. With more than one shard the views by columns are made anew, which takes 8 bytes a
-            rating, and 8 for each item and shard.
+            Their rows are shared. With more than one shard, each makes its entries by column when it is first worked
+            on: 8 bytes a rating in all, and 8 for each item and shard.
         n_shards : int
             How many, at most one for each user.
 
@@ -428,7 +428,7 @@ def _rows_of(ratings: Ratings, start: int, stop: int) -> Ratings:
         indptr,
         indices,
         ratings.levels[here],
-        *by_column(indptr, indices, len(ratings.items)),
+        ColumnEntries(indptr, indices, len(ratings.items)),
         coding=ratings.coding,
         times=None if ratings.times is None else ratings.times[here],
         weights=None if ratings.weights is None else ratings.weights[here],
@@ -454,7 +454,7 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
         indptr,
         indices,
         np.concatenate([shard.levels for shard in shards]),
-        *by_column(indptr, indices, len(first.items)),
+        ColumnEntries(indptr, indices, len(first.items)),
         coding=first.coding,
         times=times,
         weights=weights,

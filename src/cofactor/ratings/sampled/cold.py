@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.ratings.column_entries import ColumnEntries, StoredColumnEntries
 from cofactor.ratings.data import Ratings
 
 __all__ = ["WithCold"]
@@ -22,14 +24,29 @@ class WithCold:
     ----------
     indptr, indices, levels, col_indptr, col_indices, to_csr
         See `Ratings`.
+    columns : ColumnEntries or StoredColumnEntries
+        The entries by item; those of the cold item are none.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     levels: NDArray[np.uint8]
-    col_indptr: NDArray[np.int64]
-    col_indices: NDArray[np.int32]
-    to_csr: NDArray[np.int32] | NDArray[np.int64]
+    columns: ColumnEntries | StoredColumnEntries
+
+    @cached_property
+    def col_indptr(self) -> NDArray[np.int64]:
+        """Offsets of items."""
+        return np.append(self.columns.indptr, self.indices.size)
+
+    @property
+    def col_indices(self) -> NDArray[np.int32]:
+        """User index of each column entry."""
+        return self.columns.indices
+
+    @property
+    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Position of each column entry among the entries by user."""
+        return self.columns.to_csr
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,6 +56,5 @@ class WithCold:
     @classmethod
     def of(cls, ratings: Ratings, user: bool = True) -> WithCold:
         """Return these ratings with a cold item, and perhaps a cold user, without a copy of long arrays."""
-        col_indptr = np.append(ratings.col_indptr, ratings.col_indptr[-1])
         indptr = np.append(ratings.indptr, ratings.indptr[-1]) if user else ratings.indptr
-        return cls(indptr, ratings.indices, ratings.levels, col_indptr, ratings.col_indices, ratings.to_csr)
+        return cls(indptr, ratings.indices, ratings.levels, ratings.columns)
