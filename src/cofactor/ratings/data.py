@@ -53,7 +53,8 @@ class Ratings:
     In memory it takes 5 bytes a rating: 4 for `indices` and 1 for `levels`; with `times` 8 more, with `weights` 8 more.
     `col_indices` and `to_csr` are made when one of them is first asked for, as most fits do, and take 8 more from then
     on; `row_of_entry` takes 4 more likewise. Each user takes 8 beside its id, and each item 8 once `col_indptr` was
-    asked for. What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
+    asked for. To build it takes up to 33 bytes a rating besides what it is built of (measured on ten million ratings).
+    What does not fit into memory, `cofactor.ratings.ShardedRatings` holds.
 
     Attributes
     ----------
