@@ -20,7 +20,7 @@ from cofactor.solvers.parts import Answer, Part, Question, Rounds, TreeSum, made
 from cofactor.text import counted
 from cofactor.version import __version__
 
-__all__ = ["OnWorkers"]
+__all__ = ["OnWorkers", "check_packages"]
 
 #: Seconds to wait for another worker when all are gone.
 _PATIENCE = 60.0
@@ -118,7 +118,7 @@ class OnWorkers(Rounds):
         self._run = uuid.uuid4().hex
         self._paused: dict[str, float] = {}
         workers = self._workers()
-        _check_packages(client)
+        check_packages(client)
         n_groups = max(1, min(n_parts, len(workers)))
         ends = np.linspace(0, n_parts, n_groups + 1).round().astype(int).tolist()
         self._groups = [_Group(a, b) for a, b in itertools.pairwise(ends)]
@@ -294,7 +294,7 @@ def task_name(name: str, question: Question) -> str:
     return f"{name}-{question.get('op', 'save').replace('_', '-')}"
 
 
-def _check_packages(client: Any) -> None:
+def check_packages(client: Any) -> None:
     """Refuse workers that have not this package, or another version of it."""
     for worker, found in sorted(client.run(_version, on_error="return").items()):
         if isinstance(found, Exception):

@@ -270,6 +270,12 @@ PROBA = Option(
     default=False,
     group=_CHANCES,
 )
+SCHEDULER = Option(
+    "scheduler",
+    "Of ratings: let the workers of this Dask scheduler predict; they read MODEL where it lies.",
+    group=_CHANCES,
+    unit="ADDRESS",
+)
 
 LABEL_COLUMNS = (
     Option(
@@ -464,7 +470,7 @@ RATINGS: OptionTable = {
     "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
     "compare": (*_READ_RATINGS, RANK, AT, LIKES, USER_FEATURES, ITEM_FEATURES),
     "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
-    "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA),
+    "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA, SCHEDULER),
     "explain": (TITLES, _AS_TOLD[-1]),
     "recommend": (
         *(USER, ITEM, RATING, TIME, DROP_RATING, IMPLICIT, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),

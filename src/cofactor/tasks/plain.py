@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cofactor.errors import InvalidInputError, Text
@@ -245,6 +245,12 @@ class Table:
     notes: tuple[Text, ...] = ()
     text: Callable[[], str] | None = None
     following: Iterator[Table] | None = None
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterator[Table], notes: tuple[Text, ...] = ()) -> Table:
+        """Return the first of some tables, with notes before its own, and the others as those that follow."""
+        first = next(blocks)
+        return replace(first, notes=(*notes, *first.notes), following=blocks)
 
 
 #: Where a column is shown: always, only on wide terminals, or not at all.

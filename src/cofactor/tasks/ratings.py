@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
 from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
-from cofactor.tasks.clusters import client_of, each_on
+from cofactor.tasks.clusters import block_by_block
 from cofactor.tasks.exclusions import read_exclusions
 from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
@@ -42,13 +41,14 @@ from cofactor.tasks.plain import (
     Settings,
     Table,
 )
+from cofactor.tasks.predicting import answers_of, check_predicts_on_workers, predictions
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
 from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
-from cofactor.tasks.recommending import Lists, ListsByFile, check_users, ranking_model, recommendations, with_meaning
+from cofactor.tasks.recommending import Lists, check_users, ranking_model, recommendations
 from cofactor.tasks.rules import rules_of
-from cofactor.tasks.side_features import asked, check_taking, features_of, only_new, side_features
+from cofactor.tasks.side_features import check_taking, features_of, only_new, side_features
 from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
 
@@ -184,23 +184,16 @@ class RatingTask(Task):
         model = model.rating_model_ if isinstance(model, Recommender) else model
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
-        X, times = rating_files.read_rating_pairs(file, model, options)
-        asking = asked(model, X, options, times)
-        columns: dict[str, Any] = {
-            "user": X[:, 0],
-            "item": X[:, 1],
-            **with_meaning(model, asking.answers("predict")),
-            "score": shortest(asking.answers("decision_function")),
-        }
-        if options["proba"]:
-            chances = zip(model.scale_.tolist(), asking.answers("predict_proba").T, strict=True)
-            columns |= {f"p_{level:g}": column for level, column in chances}
-        unknown = asking.n_unknown()
-        notes: tuple[Text, ...] = ()
-        if unknown:
-            share = f"{unknown:,} of {len(X):,}; they are predicted as for an average one"
-            notes = (f"pairs with a user or an item that was not in training: {share}",)
-        return Table("Predictions", columns, notes=notes)
+        if options["scheduler"] is not None:
+            check_predicts_on_workers(options, called)
+        pairs = rating_files.read_rating_pairs(file, model, options)
+
+        def tables() -> Iterator[Table]:
+            asking = partial(answers_of, options)
+            with block_by_block(options["scheduler"], "predict", asking, model, called) as each:
+                yield from predictions(each, model, *pairs, options)
+
+        return Table.of_blocks(tables())
 
     def fold_in(self, model: Any, file: str | None, options: Mapping[str, Any]) -> Built:
         """Return a model for the users of a file, or for new ones whose features a file has; see `Task.fold_in`."""
@@ -250,25 +243,18 @@ class RatingTask(Task):
             notes = (*notes, *more)
         if request.why:
             model._require_ratings(("what raises a score is among them: ",))
-        make = Lists.asked(model, request, allowed, new, rules)
+        lists = Lists.asked(request, allowed, new, rules)
 
         def tables() -> Iterator[Table]:
-            with client_of(request.scheduler) as client:
-                found = recommendations(make, ids, request)
-                if client is not None:
-                    file = Path(called).resolve()
-                    by_file = ListsByFile(str(file), file.stat().st_mtime_ns, request, make.how)
-                    found = recommendations(by_file, ids, request, partial(each_on, client, "recommend"))
-                for columns, more in found:
+            with block_by_block(request.scheduler, "recommend", lists, model, called) as each:
+                for columns, more in recommendations(each, ids, request):
                     if titles is not None:
                         columns["title"] = [titles.get(str(item), "") for item in columns["item"]]
                     if request.why:
                         columns["because"] = because(model, columns["user"], columns["item"], titles)
                     yield Table("Recommendations", columns, notes=more)
 
-        following = tables()
-        first = next(following)
-        return replace(first, notes=(*notes, *first.notes), following=following)
+        return Table.of_blocks(tables(), notes)
 
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
         """Return similar items, or users; see `Task.similar`."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import cofactor
-from cofactor.errors import Argument, InvalidInputError, Place, Text
-from cofactor.kernels.threads import thread_limit
+from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
@@ -23,7 +19,7 @@ from cofactor.tasks.rating_facts import predicts_ratings
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
-__all__ = ["Lists", "ListsByFile", "check_users", "ranking_model", "recommendations", "with_meaning"]
+__all__ = ["Lists", "check_users", "ranking_model", "recommendations", "with_meaning"]
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
@@ -78,8 +74,6 @@ class Lists:
 
     Parameters
     ----------
-    model : RatingModel, ExposureModel or Recommender
-        As `ranking_model` returns it.
     request : Request
         What is asked for.
     new : FeatureTable, optional
@@ -88,7 +82,6 @@ class Lists:
         More arguments of ``recommend``.
     """
 
-    model: Any
     request: Request
     new: FeatureTable | None
     how: dict[str, Any]
@@ -96,7 +89,6 @@ class Lists:
     @classmethod
     def asked(
         cls,
-        model: Any,
         request: Request,
         allowed: Sequence[Any] | None,
         new: FeatureTable | None,
@@ -105,11 +97,12 @@ class Lists:
         """Return what makes the lists that a request asks for, of allowed items alone, which obey rules."""
         given = {name: getattr(request, name) for name in ("at_least", "quantile")}
         how = {name: value for name, value in given.items() if value is not None}
-        return cls(model, request, new, rules | how | {"exclude_seen": not request.include_seen, "candidates": allowed})
+        return cls(request, new, rules | how | {"exclude_seen": not request.include_seen, "candidates": allowed})
 
-    def __call__(self, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
+    def __call__(self, model: Any, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
         """Return the columns for some users, in the form of id which the model knows, and how many items each gets."""
-        model, request, chances = self.model, self.request, {}
+        request, chances = self.request, {}
+        model = ranking_model(model, request)
         if isinstance(model, Recommender):
             found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=self.new, **self.how)
             items, scores = found
@@ -132,59 +125,21 @@ class Lists:
         return columns, there.sum(axis=1)
 
 
-@dataclass(frozen=True)
-class ListsByFile:
-    """Makes them by the model of a file, which each worker reads once.
-
-    Parameters
-    ----------
-    file : str
-        Where the model lies, for workers too.
-    changed : int
-        When it was written, in nanoseconds.
-    request, how
-        As of `Lists`.
-    """
-
-    file: str
-    changed: int
-    request: Request
-    how: dict[str, Any]
-
-    def __call__(self, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
-        """Return what `Lists` does."""
-        with thread_limit(1):  # a worker is at work on as many blocks as it has threads
-            model = ranking_model(_model_of(self.file, self.changed), self.request)
-            return Lists(model, self.request, None, self.how)(ids)
-
-
-@lru_cache(maxsize=1)
-def _model_of(file: str, changed: int) -> Any:
-    """Return the model of a file, as it was written at a time."""
-    if not Path(file).is_file() or Path(file).stat().st_mtime_ns != changed:
-        advice = "workers must see the file of the model"
-        raise InvalidInputError("is not there, or another file, on a worker", place=Place(file), advice=advice)
-    return cofactor.load(file)
-
-
 def recommendations(
-    make: Callable[[Sequence[Any]], tuple[dict[str, Any], NDArray[Any]]],
+    each: Callable[[Iterable[Sequence[Any]]], Iterator[tuple[dict[str, Any], NDArray[Any]]]],
     ids: NDArray[Any],
     request: Request,
-    each: Callable[..., Iterator[Any]] = map,
 ) -> Iterator[tuple[dict[str, Any], tuple[Text, ...]]]:
     """Yield the columns of recommendations for some users after others, the last with notes on lists of fewer items.
 
     Parameters
     ----------
-    make : callable
-        As `Lists`.
+    each : callable
+        Makes what `Lists` does for each of some blocks of users, in their order.
     ids : ndarray of shape (n,)
         Users, in the form of id which the model knows.
     request : Request
         What is asked for.
-    each : callable, default=map
-        Makes the lists of all blocks of users, in their order.
 
     Yields
     ------
@@ -194,7 +149,7 @@ def recommendations(
     """
     size = max(1, _ITEMS_PER_BLOCK // request.n)
     firsts, lengths = range(0, max(len(ids), 1), size), []
-    made = each(make, (ids[first : first + size].tolist() for first in firsts))
+    made = each(ids[first : first + size].tolist() for first in firsts)
     for first, (columns, own) in zip(firsts, made, strict=True):
         lengths.append(own)
         yield columns, _short_lists(np.concatenate(lengths), request) if first == firsts[-1] else ()

@@ -18,10 +18,10 @@ from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
 from cofactor.tasks.places import about
 
-__all__ = ["asked", "check_taking", "features_of", "only_new", "side_features"]
+__all__ = ["SIDES", "asked", "check_taking", "features_of", "only_new", "side_features"]
 
 #: Options that name files of features, and the ids of a model which they are about.
-_SIDES = {"user_features": "users_", "item_features": "items_"}
+SIDES = {"user_features": "users_", "item_features": "items_"}
 
 
 def features_of(data: Ratings, options: Mapping[str, Any]) -> dict[str, FeatureTable]:
@@ -78,7 +78,7 @@ def side_features(model: Any, argument: str, options: Mapping[str, Any]) -> Feat
     """
     if options.get(argument) is None:
         return None
-    return _read(options[argument], argument, getattr(model, _SIDES[argument]), options)
+    return _read(options[argument], argument, getattr(model, SIDES[argument]), options)
 
 
 def only_new(model: Any, table: FeatureTable) -> FeatureTable:
@@ -91,7 +91,7 @@ def only_new(model: Any, table: FeatureTable) -> FeatureTable:
     table : FeatureTable
         As `side_features` returns it.
     """
-    new = new_rows(getattr(model, _SIDES[table.argument]), table)
+    new = new_rows(getattr(model, SIDES[table.argument]), table)
     if not new.any():
         whom = "users" if table.argument == "user_features" else "items"
         raise InvalidInputError((Argument(table.argument), f" holds only {whom} that were in training"))
@@ -108,7 +108,7 @@ def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArra
     options : mapping from str to object
         As for `features_of`.
     """
-    tables = users, items = [side_features(model, argument, options) for argument in _SIDES]
+    tables = users, items = [side_features(model, argument, options) for argument in SIDES]
     matched = X
     for side, table in enumerate(tables):
         if table is not None:
@@ -121,7 +121,7 @@ def _read(file: str, argument: str, known: IdMap, options: Mapping[str, Any]) ->
     """Read features of a file, or of a known data set; ids in the form which is known."""
     with about(file):
         if file in SETS_WITH_FEATURES:
-            table = dict(zip(_SIDES, load_side_features(file), strict=True))[argument]
+            table = dict(zip(SIDES, load_side_features(file), strict=True))[argument]
             if table is None:
                 raise InvalidInputError(f"has no {argument.replace('_', ' ')}")
             ids: Any = [str(one) for one in table[0].tolist()]
