@@ -113,8 +113,8 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 
 @exact
 def room_for_levels(n_most):  # type: ignore[no-untyped-def]
-    """Return room for what `level_masses` says of so many ratings, one after another, and for logarithms of masses."""
-    return np.empty((4, n_most), np.float32)
+    """Return room for what `level_masses` says of so many ratings, one after another."""
+    return np.empty((3, n_most), np.float32)
 
 
 @exact
@@ -138,7 +138,7 @@ def level_masses(x, levels, theta, room):  # type: ignore[no-untyped-def]
         tail = below(max(-abs(high), -FARTHEST))
         mass[k] = max((tail if high <= SINGLE else _ONE - tail) - left[k], LEAST)
         side[k] = -_ONE if turn else _ONE
-    return sum_of_logarithms(mass, room[3])
+    return sum_of_logarithms(mass)
 
 
 @exact
