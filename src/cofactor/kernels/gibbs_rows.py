@@ -6,8 +6,9 @@ of the prior and its product with the prior's mean. Weights ω come by their `ro
 
 The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
 targets and roots are in the order of users, and `position` says where in them a column entry stands (an empty array:
-where it is). Products of entries are in the precision of the table, over some of them at a time, and what is drawn from
-their sums in double precision: see `normal_equations`. Each row has its own stream of random numbers, `stream(key, row)`.
+where it is). Products of entries are in the precision of the table, over some of them at a time, what is drawn from
+their sums is in double precision: see `normal_equations`. Each row has its own stream of random numbers,
+`stream(key, row)`.
 """
 
 import numpy as np

@@ -184,7 +184,10 @@ class OrdinalUsers(OrdinalRows):
         """Draw log-gaps, then z."""
         data, rows = self.data, key.rows()
         own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
-        drift, table = _NONE if self.drift is None else self.drift.of_entries(state), table_of(state["V"], True, self.z.dtype)
+        drift, table = (
+            _NONE if self.drift is None else self.drift.of_entries(state),
+            table_of(state["V"], True, self.z.dtype),
+        )
 
         def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(

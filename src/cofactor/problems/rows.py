@@ -98,12 +98,16 @@ class Rows:
         )
 
     def equations(
-        self, first: int, last: int, targets: NDArray[Any], weights: NDArray[Any], other: Array, precision: Array, shift: Array,
-        biased: bool,
+        self, first: int, last: int, targets: NDArray[Any], weights: NDArray[Any], other: Array, precision: Array,
+        shift: Array, biased: bool,
     ) -> Array:  # fmt: skip
         """Return what prior and entries say of the rows first..last-1, see `column_equations`; `shift` is theirs."""
         p, cuts = other.shape[1], self._cuts
-        out, table, roots = np.empty((last - first, p * (p + 3) // 2)), table_of(other, biased, targets.dtype), np.sqrt(weights)
+        out, table, roots = (
+            np.empty((last - first, p * (p + 3) // 2)),
+            table_of(other, biased, targets.dtype),
+            np.sqrt(weights),
+        )
         ends = np.unique(np.clip(cuts, first, last))
 
         def block(k: int) -> None:
