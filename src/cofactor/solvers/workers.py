@@ -315,7 +315,7 @@ def _check_version(found: str, own: str = __version__) -> None:
 
 
 async def _sent(client: Any, question: Question, workers: Sequence[str]) -> list[Any]:
-    """Send a question straight to workers, to all at once; return what stands for it on each, None for one that is gone."""
+    """Send a question straight to workers, to all at once; return its futures there, None for a worker that is gone."""
 
     async def send(worker: str) -> Any:
         try:
