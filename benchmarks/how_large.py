@@ -81,14 +81,21 @@ def measure(folder: str) -> None:
             rows.append(
                 [f"`{name}`", f"{cell['ratings']:,}", f"{cell['seconds']:.3g}", f"{each:.0f}", f"{cell['peak']:.2f}"]
             )
-    pictures = []
+    pictures, lines = [], []
     for name, cells in found.items():
         file = f"how-large-{name}.png"
         sizes, seconds = (np.array([cell[key] for cell in cells]) for key in ("ratings", "used"))
+        x, y = np.log(sizes), np.log(seconds)
+        slope, at = np.polyfit(x, y, 1)
+        farthest, spread = (np.expm1(np.abs(rest).max()) for rest in (y - slope * x - at, y - x - np.mean(y - x)))
+        lines.append(
+            f"* `{name}`: seconds grow as ratings to the power of {slope:.2f}, {100 * farthest:.0f} % from that line at"
+            f" most, {100 * spread:.0f} % from one that is proportional to ratings"
+        )
         save_figure(plot_scaling(sizes, seconds), Path(__file__).with_name(file))
         pictures.append(f"![{name}]({file})")
     header = ["model", "ratings", "s a round", "processor ns a rating and round", "peak GB"]
-    publish("how large", table(header, rows) + "\n\n" + " ".join(pictures))
+    publish("how large", "\n\n".join([table(header, rows), "\n".join(lines), " ".join(pictures)]))
 
 
 # ---------------------------------------------------------------- a plan, simulated

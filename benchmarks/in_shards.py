@@ -3,6 +3,7 @@
     python benchmarks/in_shards.py FOLDER            a folder that cofactor shard made, whole and its first shards
     python benchmarks/in_shards.py --workers FOLDER  the first shards, cut anew, on one worker and on two
     python benchmarks/in_shards.py --rounds          what a round on workers costs beside its work
+    python benchmarks/in_shards.py --errors          OrdinalProbit on MovieLens 1M, in 16 shards and in one
 
 Bytes are those of the machine's loopback: nothing else should use it.
 """
@@ -18,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import publish, table
+from common import ml1m, publish, split_80_20, table
 
-from cofactor.ratings import ALS, MMMF, ShardedRatings
+from cofactor.metrics import rating_report
+from cofactor.ratings import ALS, MMMF, OrdinalProbit, ShardedRatings, as_ratings
 from cofactor.solvers.parts import Answer, Question
 from cofactor.solvers.workers import OnWorkers
 
 FIRST = 16  # shards that are fitted in memory
 SHARDS = 16  # shards on workers
+SEEDS = range(4)
 ROUNDS = {"ALS": 3, "MMMF": 10}
 MODELS: dict[str, Any] = {
     "ALS": lambda **more: ALS(50, alpha=5.0, max_iter=ROUNDS["ALS"], tol=0.0, random_state=0, **more),
@@ -140,6 +143,25 @@ def on_workers(folder: str) -> None:
     publish("fits on workers", table(["model", "workers", "s a round", "times as fast", "MB a round"], rows))
 
 
+def errors() -> None:
+    """Publish errors of sampled fits with one shard and with 16, and how far chance parts two fits with one shard."""
+    X, y = ml1m()
+    train, test = split_80_20(len(y), 0)
+    data, found = as_ratings(X[train], y[train]), {}
+    for n in (1, SHARDS):
+        sharded = ShardedRatings.from_ratings(data, n)
+        for seed in SEEDS:
+            model = OrdinalProbit(10, n_sweeps=100, burn_in=30, random_state=seed).fit(sharded)
+            found[n, seed] = rating_report(y[test], model.predict(X[test]), np.unique(y))["nmae"]
+            print(n, seed, found[n, seed], flush=True)
+    each = {n: np.array([found[n, seed] for seed in SEEDS]) for n in (1, SHARDS)}
+    rows = [[n, f"{a.mean():.4f}", f"{a.std(ddof=1):.4f}"] for n, a in each.items()]
+    error = np.sqrt(sum(a.var(ddof=1) / len(a) for a in each.values()))
+    gap = each[SHARDS].mean() - each[1].mean()
+    text = table(["shards", "NMAE", "standard deviation over seeds"], rows)
+    publish("errors in shards", f"{text}\n\nDifference of the means {gap:+.5f}, its standard error {error:.5f}.")
+
+
 @contextmanager
 def cluster_of(n_workers: int) -> Iterator[Any]:
     """Return a client of so many processes with one thread each."""
@@ -157,6 +179,8 @@ if __name__ == "__main__":
         print(json.dumps(measure(sys.argv[2], given)))
     elif sys.argv[1] == "--rounds":
         rounds()
+    elif sys.argv[1] == "--errors":
+        errors()
     elif sys.argv[1] == "--workers":
         on_workers(sys.argv[2])
     else:

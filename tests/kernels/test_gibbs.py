@@ -56,22 +56,25 @@ def test_boundaries(gaps):
 def test_masses_of_levels_have_relative_precision_in_both_tails(gaps):
     """By log Φ of the smaller tails, whose difference loses nothing."""
     R = len(gaps) + 1
-    x = np.tile(np.linspace(-30, 30, 241), R)
+    x = np.tile(np.linspace(-30, 30, 241), R).astype(np.float32)
     levels = np.repeat(np.arange(1, R + 1), 241)
     theta = np.empty(R + 1)
     gibbs.boundaries(np.array(gaps), theta)
-    left, mass, side = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
-    total = gibbs.level_masses(x, levels.astype(np.uint8), theta, left, mass, side)
-    a, b = boundaries(np.array(gaps))[levels - 1] - x, boundaries(np.array(gaps))[levels] - x
+    room = gibbs.room_for_levels(len(x))
+    total = gibbs.level_masses(x, levels.astype(np.uint8), theta.astype(np.float32), room)
+    left, mass, side = room[:3].astype(float)
+    a, b = (boundaries(np.array(gaps))[y].astype(np.float32).astype(float) - x for y in (levels - 1, levels))
     turn = a + b > 0
     low, high = np.where(turn, -b, a), np.where(turn, -a, b)
     log_mass = log_ndtr(high) + np.log1p(-np.exp(log_ndtr(low) - log_ndtr(high)))
-    near = high > -36  # beyond, where masses are under 1e-283, no digits are promised
-    sure = near & (high - low > 1e-3)
-    np.testing.assert_allclose(np.log(mass[sure]), log_mass[sure], atol=1e-8)
+    near = high > -12  # under masses of 1e-33 single precision has no small ones to take off them
+    rounded = 4e-6 * np.maximum(np.abs(x), 1) ** 2  # of thresholds less scores, in single precision
     wide = near & (high - low > 0.1)
-    np.testing.assert_allclose(np.log(mass[wide]), log_mass[wide], atol=1e-10)
-    np.testing.assert_allclose(left[low > -37], ndtr(low[low > -37]), rtol=1e-11)
+    assert np.all(np.abs(np.log(mass) - log_mass)[wide] < rounded[wide])
+    sure = near & (high - low > 1e-3)
+    assert np.all(np.abs(np.log(mass) - log_mass)[sure] < 1e-2)
+    inside = low > -12.5
+    assert np.all(np.abs(left - ndtr(low))[inside] < (rounded * ndtr(low))[inside])
     assert np.array_equal(side, np.where(turn, -1, 1))
     assert np.all(mass > 0)
     assert total == pytest.approx(np.log(mass).sum(), rel=1e-12)
@@ -86,23 +89,24 @@ def test_latent_scores_are_truncated_normal(low, high, x):
     inner = [t for t in (low, high) if np.isfinite(t)]
     gaps = np.array([inner[0] + x, *np.log(np.diff(inner))])
     level = 1 if np.isinf(low) else 2
-    z, theta = np.empty(n), np.empty(len(gaps) + 2)
+    z, theta = np.empty(n, np.float32), np.empty(len(gaps) + 2)
     same = np.ones(len(gaps))
     state, accepted, value = gibbs.draw_thresholds_and_latent(
-        begun(0), np.full(n, x), np.full(n, level, np.uint8), gaps, same, same, 1.0, 0, theta, z,
+        begun(0), np.full(n, x, np.float32), np.full(n, level, np.uint8), gaps, same, same, 1.0, 0, theta, z,
         gibbs.room_for(n, len(gaps)),
     )  # fmt: skip
     assert state != begun(0)
     assert accepted == 0
     expected = truncnorm(low, high)
     sd = expected.std()
-    assert np.all((z - x >= low - 1e-9) & (z - x <= high + 1e-9))
+    z = z.astype(float)
+    assert np.all((z - x >= low - 2e-5) & (z - x <= high + 2e-5))
     assert (z - x).mean() == pytest.approx(expected.mean(), abs=4 * sd / np.sqrt(n))
     assert (z - x).std() == pytest.approx(sd, rel=0.01)
     some = np.linspace(0.01, 0.99, 25)
     np.testing.assert_allclose(expected.cdf(np.quantile(z - x, some)), some, atol=4 / np.sqrt(n))
     mass = ndtr(-low) - ndtr(-high) if low > 0 else ndtr(high) - ndtr(low)
-    assert value == pytest.approx(n * np.log(mass), rel=1e-9)
+    assert value == pytest.approx(n * np.log(mass), rel=1e-6)
 
 
 def test_log_gaps_are_drawn_from_their_posterior():
@@ -110,9 +114,9 @@ def test_log_gaps_are_drawn_from_their_posterior():
     n, x = 20_000, np.array([-0.4, 0.3, 1.0, 0.1])
     levels = np.array([1, 2, 3, 2], dtype=np.uint8)
     mean, precision = np.array([0.2, -0.3]), np.array([1.5, 2.5])
-    own, table = np.zeros((n, 1)), table_of(x[:, None], True)  # a score is the item's bias
+    own, table = np.zeros((n, 1)), table_of(x[:, None], True, np.float32)  # a score is the item's bias
     gaps, thresholds = np.tile(mean, (n, 1)), np.empty((n, 2))
-    z, accepted, value = np.empty(4 * n), np.empty(n), np.empty(n)
+    z, accepted, value = np.empty(4 * n, np.float32), np.empty(n), np.empty(n)
     items = np.tile(np.arange(4, dtype=np.int32), n)
     for sweep in range(40):
         gibbs.draw_ordinal_rows(
@@ -138,8 +142,8 @@ def test_log_gaps_are_drawn_from_their_posterior():
     assert value.mean() == pytest.approx(np.sum(weight * likelihood), rel=0.02)
     inside = np.concatenate([np.full((n, 1), -np.inf), thresholds, np.full((n, 1), np.inf)], axis=1)
     latent = z.reshape(n, 4)
-    assert np.all(latent <= inside[:, levels] + 1e-9)
-    assert np.all(latent >= inside[:, levels - 1] - 1e-9)
+    assert np.all(latent <= inside[:, levels] + 1e-5)
+    assert np.all(latent >= inside[:, levels - 1] - 1e-5)
 
 
 @pytest.mark.parametrize("biased", [False, True])

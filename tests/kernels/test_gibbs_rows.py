@@ -76,8 +76,8 @@ def test_entries_of_a_row_are_taken_piece_by_piece(p, n):
     rng = np.random.default_rng(n)
     other, precision, shift, out = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p), np.empty(p)
     targets, weights, indices = rng.normal(size=n), rng.gamma(1, 1, n), rng.permutation(n).astype(np.int32)
-    table, room = table_of(other, True), gibbs_rows.room_of_rows(p)
-    given = targets, np.sqrt(weights), table, precision, shift
+    table, prior, room = table_of(other, True), gibbs_rows.prior_equations(precision), gibbs_rows.room_of_rows(p, 0.0)
+    given = targets, np.sqrt(weights), table, prior, shift
     gibbs_rows.draw_row(begun(3), 0, n, indices, NOWHERE, *given, room, out)
     A, mean = conditional(other[indices], targets, weights, precision, shift, True)
     np.testing.assert_allclose(out, mean + np.linalg.solve(np.linalg.cholesky(A).T, noise(3, p)), atol=1e-9)
@@ -127,7 +127,7 @@ def test_scores(p, biased):
     d = p - biased
     expected = other[items[10:60], :d] @ own[:d]
     np.testing.assert_allclose(x, expected + own[-1] + other[items[10:60], -1] if biased else expected, atol=1e-13)
-    table, rows = gibbs_rows.own_table(items[10:60], other, biased)
+    table, rows = gibbs_rows.own_table(items[10:60], other, biased, 0.0)
     gibbs_rows.set_scores(0, 50, rows, table, own, near)
     assert np.array_equal(near, x)
 

@@ -35,6 +35,20 @@ def along_a_stream() -> np.ndarray:
     return u.reshape(N, 2)
 
 
+def single_along_a_stream() -> np.ndarray:
+    """Return pairs of neighbours in one stream of single precision."""
+    u = np.empty(2 * N, np.float32)
+    random.single_uniforms(random.fold(5), u)
+    return u.reshape(N, 2).astype(float)
+
+
+def single_of_the_same_numbers() -> np.ndarray:
+    """Return pairs that are made of the same number of 64 bits."""
+    u = np.empty(2 * N, np.float32)
+    random.single_uniforms(random.fold(5), u)
+    return u.reshape(2, N).T.astype(float)
+
+
 def across_streams() -> np.ndarray:
     """Return pairs of first draws of neighbouring rows."""
     u = np.empty((2 * N, 2))
@@ -57,7 +71,12 @@ def across_keys() -> np.ndarray:
     return np.stack([u[:-1, :, 0].ravel(), u[1:, :, 0].ravel()], axis=1)
 
 
-@pytest.mark.parametrize("pairs", [along_a_stream, across_streams, within_streams, across_keys])
+PAIRS = [
+    along_a_stream, single_along_a_stream, single_of_the_same_numbers, across_streams, within_streams, across_keys,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pairs", PAIRS)
 def test_pairs_fill_the_unit_square_evenly(pairs):
     u = pairs()
     assert u.min() > 0
@@ -87,6 +106,15 @@ def test_uniforms_are_repeated_draws():
     assert out.tolist() == one_by_one
     assert after == state
     assert random.uniforms(start, out[:0]) == start
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_single_uniforms_take_two_from_each_number(n):
+    start, out = random.fold(1, 2, 3), np.full(n + 1, 9, np.float32)
+    after = random.single_uniforms(start, out[:n])
+    assert out[n] == 9
+    assert after == random.uniforms(start, np.empty((n + 1) // 2))
+    assert len(set(out.tolist())) == n + 1
 
 
 def test_normal_draws_are_quantiles_of_uniform_ones():

@@ -108,8 +108,12 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def _fused(context, x, y, z):  # type: ignore[no-untyped-def]
-    """Return x y + z, rounded once: the bits are the same wherever it stands, and exact kernels are fast with it."""
-    return types.float64(types.float64, types.float64, types.float64), lambda c, builder, s, args: builder.fma(*args)
+    """Return x y + z, rounded once: the bits are the same wherever it stands, and exact kernels are fast with it.
+
+    In single precision if all three numbers are.
+    """
+    number = types.float32 if {x, y, z} == {types.float32} else types.float64
+    return number(number, number, number), lambda c, builder, s, args: builder.fma(*args)
 
 
 fused: Any = intrinsic(_fused)

@@ -9,11 +9,16 @@ import numpy as np
 from cofactor.kernels.cholesky import factorize, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
 from cofactor.kernels.gibbs_rows import set_scores
-from cofactor.kernels.normal import below, cdf, quantiles, sum_of_logarithms
-from cofactor.kernels.random import normal, stream, uniform, uniforms
+from cofactor.kernels.normal import cdf
+from cofactor.kernels.normal_single import FARTHEST, LEAST, below, quantiles, sum_of_logarithms
+from cofactor.kernels.random import normal, single_uniforms, stream, uniform
 
 #: Stands for an infinite threshold: no probability is left beyond it.
 FAR = 1e3
+
+#: A zero in the precision of scores, latent scores and probabilities of levels.
+SINGLE = np.float32(0)
+_ONE = np.float32(1)
 
 
 #: Entries of a row are padded with zeros to a multiple of this, so that loops over them have no remainder.
@@ -107,40 +112,58 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 
 
 @exact
-def level_masses(x, levels, theta, left, mass, side):  # type: ignore[no-untyped-def]
+def room_for_levels(n_most):  # type: ignore[no-untyped-def]
+    """Return room for what `level_masses` says of so many ratings, one after another."""
+    return np.empty((3, n_most), np.float32)
+
+
+@exact
+def level_masses(x, levels, theta, room):  # type: ignore[no-untyped-def]
     """Write the probability of each rating's level, P = Φ(θ_y - x) - Φ(θ_{y-1} - x), and that on its left.
 
-    On its right where `side` is -1: there the right tail is the smaller one. Return the sum of log P.
+    On its right where the side, written too, is -1: there the right tail is the smaller one. Return the sum of log P.
     """
-    for k in range(len(x)):  # apart from the arithmetic, which is vectorized then
+    n = len(x)
+    left, mass, side = room[0, :n], room[1, :n], room[2, :n]
+    for k in range(n):  # apart from the arithmetic, which is vectorized then
         left[k] = theta[levels[k] - 1]
         mass[k] = theta[levels[k]]
-    for k in range(len(x)):
+    for k in range(n):
         a = left[k] - x[k]
         b = mass[k] - x[k]
-        turn = a + b > 0
-        low = max(-b if turn else a, -37.0)
+        turn = a + b > SINGLE
+        low = max(-b if turn else a, -FARTHEST)
         high = -a if turn else b
         left[k] = below(low)
-        tail = below(max(-abs(high), -37.0))
-        mass[k] = max((tail if high <= 0 else 1 - tail) - left[k], 1e-300)
-        side[k] = -1.0 if turn else 1.0
+        tail = below(max(-abs(high), -FARTHEST))
+        mass[k] = max((tail if high <= SINGLE else _ONE - tail) - left[k], LEAST)
+        side[k] = -_ONE if turn else _ONE
     return sum_of_logarithms(mass)
 
 
 @exact
-def draw_latent(state, x, left, mass, side, z):  # type: ignore[no-untyped-def]
+def draw_latent(state, x, room, z):  # type: ignore[no-untyped-def]
     """Draw z ~ N(x, 1) between the thresholds of each rating's level, given `level_masses`; return the stream.
 
-    `left` is replaced.
+    What lies on the left is replaced.
     """
-    state = uniforms(state, z)
-    for k in range(len(x)):
-        left[k] += z[k] * mass[k]
+    n = len(x)
+    left, mass, side = room[0, :n], room[1, :n], room[2, :n]
+    state = single_uniforms(state, z)
+    for k in range(n):
+        left[k] = fused(z[k], mass[k], left[k])
     quantiles(left, z)
-    for k in range(len(x)):
-        z[k] = x[k] + side[k] * z[k]
+    for k in range(n):
+        z[k] = fused(side[k], z[k], x[k])
     return state
+
+
+@inlined
+def _rounded(x, out):  # type: ignore[no-untyped-def]
+    """Return numbers in the precision of `out`, where they are written."""
+    for k in range(len(x)):
+        out[k] = x[k]
+    return out
 
 
 @exact
@@ -174,7 +197,7 @@ def set_scales(levels, gap_mean, gap_precision, scales, widths):  # type: ignore
 @exact
 def room_for(n_most, n_gaps):  # type: ignore[no-untyped-def]
     """Return room for `draw_thresholds_and_latent` of a user with no more than so many ratings."""
-    return np.empty((6, n_most)), np.empty((3, n_gaps))
+    return (room_for_levels(n_most), room_for_levels(n_most)), np.empty((3, n_gaps)), np.empty(n_gaps + 2, np.float32)
 
 
 @exact
@@ -195,14 +218,12 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
     A proposal changes all log-gaps at once, as `set_scales` says, times `reach`. `room` is that of `room_for`. Return
     the stream, the share of proposals accepted and the log-likelihood.
     """
-    of_levels, of_gaps = room
-    n, n_gaps = len(x), len(gaps)
+    (at, other), of_gaps, single = room
+    n_gaps = len(gaps)
     trial, scales, widths = of_gaps[0], of_gaps[1], of_gaps[2]
     set_scales(levels, gap_mean, gap_precision, scales, widths)
-    left, mass, side = of_levels[0, :n], of_levels[1, :n], of_levels[2, :n]
-    left1, mass1, side1 = of_levels[3, :n], of_levels[4, :n], of_levels[5, :n]
     boundaries(gaps, theta)
-    now = level_masses(x, levels, theta, left, mass, side)
+    now = level_masses(x, levels, _rounded(theta, single), at)
     n_accepted = 0
     for _ in range(n_tries):
         change, last = 0.0, 0.0
@@ -213,18 +234,16 @@ def draw_thresholds_and_latent(  # type: ignore[no-untyped-def]
             last = step
             change += gap_precision[r] * ((gaps[r] - gap_mean[r]) ** 2 - (trial[r] - gap_mean[r]) ** 2)
         boundaries(trial, theta)
-        new = level_masses(x, levels, theta, left1, mass1, side1)
+        new = level_masses(x, levels, _rounded(theta, single), other)
         state, u = uniform(state)
         if np.log(u) < new - now + 0.5 * change:
             now = new
             n_accepted += 1
             for r in range(n_gaps):
                 gaps[r] = trial[r]
-            left, left1 = left1, left
-            mass, mass1 = mass1, mass
-            side, side1 = side1, side
+            at, other = other, at
     boundaries(gaps, theta)
-    state = draw_latent(state, x, left, mass, side, z)
+    state = draw_latent(state, x, at, z)
     return state, n_accepted / max(n_tries, 1), now
 
 
@@ -239,7 +258,7 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
     each rating, an array of them, or an empty one for nothing.
     """
     n_most, n_gaps = most(lo, hi, indptr), gaps.shape[1]
-    scores, theta, room = np.empty(n_most), np.empty(n_gaps + 2), room_for(n_most, n_gaps)
+    scores, theta, room = np.empty(n_most, np.float32), np.empty(n_gaps + 2), room_for(n_most, n_gaps)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         x = scores[: end - start]

@@ -3,8 +3,8 @@
 import numpy as np
 
 from cofactor.kernels.compile import exact
-from cofactor.kernels.gibbs import FAR, draw_latent, level_masses
-from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
+from cofactor.kernels.gibbs import FAR, SINGLE, draw_latent, level_masses, room_for_levels
+from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.random import stream
 
 
@@ -23,13 +23,13 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
-    in_place, room = np.empty(0, np.int32), room_of_rows(p)
+    prior, in_place, room = prior_equations(precision), np.empty(0, np.int32), room_of_rows(p, SINGLE)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, mean, root = indices[here], means[here], roots[here]
         n = len(users)
         # the boundaries of all these users, one after another, and where that above each rating stands
-        theta = np.empty(n * (n_thresholds + 2))
+        theta = np.empty(n * (n_thresholds + 2), np.float32)
         upper = np.empty(n, dtype=np.int64)
         for k in range(n):
             first = k * (n_thresholds + 2)
@@ -40,17 +40,16 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
         v = first_rows[j].copy()
-        x, z = np.empty(n), np.empty(n)
-        table, rows = own_table(users, other, True)
-        left, mass, side = np.empty(n), np.empty(n), np.empty(n)
+        x, z, of_levels = np.empty(n, np.float32), np.empty(n, np.float32), room_for_levels(n)
+        table, rows = own_table(users, other, True, SINGLE)
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, v, x)
             for k in range(n):
                 x[k] *= root[k]
-            level_masses(x, upper, theta, left, mass, side)
-            state = draw_latent(state, x, left, mass, side, z)
+            level_masses(x, upper, theta, of_levels)
+            state = draw_latent(state, x, of_levels, z)
             for k in range(n):
                 z[k] /= root[k]
-            state = draw_row(state, 0, n, rows, in_place, z, root, table, precision, shifts[j], room, v)
+            state = draw_row(state, 0, n, rows, in_place, z, root, table, prior, shifts[j], room, v)
         for a in range(p):
             out[j, a] = v[a]

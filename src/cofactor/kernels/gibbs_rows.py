@@ -6,23 +6,25 @@ of the prior and its product with the prior's mean. Weights ω come by their `ro
 
 The same functions serve users (CSR) and items (CSC). `lo, hi` is the range of rows; `indptr, indices` the pattern;
 targets and roots are in the order of users, and `position` says where in them a column entry stands (an empty array:
-where it is). Each row has its own stream of random numbers, `stream(key, row)`.
+where it is). Products of entries are in the precision of the table, over some of them at a time, what is drawn from
+their sums is in double precision: see `normal_equations`. Each row has its own stream of random numbers,
+`stream(key, row)`.
 """
 
 import numpy as np
 
 from cofactor.kernels.compile import exact, ordered
-from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
+from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, store, total
 from cofactor.kernels.normal import quantiles
-from cofactor.kernels.normal_equations import add_entries, clear, copies, factorize, lines, room, solve_upper, square
+from cofactor.kernels.normal_equations import add_entries, copies, factorize, lines, room, solve, square
 from cofactor.kernels.random import stream, uniforms
 
 
 @ordered
-def room_of_rows(p):  # type: ignore[no-untyped-def]
-    """Return room to draw rows of p numbers in: for equations, solutions, entries, and noise."""
-    G, W = room(p)
-    return G, W, copies(p, 0.0), np.empty((2, p))
+def room_of_rows(p, zero):  # type: ignore[no-untyped-def]
+    """Return room to draw rows of p numbers in: for equations, solutions, entries in the precision of `zero`, noise."""
+    G, T, W = room(p)
+    return G, T, W, copies(p, zero), np.empty((2, lines(p) * LANES))
 
 
 @exact
@@ -30,14 +32,14 @@ def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-d
     """Write the scores that a row has with the entries start..end-1: φ·w, plus what the table takes off targets."""
     p = len(own)
     L = lines(p)
-    W, last = np.zeros((L, LANES)), len(indices) - 1
+    W, last = np.zeros((L, LANES), table.dtype), len(indices) - 1
     w = W.reshape(-1)
     for a in range(p):
         w[a] = own[a]
     w[p] = -1
     for e in range(start, end):
         ahead, at = np.int64(indices[min(e + AHEAD, last)]) * L, np.int64(indices[e]) * L
-        s = filled(0.0)
+        s = filled(table.dtype.type(0))
         for b in range(L):
             fetch_lanes(table, ahead + b)
             s = fma(load(W, b), load(table, at + b), s)
@@ -45,14 +47,15 @@ def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-d
 
 
 @exact
-def own_table(indices, other, biased):  # type: ignore[no-untyped-def]
+def own_table(indices, other, biased, zero):  # type: ignore[no-untyped-def]
     """Return a table, as of `lined_up`, of the rows that some entries belong to, and where in it each is.
 
-    With `biased`, their last column is a bias: it is taken off targets, and a one stands in its place.
+    With `biased`, their last column is a bias: it is taken off targets, and a one stands in its place. The table is in
+    the precision of `zero`.
     """
     n, p = len(indices), other.shape[1]
     L = lines(p)
-    table, rows = np.zeros((n * L, LANES)), np.arange(n).astype(np.int32)
+    table, rows = np.full((n * L, LANES), zero), np.arange(n).astype(np.int32)
     wide = table.reshape(n, L * LANES)
     for k in range(n):
         own = other[indices[k]]
@@ -65,49 +68,68 @@ def own_table(indices, other, biased):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def begin_equations(precision, shift, G):  # type: ignore[no-untyped-def]
-    """Write what the prior says of a row."""
-    p = len(shift)
+def prior_equations(precision):  # type: ignore[no-untyped-def]
+    """Return the equations of rows that have no entries, and whose prior has the mean zero."""
+    p = len(precision)
+    G, _, _ = room(p)
     g = square(G, p)
-    clear(G, p)
     for a in range(p):
         for b in range(a, p):
             g[a, b] = precision[a, b]
+    return G
+
+
+@ordered
+def begin_equations(prior, shift, G):  # type: ignore[no-untyped-def]
+    """Write what the prior says of a row."""
+    p = len(shift)
+    L, g = lines(p), square(G, p)
+    for a in range(p + 1):
+        for b in range(a // LANES, L):
+            store(G, a * L + b, load(prior, a * L + b))
+    for a in range(p):
         g[a, p] = shift[a]
 
 
 @ordered
-def draw_solution(state, G, W, noise, out):  # type: ignore[no-untyped-def]
-    """Draw a row given its equations, which are replaced; return the stream."""
+def draw_solution(state, room, out):  # type: ignore[no-untyped-def]
+    """Draw a row given its equations, which are replaced; return the stream.
+
+    Of more random numbers than are needed, whole registers are made.
+    """
+    G, T, W, _, noise = room
     p = len(out)
-    g, w = square(G, p), W.reshape(-1)
-    factorize(G, p, 0.0)
+    w, r = W.reshape(-1)[:p], W.reshape(-1)[noise.shape[1] :]
     state = uniforms(state, noise[0])
     quantiles(noise[0], noise[1])
+    factorize(G, p, 0.0, T, W)
     for a in range(p):
-        g[a, p] += noise[1, a]
-    solve_upper(G, p, W)
+        w[a] += np.sqrt(r[a]) * noise[1, a]
+    solve(p, T, W)
     for a in range(p):
         out[a] = w[a]
     return state
 
 
 @ordered
-def draw_row(state, start, end, indices, position, targets, roots, table, precision, shift, room, out):  # type: ignore[no-untyped-def]
-    """Draw the row of the entries start..end-1; return the stream. `room` is that of `room_of_rows`."""
-    G, W, F, noise = room
-    begin_equations(precision, shift, G)
+def draw_row(state, start, end, indices, position, targets, roots, table, prior, shift, room, out):  # type: ignore[no-untyped-def]
+    """Draw the row of the entries start..end-1; return the stream.
+
+    `prior` is that of `prior_equations`, `room` that of `room_of_rows`.
+    """
+    G, _, _, F, _ = room
+    begin_equations(prior, shift, G)
     add_entries(start, end, len(out), indices, position, targets, roots, table, F, G)
-    return draw_solution(state, G, W, noise, out)
+    return draw_solution(state, room, out)
 
 
 @ordered
 def draw_rows(lo, hi, key, indptr, indices, position, targets, roots, table, precision, shift, out):  # type: ignore[no-untyped-def]
     """Draw the rows lo..hi, each as `draw_row` does."""
-    room = room_of_rows(out.shape[1])
+    prior, room = prior_equations(precision), room_of_rows(out.shape[1], table.dtype.type(0))
     for i in range(lo, hi):
         draw_row(
-            stream(key, i), indptr[i], indptr[i + 1], indices, position, targets, roots, table, precision, shift[i],
+            stream(key, i), indptr[i], indptr[i + 1], indices, position, targets, roots, table, prior, shift[i],
             room, out[i],
         )  # fmt: skip
 
@@ -118,13 +140,13 @@ def fold_rows(lo, hi, key, indptr, indices, targets, roots, other, precision, sh
 
     All have the same stream: what is drawn for a user does not depend on who else is there.
     """
-    room, in_place = room_of_rows(out.shape[1]), np.empty(0, np.int32)
+    prior, room, in_place = prior_equations(precision), room_of_rows(out.shape[1], 0.0), np.empty(0, np.int32)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
-        table, rows = own_table(indices[here], other, False)
+        table, rows = own_table(indices[here], other, False, 0.0)
         draw_row(
             stream(key, 0), 0, len(rows), rows, in_place, targets[here], roots[here] if len(roots) > 1 else roots,
-            table, precision, shift[i], room, out[i],
+            table, prior, shift[i], room, out[i],
         )  # fmt: skip
 
 
@@ -138,10 +160,10 @@ def column_equations(  # type: ignore[no-untyped-def]
     lower triangle of A come first, row by row, then the p of b.
     """
     p = shift.shape[1]
-    G, _, F, _ = room_of_rows(p)
-    g = square(G, p)
+    G, _, _, F, _ = room_of_rows(p, table.dtype.type(0))
+    g, prior = square(G, p), prior_equations(precision)
     for j in range(lo, hi):
-        begin_equations(precision, shift[j - first], G)
+        begin_equations(prior, shift[j - first], G)
         add_entries(indptr[j], indptr[j + 1], p, indices, position, targets, roots, table, F, G)
         k = 0
         for a in range(p + 1):
@@ -154,13 +176,12 @@ def column_equations(  # type: ignore[no-untyped-def]
 def draw_solutions(lo, hi, key, equations, out):  # type: ignore[no-untyped-def]
     """Draw the rows lo..hi given `column_equations`, each as `draw_row` does."""
     p = out.shape[1]
-    G, W, _, noise = room_of_rows(p)
-    g = square(G, p)
+    room = room_of_rows(p, 0.0)
+    g = square(room[0], p)
     for j in range(lo, hi):
-        clear(G, p)
         k = 0
         for a in range(p + 1):
             for b in range(min(a + 1, p)):
                 g[b, a] = equations[j, k]
                 k += 1
-        draw_solution(stream(key, j), G, W, noise, out[j])
+        draw_solution(stream(key, j), room, out[j])

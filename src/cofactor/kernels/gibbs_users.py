@@ -4,8 +4,8 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
-from cofactor.kernels.gibbs import draw_thresholds_and_latent, most, room_for
-from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
+from cofactor.kernels.gibbs import SINGLE, draw_thresholds_and_latent, most, room_for
+from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.random import stream
 
 #: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.
@@ -26,7 +26,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     `kernels.drift`, from the multipliers given and what each rating is moved by at first.
     """
     p = other.shape[1]
-    one, in_place, room = np.ones(1), np.empty(0, np.int32), room_of_rows(p)
+    one, in_place = np.ones(1, np.float32), np.empty(0, np.int32)
+    prior, room = prior_equations(precision), room_of_rows(p, SINGLE)
     theta, of_levels = np.empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -35,8 +36,8 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         state = stream(key, 0)
         u = first_rows[i].copy()
         gaps_of_levels = first_gaps[i].copy()
-        table, rows = own_table(items, other, True)
-        x, z, moved = np.empty(n), np.empty(n), np.zeros(n)
+        table, rows = own_table(items, other, True, SINGLE)
+        x, z, moved = np.empty(n, np.float32), np.empty(n, np.float32), np.zeros(n)
         reach = 1.0
         drifts = len(times) > 0
         first, last = (moments[i], moments[i + 1]) if drifts else (0, 0)
@@ -58,7 +59,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
             for k in range(n):
                 z[k] -= moved[k]
-            state = draw_row(state, 0, n, rows, in_place, z, one, table, precision, shifts[i], room, u)
+            state = draw_row(state, 0, n, rows, in_place, z, one, table, prior, shifts[i], room, u)
             if drifts:
                 set_scores(0, n, rows, table, u, x)
                 for k in range(n):

@@ -12,7 +12,7 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import score
-from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.normal import exponential
 from cofactor.kernels.random import inverse_gaussians, normal, stream
 
@@ -95,8 +95,8 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
     a user does not depend on who else is there.
     """
     p = other.shape[1]
-    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p)
-    P = np.diag(row_precision)
+    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p, 0.0)
+    prior = prior_equations(np.diag(row_precision))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
@@ -105,7 +105,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         u = first_rows[i].copy()
         shift = row_precision * row_mean[i]
         theta = first_thresholds[i].copy()
-        table, rows = own_table(items, other, biased)
+        table, rows = own_table(items, other, biased, 0.0)
         x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, u, x)
@@ -114,7 +114,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
             )
             for k in range(n):
                 weights[k] = np.sqrt(weights[k])
-            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, P, shift, of_rows, u)
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, prior, shift, of_rows, u)
         for a in range(p):
             out[i, a] = u[a]
         for r in range(len(theta)):
@@ -132,8 +132,8 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
     given. All have the same stream: what is drawn for an item does not depend on which others are there.
     """
     p = other.shape[1]
-    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p)
-    P = np.diag(row_precision)
+    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p, 0.0)
+    prior = prior_equations(np.diag(row_precision))
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, y = indices[here], levels[here]
@@ -143,7 +143,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
         shift = row_precision * row_mean[j]
         weights, targets, omega, room = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         x = np.empty(n)
-        table, rows = own_table(users, other, biased)
+        table, rows = own_table(users, other, biased, 0.0)
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, v, x)
             weights[:] = 0
@@ -161,7 +161,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
             for k in range(n):
                 targets[k] /= weights[k]
                 weights[k] = np.sqrt(weights[k])
-            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, P, shift, of_rows, v)
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, prior, shift, of_rows, v)
         for a in range(p):
             out[j, a] = v[a]
 

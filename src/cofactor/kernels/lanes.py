@@ -112,6 +112,18 @@ def fetch_lanes(typing: Any, table: Any, row: Any) -> Any:
     return types.void(table, types.uintp), code
 
 
+@_known
+def fetch_number(typing: Any, x: Any, at: Any) -> Any:
+    """Ask for a number of an array, as `fetch` does."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        _prefetch(builder, builder.gep(data, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(x, types.uintp), code
+
+
 def _prefetch(builder: Any, place: Any) -> None:
     """Ask for the line of memory in which a number lies."""
     number = ir.IntType(32)

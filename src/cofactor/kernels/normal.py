@@ -61,7 +61,7 @@ def exponential(y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _parts(x):  # type: ignore[no-untyped-def]
+def parts(x):  # type: ignore[no-untyped-def]
     """Return m, from .707 to 1.414, and the whole number e with x = m 2ᵉ."""
     bits = np.float64(x).view(np.int64)
     e = (bits - 0x3FE6A09E667F3BCD) >> 52
@@ -71,7 +71,7 @@ def _parts(x):  # type: ignore[no-untyped-def]
 @inlined
 def logarithm(x):  # type: ignore[no-untyped-def]
     """Return log(x) for a normal number x > 0, absolute error 1e-12."""
-    m, e = _parts(x)
+    m, e = parts(x)
     s = (m - 1) / (m + 1)
     t = s * s
     p = 1 / 15.0
@@ -97,15 +97,15 @@ def sum_of_logarithms(x):  # type: ignore[no-untyped-def]
         p0, p1, p2, p3 = 1.0, 1.0, 1.0, 1.0
         exponents, k = 0, first
         while k + 3 < last:
-            m0, e0 = _parts(x[k])
-            m1, e1 = _parts(x[k + 1])
-            m2, e2 = _parts(x[k + 2])
-            m3, e3 = _parts(x[k + 3])
+            m0, e0 = parts(x[k])
+            m1, e1 = parts(x[k + 1])
+            m2, e2 = parts(x[k + 2])
+            m3, e3 = parts(x[k + 3])
             p0, p1, p2, p3 = p0 * m0, p1 * m1, p2 * m2, p3 * m3
             exponents += e0 + e1 + e2 + e3
             k += 4
         while k < last:
-            m0, e0 = _parts(x[k])
+            m0, e0 = parts(x[k])
             p0, exponents, k = p0 * m0, exponents + e0, k + 1
         total += np.log((p0 * p1) * (p2 * p3)) + exponents * _LN2
     return total

@@ -6,7 +6,8 @@ for a row with fewer entries than features they are in double precision at once,
 equations regular. They are solved in double precision.
 
 Features come as a table of `lined_up`. Tables of equations, G, hold p + 1 rows of whole `LANES` of double precision,
-from the diagonal on, one after another; what is below their diagonal blocks is not read.
+from the diagonal on, one after another; what is below the diagonal is not read. They are solved by G = L D Lᵀ: unlike
+with roots of pivots, the way from one row to the next has no division and no root but 1 / D.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.compile import inlined, ordered
-from cofactor.kernels.lanes import AHEAD, LANES, LINE, doubled, fetch_lanes, filled, load, spread, store, total
+from cofactor.kernels.lanes import AHEAD, LANES, LINE, doubled, fetch_lanes, fetch_number, filled, load, spread, store
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
@@ -62,7 +63,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
     c_i the `shares` of the row.
     """
     p, eps = len(ridge), np.finfo(out.dtype).eps
-    G, W = room(p)
+    G, T, W = room(p)
     F, few = copies(p, table.dtype.type(0)), copies(p, 0.0)
     in_place = np.empty(0, np.int32)
     for i in range(lo, hi):
@@ -76,7 +77,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
             add_entries(start, end, p, indices, in_place, targets, roots, table, few, G)
         else:
             add_entries(start, end, p, indices, in_place, targets, roots, table, F, G)
-        _solve(G, p, ridge, shares[i], eps, W, out[i])
+        _solve(G, p, ridge, shares[i], eps, T, W, out[i])
 
 
 @inlined
@@ -93,9 +94,9 @@ def square(G, p):  # type: ignore[no-untyped-def]
 
 @ordered
 def room(p):  # type: ignore[no-untyped-def]
-    """Return tables for the equations of a row, and for what solves them."""
+    """Return tables for the equations of a row, and for what solves them: see `factorize`."""
     L = lines(p)
-    return _aligned(L * LANES * L, 0.0), _aligned(L, 0.0)
+    return _aligned(L * LANES * L, 0.0), _aligned(L * LANES * L, 0.0), _aligned(2 * L, 0.0)
 
 
 @ordered
@@ -134,7 +135,10 @@ def add_entries(start, end, p, indices, position, targets, roots, table, F, G): 
         for k in range(n):
             e = first + k
             ahead, own = np.int64(indices[min(e + AHEAD, last)]) * L, np.int64(indices[e]) * L
-            at = np.int64(position[e]) if len(position) > 0 else np.int64(e)
+            at = np.int64(e)
+            if len(position) > 0:
+                at = np.int64(position[e])
+                fetch_number(targets, position[min(e + AHEAD, last)])
             root = roots[at] if len(roots) > 1 else roots[0]
             x = filled(table.dtype.type(root))
             for b in range(L):
@@ -174,53 +178,46 @@ def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
 
 
 @ordered
-def _solve(G, p, ridge, share, eps, W, out):  # type: ignore[no-untyped-def]
+def _solve(G, p, ridge, share, eps, T, W, out):  # type: ignore[no-untyped-def]
     """Write the minimiser of a row from its equations, which are overwritten."""
     g, w = square(G, p), W.reshape(-1)
     for f in range(p):
         g[f, f] += share * ridge[f]
-    factorize(G, p, p * eps)
-    solve_upper(G, p, W)
+    factorize(G, p, p * eps, T, W)
+    solve(p, T, W)
     for f in range(p):
         out[f] = w[f]
 
 
 @ordered
-def factorize(G, p, eps):  # type: ignore[no-untyped-def]
-    """Replace the first p rows of G, from the diagonal on, by those of R where G = RᵀR; all their columns take part.
+def factorize(G, p, eps, T, W):  # type: ignore[no-untyped-def]
+    """Write Lᵀ to T, where G = L D Lᵀ, and to W, one after another, D⁻¹ L⁻¹ b and D⁻¹; b is column p of G.
 
-    A pivot of less than `eps` times its diagonal entry is raised to that, see `cholesky.factorize`.
+    A pivot of less than `eps` times its diagonal entry is raised to that, see `cholesky.factorize`. G is overwritten.
     """
     L = lines(p)
-    g = square(G, p)
+    g, w, r = square(G, p), W.reshape(-1)[: L * LANES], W.reshape(-1)[L * LANES :]
     for i in range(p):
         least = max(g[i, i] * eps, np.finfo(np.float64).tiny)
         for b in range(i // LANES, L):
-            s, t = load(G, i * L + b), filled(0.0)
+            even, odd = load(G, i * L + b), filled(0.0)
             for j in range(0, i - 1, 2):
-                s -= spread(G, j * L, i) * load(G, j * L + b)
-                t -= spread(G, j * L + L, i) * load(G, j * L + L + b)
+                even -= spread(T, j * L, i) * load(G, j * L + b)
+                odd -= spread(T, j * L + L, i) * load(G, j * L + L + b)
             if i % 2:
-                s -= spread(G, i * L - L, i) * load(G, i * L - L + b)
-            store(G, i * L + b, s + t)
-        pivot = np.sqrt(max(g[i, i], least))
-        scale = filled(1 / pivot)
+                even -= spread(T, i * L - L, i) * load(G, i * L - L + b)
+            store(G, i * L + b, even + odd)
+        r[i] = 1 / max(g[i, i], least)
         for b in range(i // LANES, L):
-            store(G, i * L + b, scale * load(G, i * L + b))
-        g[i, i] = pivot
-        for c in range(i // LANES * LANES, i):
-            g[i, c] = 0
+            store(T, i * L + b, filled(r[i]) * load(G, i * L + b))
+        w[i] = r[i] * g[i, p]
 
 
 @ordered
-def solve_upper(G, p, W):  # type: ignore[no-untyped-def]
-    """Write w to W, with zeros behind it, where R w = y; y is column p of G."""
-    L = lines(p)
-    g, w = square(G, p), W.reshape(-1)
-    for k in range(L):
-        store(W, k, filled(0.0))
-    for i in range(p - 1, -1, -1):
-        s = filled(0.0)
-        for b in range(i // LANES, L):
-            s += load(G, i * L + b) * load(W, b)
-        w[i] = (g[i, p] - total(s)) / g[i, i]
+def solve(p, T, W):  # type: ignore[no-untyped-def]
+    """Replace the first p numbers x of W by L⁻ᵀ x: see `factorize`."""
+    t, w = square(T, p), W.reshape(-1)
+    for i in range(p - 1, 0, -1):
+        x = w[i]
+        for j in range(i):
+            w[j] -= x * t[j, i]

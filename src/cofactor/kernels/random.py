@@ -14,6 +14,8 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
 _UNIT = 2.0**-53
+_SINGLE, _HALF = np.float32(2.0**-23), np.float32(0.5)
+_HIGH, _LOW, _BITS = np.uint64(41), np.uint64(9), np.uint64(0xFFFFFFFF)
 
 
 @inlined
@@ -62,6 +64,22 @@ def uniforms(state, out):  # type: ignore[no-untyped-def]
     for k in range(len(out)):
         out[k] = (np.float64(mix(state + _STEP * np.uint64(k + 1)) >> _SHIFT[3]) + 0.5) * _UNIT
     return state + _STEP * np.uint64(len(out))
+
+
+@exact
+def single_uniforms(state, out):  # type: ignore[no-untyped-def]
+    """Fill an array of single precision with draws from (0, 1), two from each number of the stream; return the next.
+
+    They are the odd multiples of 2⁻²⁴: none of them is rounded to 1.
+    """
+    half = (len(out) + 1) // 2
+    for k in range(half):
+        bits = mix(state + _STEP * np.uint64(k + 1)) >> _HIGH
+        out[k] = (np.float32(np.int32(bits)) + _HALF) * _SINGLE
+    for k in range(len(out) - half):
+        bits = (mix(state + _STEP * np.uint64(k + 1)) & _BITS) >> _LOW
+        out[half + k] = (np.float32(np.int32(bits)) + _HALF) * _SINGLE
+    return state + _STEP * np.uint64(half)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Leading singular vectors of a matrix that is only multiplied by: block Lanczos with full orthogonalization."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ _PASSES = 12
 _BLOCKS = 16
 
 
-def leading_by_passes(multiply: Callable[[Array], Array], m: int, k: int) -> tuple[Array, Array]:
+def leading_by_passes(multiply: Callable[[Array], NDArray[Any]], m: int, k: int) -> tuple[Array, Array]:
     """Return the k largest singular values of B and their right singular vectors, or as many as are not rounding.
 
     Each pass multiplies a block of vectors by Bᵀ B; the next block is what it brings that is new. Values and vectors
@@ -39,7 +40,7 @@ def leading_by_passes(multiply: Callable[[Array], Array], m: int, k: int) -> tup
     Parameters
     ----------
     multiply : callable
-        Returns Bᵀ B W, (m, b), for W.
+        Returns Bᵀ B W, (m, b), for W; of any precision, `_TOL` asks for little.
     m, k : int
 
     Returns
@@ -67,7 +68,7 @@ def leading_by_passes(multiply: Callable[[Array], Array], m: int, k: int) -> tup
         while W.shape[1]:
             new = slice(j, j + W.shape[1])
             basis[:, new], j = W, new.stop
-            rest = np.array(multiply(W))
+            rest = np.array(multiply(W), np.float64)
             C = _take_out(basis[:, :j], rest)
             C += _take_out(basis[:, :j], rest)  # once leaves what is rounding of the first time
             H[:j, new], H[new, :j] = C, C.T

@@ -20,7 +20,7 @@ from cofactor.solvers.parts import Answer, Then
 
 __all__ = ["LevelData", "OrdinalRows", "OrdinalUsers", "log_gaps"]
 
-_ONE, _NONE = np.ones(1), np.zeros(0)
+_ONE, _NONE = np.ones(1, np.float32), np.zeros(0)
 
 #: Least distance of two thresholds: samples are in single precision, where they may coincide.
 _LEAST_GAP = 1e-6
@@ -142,12 +142,12 @@ class OrdinalUsers(OrdinalRows):
         Of the names of their arrays in the state.
     drift : Drift, optional
         What moves their scores with time.
-    z : ndarray of shape (n_entries,), optional
+    z : ndarray of shape (n_entries,), float32, optional
         Latent scores that were drawn before.
 
     Attributes
     ----------
-    z : ndarray of shape (n_entries,)
+    z : ndarray of shape (n_entries,), float32
         Latent scores of the ratings.
     rest : ndarray of shape (n_entries,)
         Latent scores less the drift: z itself if there is none.
@@ -163,13 +163,13 @@ class OrdinalUsers(OrdinalRows):
         n_tries: int,
         prefix: str = "",
         drift: Drift | None = None,
-        z: Array | None = None,
+        z: NDArray[np.float32] | None = None,
     ) -> None:
         super().__init__(prior, prefix)
         self.data, self.n_tries, self.drift = data, n_tries, drift
         self.rows = Rows.of_users(data)
         self.n = self.rows.n
-        self.z = np.empty(len(data.levels)) if z is None else z
+        self.z = np.empty(len(data.levels), np.float32) if z is None else z
         self.rest = self.z if drift is None else np.empty_like(self.z)
 
     def level_counts(self, n_levels: int) -> NDArray[np.int64]:
@@ -184,7 +184,10 @@ class OrdinalUsers(OrdinalRows):
         """Draw log-gaps, then z."""
         data, rows = self.data, key.rows()
         own = {name: state[self.prefix + name] for name in ("U", "gaps", "thresholds", "reach", "accepted", "value")}
-        drift, table = _NONE if self.drift is None else self.drift.of_entries(state), table_of(state["V"], True)
+        drift, table = (
+            _NONE if self.drift is None else self.drift.of_entries(state),
+            table_of(state["V"], True, self.z.dtype),
+        )
 
         def block(lo: int, hi: int) -> None:
             draw_ordinal_rows(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.gibbs_rows import column_equations, draw_rows, draw_solutions
 from cofactor.kernels.normal_equations import lined_up
@@ -62,8 +62,8 @@ class Rows:
     def draw(
         self,
         key: Key,
-        targets: Array,
-        weights: Array,
+        targets: NDArray[Any],
+        weights: NDArray[Any],
         other: Array,
         precision: Array,
         shift: Array,
@@ -80,7 +80,7 @@ class Rows:
         ----------
         key : Key
         targets, weights : ndarray of shape (n_entries,)
-            t and ω, by user; ω may be a single number for all.
+            t and ω, by user; ω may be a single number for all. Entries are multiplied in the precision of t.
         other : ndarray of shape (m, p)
         precision : ndarray of shape (p, p)
             P, that of the prior.
@@ -90,7 +90,7 @@ class Rows:
             Whether the last columns are biases: that of `other` is taken from t, and φ has a one there.
         own : ndarray of shape (n, p)
         """
-        rows, table, roots = key.rows(), table_of(other, biased), np.sqrt(weights)
+        rows, table, roots = key.rows(), table_of(other, biased, targets.dtype), np.sqrt(weights)
         self.each(
             lambda lo, hi: draw_rows(
                 lo, hi, rows, self.indptr, self.indices, self.position, targets, roots, table, precision, shift, own
@@ -98,12 +98,16 @@ class Rows:
         )
 
     def equations(
-        self, first: int, last: int, targets: Array, weights: Array, other: Array, precision: Array, shift: Array,
-        biased: bool,
+        self, first: int, last: int, targets: NDArray[Any], weights: NDArray[Any], other: Array, precision: Array,
+        shift: Array, biased: bool,
     ) -> Array:  # fmt: skip
         """Return what prior and entries say of the rows first..last-1, see `column_equations`; `shift` is theirs."""
         p, cuts = other.shape[1], self._cuts
-        out, table, roots = np.empty((last - first, p * (p + 3) // 2)), table_of(other, biased), np.sqrt(weights)
+        out, table, roots = (
+            np.empty((last - first, p * (p + 3) // 2)),
+            table_of(other, biased, targets.dtype),
+            np.sqrt(weights),
+        )
         ends = np.unique(np.clip(cuts, first, last))
 
         def block(k: int) -> None:
@@ -116,7 +120,7 @@ class Rows:
         return out
 
 
-def table_of(rows: Array, biased: bool) -> Array:
+def table_of(rows: Array, biased: bool, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Return the rows of one side as kernels that draw those of the other read them, see `lined_up`.
 
     Parameters
@@ -124,9 +128,10 @@ def table_of(rows: Array, biased: bool) -> Array:
     rows : ndarray of shape (n, p)
     biased : bool
         Whether the last column is a bias, which targets are lowered by.
+    dtype : dtype, default=float64
     """
     p = rows.shape[1]
-    return lined_up(rows[:, :-1], p, rows[:, -1]) if biased else lined_up(rows, p)
+    return lined_up(rows[:, :-1], p, rows[:, -1], dtype) if biased else lined_up(rows, p, dtype=dtype)
 
 
 def draw_from_sums(

@@ -20,7 +20,7 @@ _LEAST_SHARE = 1e-14  # share of the largest eigenvalue of a Gram matrix: a dire
 
 
 class PatchedMatrix:
-    """A matrix A = S + L Rᵀ, S sparse and L, R narrow, which is never formed: it only gives products; float64.
+    """A matrix A = S + L Rᵀ, S sparse and L, R narrow, which is never formed: it only gives products.
 
     Parameters
     ----------
@@ -30,11 +30,15 @@ class PatchedMatrix:
         S in row order.
     left, right : ndarray of shape (n, r) and (m, r)
         L and R; r may be 0.
+    dtype : dtype, default=float64
+        Of S and of products.
     """
 
-    def __init__(self, entries: Entries, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+    def __init__(
+        self, entries: Entries, values: np.ndarray, left: np.ndarray, right: np.ndarray, dtype: Any = np.float64
+    ) -> None:
         e = entries
-        values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(values, dtype=dtype)
         self.shape = e.shape
         self._rows = (cut_rows(e.indptr, _ENTRIES_PER_BLOCK), e.indptr, e.indices, values, left)
         self._columns = (
@@ -110,7 +114,8 @@ def _product(
     B: np.ndarray,
 ) -> np.ndarray:
     """Return (S + L Rᵀ) B; each block of rows is the work of one thread."""
-    out = np.empty((len(indptr) - 1, B.shape[1]))
+    B = np.asarray(B, values.dtype)
+    out = np.empty((len(indptr) - 1, B.shape[1]), values.dtype)
     small = cross_products(right, B)
     _, accumulate = observed.passes()
 

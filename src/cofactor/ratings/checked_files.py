@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
+import mmap
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, NoReturn
@@ -41,6 +45,7 @@ __all__ = [
 FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
 IDS = "ids.safetensors"
 
+_START = 10  # bytes before the header of an array; the last two are its length
 _PIECE = 1 << 22  # bytes read at a time for a checksum
 _AGAIN = "shard the ratings again"
 
@@ -95,11 +100,27 @@ def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> N
     The pages belong to this process alone as soon as it writes to them, so that the file cannot change. The array does
     not count as read-only: kernels which are compiled for arrays in memory take it, and give the same bits.
     """
+    with damage(path), path.open("rb") as stream:
+        start = stream.read(_START)
+        start += stream.read(int.from_bytes(start[-2:], "little"))
+        found_shape, by_column, found_dtype = _described(start)
+        mapped = None if 0 in shape else mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    if found_dtype != dtype or found_shape != shape or by_column:
+        refuse(path, f"holds {found_dtype} of shape {found_shape}, and the manifest says {shape}")
+    if mapped is None:
+        return np.empty(shape, dtype)
     with damage(path):
-        array = np.load(path, mmap_mode=None if 0 in shape else "c", allow_pickle=False)
-    if array.dtype != dtype or array.shape != shape:
-        refuse(path, f"holds {array.dtype} of shape {array.shape}, and the manifest says {shape}")
-    return np.asarray(array)
+        return np.frombuffer(mapped, dtype, math.prod(shape), len(start)).reshape(shape)
+
+
+@lru_cache(maxsize=1 << 14)
+def _described(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of an array by the start of its file: `numpy.load` would take a millisecond."""
+    stream = io.BytesIO(start)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("another version of the format of arrays")
+    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = np.lib.format.read_array_header_1_0(stream)
+    return found
 
 
 def verify_file(path: Path, stored: StoredFile) -> None:

@@ -71,8 +71,8 @@ class MaskLink:
         if ratings.n_ratings <= _EXACT:
             A, S, Q = _leading(sparse.csr_array((values, ratings.indices, ratings.indptr), shape=(n, m)), n_columns)
         else:
-            B = PatchedMatrix(ratings, values, np.zeros((n, 0)), np.zeros((m, 0)))
-            S, Q = leading_by_passes(lambda W: B.transposed_times(B.times(W)), m, n_columns)
+            B = PatchedMatrix(ratings, values, np.zeros((n, 0)), np.zeros((m, 0)), np.float32)
+            S, Q = leading_by_passes(B.squared_times, m, n_columns)
             A = B.times(Q) / S
         share = S / S[0]
         of_users = (np.sqrt(n) / S[0] * by_item[:, None] * Q).astype(np.float32)

@@ -96,11 +96,12 @@ class MaskPart:
         return getattr(self, "_" + question["op"])(question)
 
     def _products(self, question: Question) -> Answer:
-        """Return Bᵀ B W."""
+        """Return Bᵀ B W, in single precision: see `leading_by_passes`."""
         shard = self.ratings.shard(self.k)
         by_item = 1 / np.sqrt(self.ratings.item_counts + SHRINKAGE)
         values = (1 / np.sqrt(shard.user_counts + SHRINKAGE))[shard.row_of_entry] * by_item[shard.indices]
-        B = sparse.csr_array((values, shard.indices, shard.indptr), shape=(len(shard.users), len(shard.items)))
+        entries = values.astype(np.float32), shard.indices, shard.indptr
+        B = sparse.csr_array(entries, shape=(len(shard.users), len(shard.items)))
         return {"products": np.asarray(B.T @ (B @ question["W"]))}
 
     def _features(self, question: Question) -> Answer:
@@ -127,7 +128,11 @@ def decompose_mask(
         Whether what a rating by each user says of an item stays in the folder until the parts are done.
     """
     (n, m), parts = ratings.shape, ratings.parts(partial(MaskPart, ratings), f"{key} mask")
-    S, Q = leading_by_passes(lambda W: parts.total({"op": "products", "W": W})["products"], m, n_columns)
+
+    def multiply(W: Array) -> NDArray[np.float32]:
+        return parts.total({"op": "products", "W": W.astype(np.float32)})["products"]
+
+    S, Q = leading_by_passes(multiply, m, n_columns)
     by_item = 1 / np.sqrt(ratings.item_counts + SHRINKAGE)
     projection = np.sqrt(n) / S[0] * by_item[:, None] * Q
     squares, sums = np.zeros(len(S)), np.zeros(len(S))

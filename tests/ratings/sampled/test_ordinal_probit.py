@@ -86,7 +86,7 @@ def test_passes_over_a_large_mask_find_what_an_exact_decomposition_does(monkeypa
         squares = (getattr(found, name) ** 2).sum(axis=0)
         np.testing.assert_allclose(squares, (getattr(exact, name) ** 2).sum(axis=0), rtol=0.006)
         products = getattr(found, name).T @ getattr(found, name)
-        np.testing.assert_allclose(products, np.diag(squares), atol=1e-9 * squares[0])
+        np.testing.assert_allclose(products, np.diag(squares), atol=3e-8 * squares[0])  # single precision
     np.testing.assert_allclose(abs(found.users[:, :4]), abs(exact.users[:, :4]), atol=0.02)
     seen = project_rows(ratings.indptr, ratings.indices, found.projection)
     np.testing.assert_allclose(seen, found.users, atol=0.02)
@@ -103,8 +103,8 @@ def test_beats_medians_of_items():
 
 def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch):
     X, y, _, _ = halves()
-    true = error(fitted())
-    without = error(model(implicit=None).fit(X, y))
+    true, seeds = error(fitted()), range(2)
+    without = np.mean([error(model(implicit=None, random_state=seed).fit(X, y)) for seed in seeds])
 
     def permuted(ratings: Ratings, n_columns: int) -> MaskLink:
         link, rng = of(ratings, n_columns), np.random.default_rng(0)
@@ -112,9 +112,9 @@ def test_gain_comes_from_who_rated_what_and_not_from_more_parameters(monkeypatch
 
     of = MaskLink.of
     monkeypatch.setattr(MaskLink, "of", permuted)
-    control = error(model().fit(X, y))
+    control = np.mean([error(model(random_state=seed).fit(X, y)) for seed in seeds])
     assert true < min(without, control) - 0.03
-    assert control > without - 0.01
+    assert without - control < 0.3 * (without - true)  # two seeds part errors by .02
 
 
 def test_probabilities_are_calibrated():
