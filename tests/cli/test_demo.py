@@ -14,8 +14,11 @@ from sklearn.base import clone
 
 from cofactor.cli.demo import TerminalReporter, move_report
 from cofactor.datasets import make_ratings
+from cofactor.experiments.demos import ratings as demo_of_ratings
 from cofactor.experiments.demos.base import Extent, Finding, Row, Trial, run_demo
 from cofactor.experiments.demos.ratings import RatingDemo
+from cofactor.ratings import OrdinalProbit
+from cofactor.ratings.ranking import EASE, Recommender
 
 
 def check_marks(results: dict, text: str) -> None:
@@ -33,8 +36,20 @@ def check_marks(results: dict, text: str) -> None:
 
 
 @pytest.mark.evidence
-def test_quick_demo_on_movielens(process, data_dir: Path, tmp_path: Path, check_report) -> None:
-    outcome = process("demo", "--quick", "--out", "report")
+def test_quick_demo_on_movielens(
+    run, data_dir: Path, tmp_path: Path, check_report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that are measured are fitted as ever; what only recommends, and is only drawn, is fitted briefly."""
+
+    def recommender(ratings: OrdinalProbit, random_state: int) -> Recommender:
+        brief = clone(ratings).set_params(n_factors=2, n_sweeps=10, burn_in=4)
+        return Recommender(EASE(100.0), brief, random_state=random_state)
+
+    monkeypatch.setattr(demo_of_ratings, "Recommender", recommender)
+    monkeypatch.setattr(demo_of_ratings, "_SOLVERS", demo_of_ratings._SOLVERS[:1])
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "--quick", "--out", "report")
     assert outcome.status == 0
     assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 80

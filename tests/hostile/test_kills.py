@@ -64,7 +64,7 @@ class Place:
         }
         self.said.mkdir(parents=True)
         self.clear()
-        self.right = self.start().end()
+        self.right = self.finish()
         assert self.right.status == 0, self.right.err
         self.files, self.kept = self.outcome(), self.stored()
         assert self.kept or self.name.startswith("fit")
@@ -80,7 +80,7 @@ class Place:
         return Program(self.arguments, self.work, self.said, self.environment)
 
     def finish(self) -> Ended:
-        """Run the command once more, with one job: the processes of others take long to start, and change nothing."""
+        """Run the command to its end, with one job: the processes of others take long to start, and change nothing."""
         arguments = [argument for argument in self.arguments if argument not in TWO_JOBS]
         return Program(arguments, self.work, self.said, self.environment).end()
 
@@ -101,10 +101,10 @@ class Place:
         return found
 
     def sleep(self, program: Program, seed: int) -> None:
-        """Sleep until some moment of the run, or, half of the times, until some number of cells are stored."""
+        """Sleep until some number of cells are stored, or, half of the times with one job, some moment of the run."""
         random = np.random.default_rng(seed)
         share = float(random.random())
-        if self.kept and random.random() < 0.5:
+        if self.kept and (self.arguments[-2:] == TWO_JOBS or random.random() < 0.5):
             while program.process.exitcode is None and self.count() < share * len(self.kept):
                 time.sleep(0.001)
         else:

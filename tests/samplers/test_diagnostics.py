@@ -1,16 +1,18 @@
 """Diagnostics of chains: R-hat and effective sample size as ArviZ computes them, and what ArviZ is given."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from tests.children import answer_of
 from tests.together import together
 
 from cofactor.samplers import diagnose, split_r_hat, to_inference_data
 from cofactor.samplers.diagnostics import require_arviz
 
-arviz = require_arviz()
+
+@pytest.fixture(scope="module")
+def arviz():
+    """Loaded by the one process that needs it, and not by each that collects tests: it compiles something."""
+    return require_arviz()
 
 
 def chains(n_chains, n_draws, shift=0.0, memory=0.5, seed=0):
@@ -26,7 +28,7 @@ def chains(n_chains, n_draws, shift=0.0, memory=0.5, seed=0):
 @together("n_draws", [4, 5, 200, 201])
 @together("shift", [0.0, 3.0])
 @together("n_chains", [2, 4])
-def test_split_r_hat_is_that_of_arviz(n_chains, n_draws, shift):
+def test_split_r_hat_is_that_of_arviz(n_chains, n_draws, shift, arviz):
     x = chains(n_chains, n_draws, shift)
     assert split_r_hat(x) == pytest.approx(float(arviz.rhat(x)), rel=1e-10)
     ties = np.round(x)
@@ -47,7 +49,7 @@ def test_split_r_hat_of_what_does_not_vary():
         split_r_hat(np.ones((2, 3)))
 
 
-def test_diagnose_names_every_entry_that_changes():
+def test_diagnose_names_every_entry_that_changes(arviz):
     x, level = chains(2, 300), np.stack([chains(2, 300, shift=4, seed=1), np.ones((2, 300))], axis=2)
     found = diagnose({"noise": x, "thresholds": level, "set": np.full((2, 300), 2.0)})
     assert found.quantities == ("noise", "thresholds[1]")
@@ -72,7 +74,7 @@ def test_one_chain_has_no_r_hat_and_few_draws_nothing():
     assert str(few).splitlines()[1].split()[-2:] == ["–", "–"]
 
 
-def test_inference_data():
+def test_inference_data(arviz):
     x, level = chains(2, 30), np.random.default_rng(0).normal(size=(2, 30, 4))
     data = to_inference_data({"noise": x, "thresholds": level}, x - 100, x[:, :10] - 200)
     np.testing.assert_array_equal(data.posterior["noise"], x)
@@ -92,19 +94,21 @@ if not stamp.exists():
     stamp.touch()
     raise FileNotFoundError("daily_warning.tmp")
 """)
-    code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path)!r})
+    code = """
+import sys, warnings
+warnings.simplefilter("error")
+assert "arviz" not in sys.modules
+sys.path.insert(0, folder)
 from cofactor.samplers.diagnostics import require_arviz
-print(require_arviz().stamp.exists())
+answer.send(require_arviz().stamp.exists())
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert answer_of(code, folder=str(tmp_path)) is True
 
 
 def test_without_arviz_the_error_says_how_to_install_it():
     code = """
-import sys
+import sys, warnings
+warnings.simplefilter("error")
 sys.modules["arviz"] = None
 from cofactor.samplers import diagnose, split_r_hat
 import numpy as np
@@ -112,8 +116,7 @@ split_r_hat(np.eye(4))
 try:
     diagnose({"a": np.eye(4)})
 except ImportError as error:
-    print(error)
+    answer.send(str(error))
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    expected = "diagnostics of chains need arviz, which is not installed: pip install 'cofactor[bayes]'\n"
-    assert (done.stdout, done.stderr) == (expected, "")
+    expected = "diagnostics of chains need arviz, which is not installed: pip install 'cofactor[bayes]'"
+    assert answer_of(code) == expected

@@ -34,7 +34,7 @@ from cofactor.ratings import (
     as_ratings,
 )
 
-SHARDS = 5
+SHARDS = 3
 MODELS: dict[str, Callable[..., Any]] = {
     "MMMF": lambda **more: MMMF(3, alpha=1.0, random_state=0, **more),
     "MMMF, Kumar's": lambda **more: MMMF(3, alpha=1.0, alpha_bias=None, alpha_thresholds=0, random_state=0, **more),

@@ -106,9 +106,10 @@ def test_a_fitted_model_stays_as_it_was_and_each_fit_can_be_gone_on_with():
     assert same(model.fit(DATA.X[half], DATA.y[half]), other.fit(DATA.X[half], DATA.y[half]))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("how", [interrupt, press_ctrl_c])
-@pytest.mark.parametrize("stage", ["chain 1", "chain 2"])
+@pytest.mark.parametrize(
+    ("n_jobs", "how", "stage"),
+    [(1, interrupt, "chain 1"), (1, press_ctrl_c, "chain 2"), (2, press_ctrl_c, "chain 1"), (2, interrupt, "chain 2")],
+)
 @pytest.mark.evidence
 def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
     """One after the other, or side by side; and nothing goes on behind the scenes."""

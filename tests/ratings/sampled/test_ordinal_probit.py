@@ -196,7 +196,7 @@ def test_models_saved_before_factors_could_be_correlated_are_refused(tmp_path: P
 
 def test_decisions_follow_from_probabilities():
     _, _, X, _ = halves()
-    m = model().fit(*small())
+    m = model(n_sweeps=20, burn_in=10).fit(*small())
     p = m.predict_proba(X)
     expected = {
         "median": SCALE[(np.cumsum(p, axis=1) < 0.5 - 1e-9).sum(axis=1)],
@@ -397,10 +397,10 @@ def test_two_levels():
 
 def test_no_more_link_columns_than_the_mask_has_rank():
     X, y = small()
-    m = model(n_implicit=500).fit(X, y)
+    m = model(n_implicit=500, n_sweeps=6, burn_in=3).fit(X, y)
     assert m.links_[0].n_features <= 15
     full = np.array(list(itertools.product(range(6), range(5))))
-    m = model(n_implicit=500).fit(full, 1.0 + full.sum(axis=1) % 3)
+    m = model(n_implicit=500, n_sweeps=6, burn_in=3).fit(full, 1.0 + full.sum(axis=1) % 3)
     assert [link.n_features for link in m.links_] == [1, 1]
     assert np.isfinite(m.predict_proba(full)).all()
 

@@ -22,6 +22,7 @@ from cofactor.ratings import BPMF, GibbsMMMF, OrdinalProbit, Ratings, ShardedRat
 from cofactor.samplers import SampleFile
 from cofactor.tasks.sharding import checked_shards
 
+SHARDS = 3
 SWEEPS: dict[str, Any] = {"n_sweeps": 8, "burn_in": 2, "thin": 2, "random_state": 0}
 MODELS: dict[str, Callable[..., Any]] = {
     "OrdinalProbit": lambda **more: OrdinalProbit(3, n_implicit=4, **SWEEPS, **more),
@@ -57,7 +58,7 @@ def ratings() -> Ratings:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of shards, and the samples of fits in memory."""
     place = tmp_path_factory.mktemp("shards") / "big"
-    ShardedRatings.from_ratings(ratings(), 5).save(place)
+    ShardedRatings.from_ratings(ratings(), SHARDS).save(place)
     return place
 
 
@@ -125,7 +126,7 @@ def test_a_killed_fit_goes_on(name: str, every: float, folder: Path, memory: dic
     process.join()
     assert process.exitcode == -signal.SIGKILL
     [kept] = folder.glob(".fit-*/samples")
-    assert len(list(kept.glob("*.U.npy"))) == 5
+    assert len(list(kept.glob("*.U.npy"))) == SHARDS
     assert len(list(kept.parent.glob("state-*"))) == (every == 0)
     assert not list(folder.glob("users/*"))
     stored = MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True, users="folder"))
