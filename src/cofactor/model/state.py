@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from mmap import mmap
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -107,9 +108,9 @@ def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = None
 def is_mapped(array: NDArray[Any]) -> bool:
     """Return whether an array is mapped from a file, or a view of one that is."""
     base: Any = array
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    return isinstance(base, np.memmap)
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.obj if isinstance(base, memoryview) else base.base
+    return isinstance(base, mmap)
 
 
 def check_course(model: Any) -> None:

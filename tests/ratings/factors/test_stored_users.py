@@ -16,6 +16,7 @@ import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.files import replacing
+from cofactor.model.state import is_mapped
 from cofactor.ratings import (
     ALS,
     BPMF,
@@ -98,7 +99,7 @@ def _answers(model: Any, pairs: list[Any], new: Any) -> list[np.ndarray]:
 
 def test_arrays_of_users_are_mapped_and_not_read(place: Path) -> None:
     model = cofactor.load(place / "MMMF-folder")
-    assert isinstance(model.U_.base, np.memmap)
+    assert is_mapped(model.U_)
     assert model.U_ is model.stored_users_.arrays["U_"]
     assert not np.isfinite(cofactor.load(place / "PMMMF-folder").planes_).all(), "levels that users lack have no plane"
 
