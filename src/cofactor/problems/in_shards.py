@@ -77,9 +77,9 @@ def _around(penalty: Penalty, centre: NDArray[Any] | None) -> Penalty:
 class UserPart:
     """The rows of one shard, with their part of all vectors of L-BFGS.
 
-    Questions name an operation in ``op``, and may ask to do one or several of three things before it: ``accept``, to
-    make the trial the point; ``axes``, to rotate U; ``direction``, to set p. So a round does what follows from the last
-    one, and its own.
+    Questions name an operation in ``op``, and may ask to do one or both of two things before it: ``accept``, to make
+    the trial the point; ``axes``, to rotate U. So a round does what follows from the last one, and its own. A move may
+    come with a ``direction``, to set p.
 
     Parameters
     ----------
@@ -97,6 +97,7 @@ class UserPart:
         self.layout = Layout({name: start[name].shape for name in problem.of_rows})
         self.x = self.layout.pack(start, problem.dtype)
         self.g, self.p, self.x_new, self.g_new = (np.zeros_like(self.x) for _ in range(4))
+        self.counts = np.diff(problem.open(k)[0].indptr)
         self.squares = np.zeros(start["U"].shape[1])
         self.pairs = np.zeros((2 * memory, self.layout.size), problem.dtype)
 
@@ -115,17 +116,17 @@ class UserPart:
             self.x, self.x_new, self.g, self.g_new = self.x_new, self.x, self.g_new, self.g
         if "axes" in question:
             rotate(self.layout.views(self.x)["U"], question["axes"])
-        if "direction" in question:
-            vectors.combine(question["direction"], self.pairs, self.g, self._scale(), self.p)
         return getattr(self, "_" + question["op"])(question)
 
     def _evaluate(self, question: Question) -> Answer:
         return self._losses(self.x, self.g, question)
 
     def _move(self, question: Question) -> Answer:
+        newest, scale = question["newest"], self._scale()
+        if "direction" in question:
+            vectors.combine(question["direction"], self.pairs, self.g, scale, self.p)
         vectors.step(self.x, question["t"], self.p, self.x_new)
         answer = self._losses(self.x_new, self.g_new, question)
-        newest, scale = question["newest"], self._scale()
         products = vectors.products(self.x, self.x_new, self.g, self.g_new, self.pairs, scale, newest)
         s, y = self.pairs[newest], self.pairs[len(self.pairs) // 2 + newest]
         sums = [self._row_sums(s), self._row_sums(y, scale), self._row_sums(self.g_new, scale)]
@@ -146,7 +147,7 @@ class UserPart:
         scale, U = self._scale(), self.layout.views(self.x)["U"]
         return {
             "products": np.array(vectors.dot(scale * self.g, self.g)),
-            "squares": weighted_squares(self._counts(), U),
+            "squares": weighted_squares(self.counts, U),
             "sums": self._row_sums(self.g, scale),
         }
 
@@ -159,15 +160,11 @@ class UserPart:
     def _arrays(self, question: Question) -> Answer:
         return made_of(self.layout.views(self.x), self.k, question)
 
-    def _counts(self) -> NDArray[Any]:
-        """Return the number of entries of each row."""
-        return np.diff(self.problem.open(self.k)[0].indptr)
-
     def _scale(self) -> NDArray[Any]:
-        """Return the inverse curvatures at the last question for them: made anew, they need no room."""
+        """Return the inverse curvatures at the last question for them: made anew in each round, they need no room."""
         penalties = {name: p for name, p in self.problem.of_rows.items() if p is not None}
-        counts, squares = self._counts(), {"U": self.squares}
-        return inverse_curvatures(self.layout, penalties, counts, counts, squares, self.x.dtype)
+        squares = {"U": self.squares}
+        return inverse_curvatures(self.layout, penalties, self.counts, self.counts, squares, self.x.dtype)
 
     def _row_sums(self, vector: NDArray[Any], scale: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return the sum of the rows of the array whose mean matters, times `scale` if it is given."""

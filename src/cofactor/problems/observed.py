@@ -258,8 +258,9 @@ def inverse_curvatures(
     }  # fmt: skip
     scale = np.empty(layout.size, dtype)
     for name, view in layout.views(scale).items():
-        weight = getattr(penalties.get(name), "alpha", 0.0)
-        view[...] = 1 / np.maximum(entries[name]() + weight, _LEAST_CURVATURE)
+        curvature = np.add(entries[name](), getattr(penalties.get(name), "alpha", 0.0), dtype=np.float64)
+        np.maximum(curvature, _LEAST_CURVATURE, out=curvature)
+        np.divide(1, curvature, out=view, casting="same_kind")
     return scale
 
 
