@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,35 +156,35 @@ class OnWorkers(Rounds):
             group.deaths = 0
         while len(answers) < len(self._groups):
             self._settle()
-            idle = [group for group in self._groups if group.first not in answers and group.future is None]
-            if idle:
-                self._submit(idle, task, question, number)
+            for group in self._groups:
+                if group.first not in answers and group.future is None:
+                    self._submit(group, task, question, number)
             self._collect(answers)
             self._tell(began, sum(group.last - group.first for group in self._groups if group.first in answers))
             if len(answers) < len(self._groups) and time.perf_counter() - began > _FETCH:
                 self._refuse_paused()
         return [answers[group.first] for group in self._groups]
 
-    def _submit(
-        self, groups: Sequence[_Group], task: Callable[..., Any], question: Question, number: int | None
-    ) -> None:
-        """Send the question straight to the workers of groups, all at once, and tasks through the scheduler."""
+    def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
+        """Send the question straight to a worker, and its task through the scheduler."""
         from dask import config  # an extra
 
-        with config.set(_CONNECT):
-            sent = self.client.sync(_sent, self.client, dict(question), [group.worker for group in groups])
+        try:
+            with config.set(_CONNECT):
+                [shared] = self.client.scatter(
+                    [dict(question)], workers=[group.worker], direct=True, hash=False, timeout=_GONE
+                )
+        except (OSError, TimeoutError):
+            group.worker, group.placed = "", False
+            return
+        anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
         before = self.number if number is None else number - 1
         what = task_name(self.name, question)
-        for group, shared in zip(groups, sent, strict=True):
-            if shared is None:
-                group.worker, group.placed = "", False
-                continue
-            anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
-            label = f"{what}-round {self.number}, shards {group.first} to {group.last - 1}"
-            group.future = self.client.submit(
-                _work, self._run, group.first, group.last, before, number, task, shared, anew,
-                key=f"{label}-{uuid.uuid4().hex}", workers=[group.worker], allow_other_workers=False, pure=False,
-            )  # fmt: skip
+        label = f"{what}-round {self.number}, shards {group.first} to {group.last - 1}"
+        group.future = self.client.submit(
+            _work, self._run, group.first, group.last, before, number, task, shared, anew,
+            key=f"{label}-{uuid.uuid4().hex}", workers=[group.worker], allow_other_workers=False, pure=False,
+        )  # fmt: skip
 
     def _collect(self, answers: dict[int, Any]) -> None:
         """Take the answers that are there; wait a moment if there are none."""
@@ -312,21 +311,6 @@ def _check_version(found: str, own: str = __version__) -> None:
         raise InvalidInputError(
             f"a worker has cofactor {found} and the client has {own}", advice="install the same one"
         )
-
-
-async def _sent(client: Any, question: Question, workers: Sequence[str]) -> list[Any]:
-    """Send a question straight to workers, to all at once; return its futures there, None for a worker that is gone."""
-
-    async def send(worker: str) -> Any:
-        try:
-            [shared] = await client.scatter(
-                [question], workers=[worker], direct=True, hash=False, timeout=_GONE, asynchronous=True
-            )
-        except (OSError, TimeoutError):
-            return None
-        return shared
-
-    return list(await asyncio.gather(*map(send, workers)))
 
 
 async def _fetched(client: Any, future: Any) -> Any:
