@@ -113,7 +113,7 @@ class MaskPart:
 
 
 def decompose_mask(
-    ratings: ShardedRatings, n_columns: int, key: str, in_folder: bool = False
+    ratings: ShardedRatings, n_columns: int, model: Any, in_folder: bool = False
 ) -> tuple[MaskInShards, Rounds]:
     """Return what the mask of ratings tells of users and items, and the parts that found it.
 
@@ -122,12 +122,12 @@ def decompose_mask(
     ratings : ShardedRatings
     n_columns : int
         Number of features, if the mask has such a rank.
-    key : str
-        Of all that the parts' work depends on besides the ratings.
+    model : estimator
+        Whose parameters the work depends on.
     in_folder : bool, default=False
         Whether what a rating by each user says of an item stays in the folder until the parts are done.
     """
-    (n, m), parts = ratings.shape, ratings.parts(partial(MaskPart, ratings), f"{key} mask")
+    (n, m), parts = ratings.shape, ratings.parts(partial(MaskPart, ratings), model, "mask")
 
     def multiply(W: Array) -> NDArray[np.float32]:
         return parts.total({"op": "products", "W": W.astype(np.float32)})["products"]
@@ -137,7 +137,7 @@ def decompose_mask(
     projection = np.sqrt(n) / S[0] * by_item[:, None] * Q
     squares, sums = np.zeros(len(S)), np.zeros(len(S))
     shape: Any = (n, len(S))
-    place = ratings.place(f"{key} mask") / "of_items.npy" if in_folder else None
+    place = ratings.place(model, "mask") / "of_items.npy" if in_folder else None
     of_items = np.empty(shape, np.float32) if place is None else open_memmap(place, "w+", np.float32, shape)
     for k, answer in enumerate(parts.each({"op": "features", "projection": projection})):
         squares += answer["squares"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.metrics.scale import as_scale
+from cofactor.progress import tell
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_variety
 from cofactor.solvers.journal import Journal
@@ -22,7 +23,7 @@ from cofactor.text import some_of
 if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory", "key_of"]
+__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory"]
 
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
@@ -31,24 +32,43 @@ MOST_IN_MEMORY = 1 << 30
 
 @dataclass(frozen=True)
 class Work:
-    """How fits of ratings in shards are carried out, see `ShardedRatings.on`."""
+    """How fits of ratings in shards are carried out, see `ShardedRatings.on`.
+
+    Attributes
+    ----------
+    client, resume, every, users
+        See there.
+    fit : str
+        Which fit it is: class of the model, and what tells its parameters and the ratings from any others. The folders
+        with what is done of it have its name.
+    """
 
     client: Any = None
     resume: bool = False
     every: float = 60.0
     users: str = "auto"
+    fit: str = ""
 
     def stores(self, n_bytes: int) -> bool:
         """Whether what a fit finds for users, so many bytes, is to stay in the folder."""
         return self.users == "folder" or (self.users == "auto" and n_bytes > MOST_IN_MEMORY)
 
-    def place(self, folder: Path, data: str, key: str) -> Path:
-        """Return the folder for what is done of a work, see `parts`; it is gone when all is done."""
-        known = hashlib.sha256(f"{data} {key}".encode()).hexdigest()[:16]
-        return folder / f".fit-{known}"
+    def of(self, model: Any, folder: Path, data: str) -> Work:
+        """Return the same for the fit of a model; tell where it is to go on and there is nothing of it."""
+        name = type(model).__name__
+        fit = f"{name}-{_digest(data, _told(model))[:8]}"
+        if self.resume and not any(folder.glob(f".fit-{fit}-*/**/round-*")):
+            unfinished = sorted({path.name.split("-")[1] for path in folder.glob(".fit-*")})
+            others = f"; unfinished there, with other settings or ratings: {', '.join(unfinished)}"
+            tell(f"nothing to go on with in {folder}: {name} begins anew{others if unfinished else ''}")
+        return replace(self, fit=fit)
+
+    def place(self, folder: Path, data: str, model: Any, step: str) -> Path:
+        """Return the folder for what is done of a step of the fit, see `parts`; it is gone when all is done."""
+        return folder / f".fit-{self.fit}-{_digest(data, _told(model), step)[:16]}"
 
     def parts(
-        self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, key: str, n_ratings: int
+        self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, model: Any, step: str, n_ratings: int
     ) -> Rounds:
         """Return n objects that work on a shard each.
 
@@ -59,23 +79,33 @@ class Work:
         n : int
         folder : Path or None
             Where the shards are. What is done is kept there too, so that it can go on after a kill.
-        data, key : str
-            What tells the ratings, and the work on them, from any others.
+        data : str
+            What tells the ratings from any others.
+        model : estimator
+            Whose parameters the work depends on.
+        step : str
+            What tells the work from any other for these ratings and this model.
         n_ratings : int
             In all shards.
         """
-        journal = None
+        name, journal = type(model).__name__, None
         if folder is not None:
-            journal = Journal(self.place(folder, data, key), self.resume, self.every)
+            journal = Journal(self.place(folder, data, model, step), self.resume, self.every)
+            if journal.last_round:
+                tell(f"{name}, {step}: goes on after round {journal.last_round:,}")
         if self.client is None:
             return OneByOne(make, n, journal, n_ratings)
-        return OnWorkers(self.client, make, n, journal, key.partition("(")[0], n_ratings)
+        return OnWorkers(self.client, make, n, journal, name, n_ratings)
 
 
-def key_of(model: Any) -> str:
+def _told(model: Any) -> str:
     """Return the class of a model and its parameters, but for those that change nothing of a fit."""
     told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
     return f"{type(model).__name__}({told})"
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256(" ".join(texts).encode()).hexdigest()
 
 
 def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
@@ -90,7 +120,17 @@ def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_
         raise InvalidInputError(
             f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
         )
-    return check_variety(ratings)
+    if ratings.work.resume and model.random_state is None:
+        raise InvalidInputError(
+            (Argument("resume", True), " needs the seed that the fit began with"),
+            argument="random_state",
+            found=None,
+            advice="give a seed to fits that may have to go on",
+        )
+    found = check_variety(ratings)
+    if found.folder is None:
+        return found
+    return replace(found, work=found.work.of(model, found.folder, found.source.key))
 
 
 def check_learns_in_shards(model: Any) -> None:

@@ -311,22 +311,24 @@ class ShardedRatings:
             )
         return replace(self, work=Work(client, resume, every, users))
 
-    def parts(self, make: Callable[[int], Part], key: str) -> Rounds:
+    def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Rounds:
         """Return objects that work on a shard each.
 
         Parameters
         ----------
         make : callable
             ``make(k)`` returns the one of shard k.
-        key : str
-            Of all that the work depends on besides the ratings.
+        model : estimator
+            Whose parameters the work depends on.
+        step : str
+            What else it depends on besides the ratings, in words.
         """
-        return self.work.parts(make, len(self), self.folder, self.source.key, key, self.n_ratings)
+        return self.work.parts(make, len(self), self.folder, self.source.key, model, step, self.n_ratings)
 
-    def place(self, key: str) -> Path:
+    def place(self, model: Any, step: str) -> Path:
         """Return the folder for what is done of some work on ratings in a folder; see `parts`."""
         assert self.folder is not None
-        return self.work.place(self.folder, self.source.key, key)
+        return self.work.place(self.folder, self.source.key, model, step)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))

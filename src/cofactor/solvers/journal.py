@@ -47,6 +47,11 @@ class Journal:
         found = [int(path.name[6:]) for path in self.folder.glob("state-*") if path.suffix != ".part"]
         return max(found, default=0)
 
+    @property
+    def last_round(self) -> int:
+        """The last round whose sum is there; 0 if none is."""
+        return max((int(path.stem[6:]) for path in self.folder.glob("round-*")), default=0)
+
     def read(self, number: int) -> dict[str, NDArray[Any]] | None:
         """Return the sum of the answers in a round; None if it was not done."""
         path = self._round(number)

@@ -22,7 +22,6 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import MANIFEST, StoredShard
 from cofactor.ratings.shard_sources import InMemory
-from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.parts import Answer, Question, Rounds
 from cofactor.solvers.result import Callback, Result
@@ -199,7 +198,7 @@ class _SplitOfShards:
     @classmethod
     def of(cls, model: Any, ratings: ShardedRatings, solve: Solve, key: np.uint64, number: int) -> _SplitOfShards:
         """Hold ratings out."""
-        cut = ratings.parts(partial(_CutPart, ratings, key), f"{key_of(model)} validation {number}")
+        cut = ratings.parts(partial(_CutPart, ratings, key), model, f"validation {number}")
         found = cls(ratings, _rest(ratings, key, cut), key, solve, cut)
         if not found.n_held_out:
             cut.done()

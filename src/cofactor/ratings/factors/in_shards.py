@@ -26,7 +26,6 @@ from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest
 from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
@@ -133,7 +132,7 @@ def _solve_by_loss(
     tol = lean.tol if tol is None else tol
     opened, penalties = _Opened(ratings, lean), all_penalties(lean, alpha)
     problem = ShardProblem(opened, lean._loss(R), penalties, np.dtype(lean.dtype))
-    parts = ratings.parts(partial(_part, problem, R, d, start.generators), _key(lean, alpha, tol))
+    parts = ratings.parts(partial(_part, problem, R, d, start.generators), lean, _step(alpha, tol))
     own = start.own if "own" in penalties else np.zeros(0)
     vectors = ShardVectors(
         parts,
@@ -169,7 +168,7 @@ def _solve_least_squares(
         _Levels(ratings), values, ratings.bounds, ratings.item_counts, d, alpha, lean.alpha_bias, by_count
     )
     make = partial(_least_squares_part, problem, ratings.n_levels, start.generators)
-    parts = ratings.parts(make, _key(lean, alpha, tol))
+    parts = ratings.parts(make, lean, _step(alpha, tol))
     columns = ColumnsInShards(parts, problem)
     trace = Trace(columns, lean.max_iter, tol, callback)
     result = descend(columns, columns.pack(start.items), columns.update, trace)
@@ -178,9 +177,9 @@ def _solve_least_squares(
     return Solved(model, of_rows, result, parts)
 
 
-def _key(lean: Any, alpha: float, tol: float) -> str:
-    """Return what tells a minimisation from others."""
-    return f"{key_of(lean)} at {alpha!r} to {tol!r}"
+def _step(alpha: float, tol: float) -> str:
+    """Return what tells a minimisation from others of a fit."""
+    return f"alpha {alpha!r} to {tol!r}"
 
 
 def _check(model: FactorModel, given: FitInput, solver: str) -> None:

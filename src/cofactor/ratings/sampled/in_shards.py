@@ -27,7 +27,6 @@ from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompos
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import threshold_prior
 from cofactor.ratings.sampled.warm_start import first_chains, target_of
-from cofactor.ratings.shard_work import key_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.samplers import Chain, Posterior, SampleFile, run
@@ -137,7 +136,7 @@ def _sides(model: Any, ratings: ShardedRatings, n_columns: int) -> tuple[MaskInS
     """Return what tells who rated what, as the model wants it, and the parts that found it."""
     if model.implicit is None:
         return NO_FEATURES, []
-    sides, parts = decompose_mask(ratings, n_columns, key_of(model), users_stay(model, ratings))
+    sides, parts = decompose_mask(ratings, n_columns, model, users_stay(model, ratings))
     return sides, [parts]
 
 
@@ -173,9 +172,9 @@ def fit_chains_in_shards(
     target = target_of(model, given)
     chains, done = first_chains(model, model, target), list(before)
     in_folder = users_stay(model, ratings)
-    kept = [_kept(model, ratings.place(_key(model, chain)) if in_folder else None) for chain in chains]
+    kept = [_kept(model, ratings.place(model, _step(chain)) if in_folder else None) for chain in chains]
     for chain, where in zip(chains, kept, strict=True):
-        drawn, users = posterior(partial(_begun, ratings, _key(model, chain), where), where)
+        drawn, users = posterior(partial(_begun, ratings, model, _step(chain), where), where)
         run(
             drawn,
             chain,
@@ -205,13 +204,15 @@ def users_stay(model: SampledModel, ratings: ShardedRatings) -> bool:
     return ratings.folder is not None and ratings.work.stores(n_bytes)
 
 
-def _key(model: SampledModel, chain: Chain) -> str:
-    return f"{key_of(model)} chain {chain.number} of {chain.seed}"
+def _step(chain: Chain) -> str:
+    return f"chain {chain.number + 1} of seed {chain.seed}"
 
 
-def _begun(ratings: ShardedRatings, key: str, kept: Kept, make: Callable[[int], Any]) -> Rounds:
+def _begun(
+    ratings: ShardedRatings, model: SampledModel, step: str, kept: Kept, make: Callable[[int], Any]
+) -> Rounds:
     """Return parts for a chain, with a folder for its samples."""
-    parts = ratings.parts(make, key)
+    parts = ratings.parts(make, model, step)
     if kept.folder is not None:
         kept.folder.mkdir(exist_ok=True)
     return parts
