@@ -40,12 +40,6 @@ _DEATHS = 3
 
 _RESUME = Argument("resume", True)
 
-#: Returns the workers that a scheduler lets do nothing more. It has no name, so that it travels whole: schedulers need
-#: not have this package.
-_PAUSED = lambda dask_scheduler: [  # noqa: E731
-    worker.address for worker in dask_scheduler.workers.values() if worker.status.name == "paused"
-]
-
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
 
@@ -151,7 +145,7 @@ class OnWorkers(Rounds):
     def _round(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         """Let all groups do a task, again where one gets lost; return what they return, in their order."""
         answers: dict[int, Any] = {}
-        began = time.perf_counter()
+        began = looked = time.perf_counter()
         for group in self._groups:
             group.deaths = 0
         while len(answers) < len(self._groups):
@@ -161,8 +155,9 @@ class OnWorkers(Rounds):
                     self._submit(group, task, question, number)
             self._collect(answers)
             self._tell(began, sum(group.last - group.first for group in self._groups if group.first in answers))
-            if len(answers) < len(self._groups) and time.perf_counter() - began > _FETCH:
+            if len(answers) < len(self._groups) and time.perf_counter() - looked > _FETCH:
                 self._refuse_paused()
+                looked = time.perf_counter()
         return [answers[group.first] for group in self._groups]
 
     def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
@@ -234,7 +229,7 @@ class OnWorkers(Rounds):
 
     def _refuse_paused(self) -> None:
         """Tell of workers that do nothing because their memory is used up; end where that does not pass."""
-        paused = self.client.run_on_scheduler(_PAUSED)
+        paused = self.client.run_on_scheduler(_finds_paused())
         for worker in sorted(set(paused) - set(self._paused)):
             tell(f"worker {worker} has paused: its memory is used up")
         now = time.perf_counter()
@@ -267,7 +262,8 @@ class OnWorkers(Rounds):
         """Return the addresses of all workers."""
         if self.client.status != "running":
             raise InvalidInputError(
-                "the scheduler is gone", advice=("start it again; a fit of a folder goes on with ", _RESUME)
+                "the scheduler is gone",
+                advice=("a fit of a folder goes on with ", _RESUME, ", with a scheduler or without, to the same bits"),
             )
         return list(self.client.nthreads())
 
@@ -281,6 +277,18 @@ class OnWorkers(Rounds):
                 )
             time.sleep(_LOOK)
         return found
+
+
+def _finds_paused() -> Callable[..., list[str]]:
+    """Return what says, on a scheduler, which workers may do nothing more.
+
+    It is made anew so that it travels whole: a scheduler need not have this package.
+    """
+
+    def paused_workers(dask_scheduler: Any) -> list[str]:
+        return [worker.address for worker in dask_scheduler.workers.values() if worker.status.name == "paused"]
+
+    return paused_workers
 
 
 def task_name(name: str, question: Question) -> str:
