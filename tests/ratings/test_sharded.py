@@ -187,15 +187,18 @@ def test_a_manifest_edited_by_hand(folder) -> None:
 
 def test_a_manifest_that_is_no_json_or_not_ours(folder) -> None:
     path = folder / "manifest.json"
-    for text in ("{", "[]", "{}", "\xff"):
+    odd = {"{": " (", "[]": ": found [], expected an object", "{}": ": it has no 'format'", "\xff": " ("}
+    for text, what in odd.items():
         path.write_text(text, encoding="latin-1")
-        refused(folder, "manifest.json", "is no manifest")
+        refused(folder, "manifest.json", f"is no manifest{what}")
 
 
 def test_a_manifest_of_another_version(folder) -> None:
     path = folder / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
     refused(folder, "manifest.json", "format 2", "reads format 1")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": "1"}))
+    refused(folder, "manifest.json", "is of format '1'", "reads format 1")
 
 
 def test_missing_and_cut_off_shards(folder) -> None:

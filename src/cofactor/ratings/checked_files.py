@@ -142,12 +142,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """Return what a manifest says; refuse one of another version, or edited."""
     try:
         state = json.loads(path.read_bytes())
-        number = state.pop("format")
-        version = state.pop("cofactor")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        refuse(path, f"is no manifest ({type(error).__name__}: {error})")
+    except ValueError as error:
+        refuse(path, f"is no manifest ({error})")
+    if not isinstance(state, dict):
+        refuse(path, f"is no manifest: found {state!r:.40}, expected an object")
+    for name in ("format", "cofactor"):
+        if name not in state:
+            refuse(path, f"is no manifest: it has no {name!r}")
+    number, version = state.pop("format"), state.pop("cofactor")
     if number != FORMAT:
-        found = f"is of format {number}, written by cofactor {version}, but this is cofactor {__version__}"
+        found = f"is of format {number!r}, written by cofactor {version}, but this is cofactor {__version__}"
         refuse(path, f"{found}, which reads format {FORMAT}")
     crc = state.pop("crc32", None)
     if crc != _checksum({"format": number, "cofactor": version, **state}):
