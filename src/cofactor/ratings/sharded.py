@@ -276,14 +276,15 @@ class ShardedRatings:
     def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0, users: str = "auto") -> Self:
         """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
 
-        Results are the same to the bit, wherever a fit is carried out and however often it was killed.
+        With a seed results are the same to the bit, wherever a fit is carried out and however often it was killed.
 
         Parameters
         ----------
         client : distributed.Client, optional
             The workers of this Dask cluster do the work; they must see the folder. By default this process does.
         resume : bool, default=False
-            Go on with a fit of a model with the same parameters that did not end. The folder keeps what it had done.
+            Go on with a fit of a model with the same parameters, among them a seed, that did not end: the folder keeps
+            what it had done. Where it keeps nothing of that, a fit says so, and begins anew.
         every : float, default=60.0
             Seconds between two times that the rows' part of a fit is written to the folder.
         users : {"auto", "memory", "folder"}, default="auto"

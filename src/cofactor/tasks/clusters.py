@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,9 @@ __all__ = ["block_by_block", "client_of"]
 #: Seconds in which a scheduler must answer.
 _ANSWERS = 5.0
 
+#: Logs of Dask and of what it stands on that have a level of their own.
+_LOGS = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
+
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
@@ -36,12 +40,26 @@ def client_of(scheduler: str | None) -> Iterator[Any]:
         from distributed import Client  # an extra
     except ImportError as error:
         raise InvalidInputError((argument, " needs Dask"), advice="pip install 'cofactor[cluster]'") from error
+    with _quiet_logs():
+        try:
+            client: Any = Client(scheduler, timeout=_ANSWERS)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
+        with client:
+            yield client
+
+
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Within the block, Dask logs nothing: where a scheduler is gone it writes traces, and errors say so in a line."""
+    levels = {log: log.level for log in map(logging.getLogger, _LOGS)}
     try:
-        client: Any = Client(scheduler, timeout=_ANSWERS)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise InvalidInputError((argument, f": nothing answers at {scheduler}"), advice=str(error)) from error
-    with client:
-        yield client
+        for log in levels:
+            log.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for log, level in levels.items():
+            log.setLevel(level)
 
 
 @contextmanager
