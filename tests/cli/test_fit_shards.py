@@ -74,7 +74,7 @@ def test_an_interrupted_fit_says_how_to_go_on(run, folder: Path, tmp_path: Path,
     monkeypatch.setattr(ALS, "_fit_shards", stop)
     ended = run("fit", folder, "-m", "als", "--alpha", "2", "--out", tmp_path / "model.cofactor")
     assert ended.status == 130
-    assert f"interrupted: what was done is kept in {folder}, and the same command with --resume goes on" in ended.err
+    assert f"interrupted: what was done is kept in {folder}/.fit-*, and the same command with --resume goes on" in ended.err
 
 
 def test_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_path: Path) -> None:
@@ -140,3 +140,12 @@ def test_options_of_folders_are_refused_for_files(run, tmp_path: Path) -> None:
     file.write_text("user,item,rating\n1,1,3\n1,2,4\n2,1,5\n")
     error = run("fit", file, "-m", "als", "--alpha", "2", "--resume").error
     assert "--resume is for a folder that cofactor shard made" in error
+
+
+def test_ratings_that_are_gone_are_told_in_one_line(run, folder: Path, tmp_path: Path) -> None:
+    big = shutil.copytree(folder, tmp_path / "big", ignore=shutil.ignore_patterns(".fit-*", "users"))
+    assert run("fit", big, "-m", "als", "--alpha", "2", "--factors", "2", "--out", tmp_path / "m").status == 0
+    big.rename(tmp_path / "elsewhere")
+    [line] = run("recommend", tmp_path / "m", "--all").err.splitlines()
+    assert f"({big}: no such folder): pass --include-seen, or put their folder back as it was (beside the file" in line
+    assert run("recommend", tmp_path / "m", "--all", "-n", "2", "--include-seen").err == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,23 @@ __all__ = ["check_folder", "check_sources", "check_target", "inputs_of", "load_m
 def load_model(file: str) -> Any:
     """Load a model from a file, or from standard input.
 
+    It is not warned of ratings that are there no more: what needs them is refused, which says the same.
+
     Parameters
     ----------
     file : str
         Path, or ``-``.
     """
+    with loading():
+        from cofactor.ratings.saving import LostRatingsWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostRatingsWarning)
+        return _loaded(file)
+
+
+def _loaded(file: str) -> Any:
+    """Load a model."""
     with loading():
         import cofactor
         from cofactor import labels, ratings  # noqa: F401  whose models a file may hold

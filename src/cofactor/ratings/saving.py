@@ -29,12 +29,16 @@ from cofactor.ratings.weighting import check_saved
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Saved", "checked_parts", "required_ratings", "without_ratings_of"]
+__all__ = ["LostRatingsWarning", "Saved", "checked_parts", "required_ratings", "without_ratings_of"]
 
 _Model = TypeVar("_Model", bound="Saved")
 
 #: What to do where ratings in shards are not as they were at the fit.
-_BACK = "put their folder back as it was, or fit again"
+_BACK = "put their folder back as it was (beside the file of the model, or where it was at the fit), or fit again"
+
+
+class LostRatingsWarning(InputWarning):
+    """The ratings in shards that a model was fitted on are not as they were: what needs them will be refused."""
 
 
 @fill_docs
@@ -200,11 +204,11 @@ def _shards_of(model: Any, folder: Path) -> tuple[ShardedRatings | None, str]:
             return found, ""
         why = f"those in {folder} have other users or items now"
     except InvalidInputError as error:
-        why = f"{error.place}: {error.problem}"  # its advice is for who makes a folder
+        why = str(InvalidInputError(error.problem, place=error.place))  # its advice is for who makes a folder
     except OSError as error:
         why = str(error)
     text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated; {_BACK}"
-    warnings.warn(InputWarning((text,)), stacklevel=callers_level())
+    warnings.warn(LostRatingsWarning(text), stacklevel=callers_level())
     return None, why
 
 

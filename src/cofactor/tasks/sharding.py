@@ -142,7 +142,8 @@ def fit_shards(
         with about(folder), client_of(scheduler) as client:
             model.fit(sharded.on(client, **how))
     except KeyboardInterrupt:
-        kept = f"interrupted: what was done is kept in {folder}, and the same command with --resume goes on"
+        where = Path(folder, ".fit-*")
+        kept = f"interrupted: what was done is kept in {where}, and the same command with --resume goes on"
         raise KeyboardInterrupt(kept) from None
     seconds = time.perf_counter() - began
     task.listen(model, None)

@@ -108,7 +108,7 @@ def test_many_new_users_behind_the_last_get_a_shard_of_their_own(tmp_path) -> No
     [
         (["7,1,3.5"], ("b.csv, line 2", "not on the scale")),
         (["x,1,1"], ("b.csv, line 2", "user 'x' is no whole number")),
-        (["900,1,1", "900,2,1", "900,1,2"], ("b.csv, line 4", "user 900 has rated item 1 before", "duplicates")),
+        (["900,1,1", "900,2,1", "900,1,2"], ("b.csv, line 4", "user 900 has rated item 1 before; leave", "duplicates")),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path, lines, parts) -> None:

@@ -316,14 +316,18 @@ def _joined(
 def _refuse_duplicates(
     users: IdMap, rows: NDArray[Any], columns: NDArray[Any], new: _News, chosen: NDArray[np.intp]
 ) -> NoReturn:
-    """Refuse the first new rating of a pair that was rated before, saying where it stands."""
+    """Refuse the first new rating of a pair that was rated before, saying where it stands, and whether it was there."""
     pairs = rows * np.int64(len(new.items)) + columns
     _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
     again = int(np.flatnonzero(first[number] != np.arange(len(pairs)))[0])
     n_before = len(pairs) - len(chosen)
     place = place_of(int(chosen[again - n_before]), new.journal, new.options)
+    where, advice = "", "leave it out"
+    if first[number[again]] < n_before:
+        where = ", among the ratings that are there"
+        advice = "the file may have been appended already; if not, leave it out"
     raise InvalidInputError(
-        f"user {users.ids[rows[again]]} has rated item {new.items.ids[columns[again]]} before",
-        advice=("leave it out, or choose with ", Argument("duplicates"), " last or mean"),
+        f"user {users.ids[rows[again]]} has rated item {new.items.ids[columns[again]]} before{where}",
+        advice=(f"{advice}, or choose with ", Argument("duplicates"), " last or mean"),
         place=place,
     )
