@@ -157,6 +157,8 @@ def test_faults_of_files(tmp_path):
         LabelChunks(path, labels="l")
     with pytest.raises(ValueError, match="standard input cannot be read"):
         LabelChunks("-")
+    with pytest.raises(TypeError, match="expected the path of a file, found a list; give .*to fit itself"):
+        LabelChunks([(X, Y)])
     for first in ("f,tag_a\n1.5,0\n", "0.5,1\n", "@relation tags\n"):
         other = tmp_path / "s.csv"
         other.write_text(first)

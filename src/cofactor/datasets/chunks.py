@@ -19,7 +19,7 @@ from cofactor.datasets.readers.matrices import generic_names
 from cofactor.datasets.readers.parquet_labels import ParquetWriter
 from cofactor.datasets.readers.svm_layout import Base
 from cofactor.datasets.readers.svmlight import LibsvmWriter, check_pair, may_be_libsvm
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError, Place
 from cofactor.files import START, PathLike, display_name, opened, replacing
 
 __all__ = ["LabelChunks", "write_chunks"]
@@ -101,6 +101,12 @@ class LabelChunks:
     ):
         if chunk_rows < 1:
             raise InvalidInputError("must be at least 1", argument="chunk_rows", found=chunk_rows)
+        if not isinstance(path, str | bytes | os.PathLike):
+            raise InvalidTypeError(
+                f"expected the path of a file, found a {type(path).__name__}",
+                argument="path",
+                advice="give chunks that are there already, pairs (X, Y), to fit itself: LabelRidge().fit(pairs)",
+            )
         if os.fspath(path) == "-":
             raise InvalidInputError(
                 "chunks of standard input cannot be read, since it can be read only once", advice="give a file"

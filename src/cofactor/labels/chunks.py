@@ -20,7 +20,7 @@ from cofactor.labels.tables import is_dataset
 from cofactor.passes import CELLS, InPasses
 from cofactor.text import few
 
-__all__ = ["ChunkedInput", "are_chunks", "check_takes_chunks", "read_chunks"]
+__all__ = ["ChunkedInput", "are_chunks", "check_takes_chunks", "read_chunks", "refuse_labels_beside"]
 
 _SPARSE = 400  # numbers of a row of sparse features, at most about so many, by which parts are cut
 
@@ -51,6 +51,23 @@ def are_chunks(X: Any) -> bool:
         first = first[0] if isinstance(first, list | tuple) and first else first
         return not X or getattr(first, "ndim", 0) == 2
     return isinstance(X, Iterable)
+
+
+def refuse_labels_beside(X: Any) -> None:
+    """Refuse labels that are given beside chunks.
+
+    Examples
+    --------
+    >>> refuse_labels_beside(np.eye(2))
+    >>> refuse_labels_beside([(np.eye(2), np.eye(2))])
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: chunks hold their labels; give pairs (X, y) alone, and leave y out
+    """
+    listed = isinstance(X, list | tuple) and len(X) > 0
+    if (listed or hasattr(X, "label_names")) and are_chunks(X):  # other things may be tables of a kind not known here
+        raise InvalidInputError(
+            "chunks hold their labels", argument="y", advice="give pairs (X, y) alone, and leave y out"
+        )
 
 
 def check_takes_chunks(model: Any, mask: Any = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.labels.chunks import are_chunks, check_takes_chunks, read_chunks
+from cofactor.labels.chunks import are_chunks, check_takes_chunks, read_chunks, refuse_labels_beside
 from cofactor.labels.data import check_coding, in_trained_order
 from cofactor.labels.decoding import first_decoder
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
@@ -44,6 +44,8 @@ def received(
     """
     X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
     features: Any
+    if y is not None:
+        refuse_labels_beside(X)
     if reset and y is None and are_chunks(X):
         check_takes_chunks(model, mask)
         features, labels, form, names, columns = read_chunks(X, label_names)
