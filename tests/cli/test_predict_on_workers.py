@@ -1,5 +1,6 @@
 """``cofactor predict --scheduler``: the bytes of a prediction in this process, and what goes wrong."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,17 +67,20 @@ def test_a_scheduler_that_goes_leaves_no_file(run, model: Path, pairs: Path, tmp
 
         def blocks() -> Iterator[object]:
             yield next(given)
+            heard.append(log.isEnabledFor(logging.ERROR))
             client.close()
             yield next(given)
 
         return each_on(client, *arguments[:-1], blocks())
 
-    each_on = clusters._each_on
+    each_on, log, heard = clusters._each_on, logging.getLogger("distributed.client"), []
     monkeypatch.setattr(predicting, "_PAIRS_PER_BLOCK", 30)
     monkeypatch.setattr(clusters, "_each_on", lost)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         ended = run("predict", model, pairs, "--out", tmp_path / "a.csv", "--scheduler", cluster.scheduler_address)
     assert "the scheduler is gone; start it again, and give the same command" in ended.error
+    assert heard == [False], "the error says all that Dask would write a trace of"
+    assert log.isEnabledFor(logging.ERROR)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.csv"]
 
 

@@ -203,7 +203,7 @@ def test_chunks_that_are_refused(tables):
     with pytest.raises(InvalidInputError, match="a generator can be read only once; give a list, a LabelChunks"):
         model.fit((X, Y) for _ in range(2))
     for chunks in ([(X, Y), (X, Y)], [X, X]):
-        with pytest.raises(InvalidInputError, match=r"chunks hold their labels; give pairs \(X, y\) alone, and leave y out"):
+        with pytest.raises(InvalidInputError, match="chunks hold their labels; .* leave y out"):
             model.fit(chunks, Y)
     with pytest.raises(InvalidInputError, match="a fit to chunks takes no mask"):
         model.fit(Chunks(X, Y), mask=np.ones_like(Y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -182,7 +183,9 @@ def test_lost_workers_change_nothing(folder: Path, client: Client) -> None:
 
 
 @pytest.mark.parametrize(("name", "every"), [("MMMF", 0.0), ("ALS", 1000.0), ("OrdinalProbit", 0.0)])
-def test_a_killed_fit_goes_on(name: str, every: float, folder: Path, tmp_path: Path) -> None:
+def test_a_killed_fit_goes_on(
+    name: str, every: float, folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     make = (MODELS | SAMPLERS)[name]
     whole = make().fit(ShardedRatings.open(folder))
     # Its own copy: a worker that was given up may still write what it keeps of an earlier fit, after that has ended.
@@ -194,17 +197,26 @@ def test_a_killed_fit_goes_on(name: str, every: float, folder: Path, tmp_path: P
     kept = list(folder.glob(".fit-*"))
     assert kept
     assert all(bool(list(one.glob("state-*"))) == (every == 0) for one in kept)
-    assert_same_bits(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
+    with caplog.at_level(logging.INFO, "cofactor"):
+        assert_same_bits(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
+    told = [message for message in caplog.messages if message.startswith(f"{name}, ")]
+    assert len(told) == len(kept)
+    assert all(": goes on after round " in message for message in told)
     assert not list(folder.glob(".fit-*"))
 
 
-def test_a_fit_that_does_not_resume_begins_anew(folder: Path) -> None:
+def test_a_fit_that_does_not_resume_begins_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     def stop(progress: Any) -> None:
         raise RuntimeError("stopped")
 
     with pytest.raises(RuntimeError):
         MODELS["ALS"](callback=stop).fit(ShardedRatings.open(folder))
     [kept] = folder.glob(".fit-*")
+    with caplog.at_level(logging.INFO, "cofactor"):
+        ALS(3, alpha=2.0, random_state=0).fit(ShardedRatings.open(folder).on(resume=True))
+    told = f"nothing to go on with in {folder}: ALS begins anew; unfinished there, with other settings or ratings: ALS"
+    assert caplog.messages == [told]
+    assert kept.exists()
     seen: list[int] = []
     MODELS["ALS"](callback=lambda progress: seen.append(progress.iteration)).fit(ShardedRatings.open(folder))
     assert seen[0] == 1
@@ -271,6 +283,7 @@ def test_what_cannot_be_done_in_shards_says_so(folder: Path) -> None:
         (lambda: BinaryMMMF(3, alpha=1.0).fit(sharded), "5 distinct ratings but BinaryMMMF takes two"),
         (lambda: ALS(3, alpha=1.0).fit(sharded).complete(), "complete needs the ratings of the model in memory"),
         (lambda: ShardedRatings.from_ratings(ratings(), 2).on(resume=True), "only ratings in a folder"),
+        (lambda: ALS(alpha=1.0).fit(sharded.on(resume=True)), "random_state=None: resume=True needs the seed that"),
     ]
     for call, message in cases:
         with pytest.raises(InvalidInputError, match=message):
