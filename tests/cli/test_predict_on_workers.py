@@ -73,7 +73,8 @@ def test_a_scheduler_that_goes_leaves_no_file(run, model: Path, pairs: Path, tmp
 
         return each_on(client, *arguments[:-1], blocks())
 
-    each_on, log, heard = clusters._each_on, logging.getLogger("distributed.client"), []
+    each_on, log = clusters._each_on, logging.getLogger("distributed.client")
+    heard: list[bool] = []
     monkeypatch.setattr(predicting, "_PAIRS_PER_BLOCK", 30)
     monkeypatch.setattr(clusters, "_each_on", lost)
     with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
