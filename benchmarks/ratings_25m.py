@@ -102,7 +102,7 @@ def spark_als(read: Read, test: Data) -> tuple[int, NDArray[Any]]:
     from pyspark.ml.recommendation import ALS
     from pyspark.sql import SparkSession
 
-    rounds, folder = 3, Path(sys.argv[3])
+    rounds, folder = 2, Path(sys.argv[3])
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "16g")

@@ -230,6 +230,19 @@ def test_a_damaged_byte_is_found_on_demand(folder) -> None:
     refused(folder, "shards/0002/indices.npy", "checksum", verify=True)
 
 
+@pytest.mark.parametrize("name", ["indptr", "indices", "levels", "col_indptr", "col_indices", "to_csr"])
+def test_numbers_that_would_lead_kernels_astray_are_refused(folder, name) -> None:
+    path = folder / f"shards/0002/{name}.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] = 0x7F
+    path.write_bytes(data)
+    opened = ShardedRatings.open(folder)
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="shards/0002: is damaged"):
+            opened.shard(2)
+    opened.shard(1)
+
+
 def test_a_folder_is_not_overwritten(folder) -> None:
     with pytest.raises(InvalidInputError, match="holds shards that are complete"):
         ShardedRatings.from_ratings(some_ratings(), 2).save(folder)

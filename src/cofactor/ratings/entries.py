@@ -346,6 +346,16 @@ def check_rows(
         raise InvalidInputError("the times of the ratings are not a finite number of seconds for each")
 
 
+def check_columns(
+    n_users: int, n_ratings: int, indptr: NDArray[Any], indices: NDArray[Any], to_csr: NDArray[Any]
+) -> None:
+    """Refuse entries by item which no `Ratings` could have, likewise."""
+    if indptr[0] != 0 or indptr[-1] != n_ratings or (np.diff(indptr) < 0).any():
+        raise InvalidInputError("the offsets of the items' ratings do not increase from 0 to the number of ratings")
+    if n_ratings and (indices.min() < 0 or indices.max() >= n_users or to_csr.min() < 0 or to_csr.max() >= n_ratings):
+        raise InvalidInputError("the ratings by item name users, or ratings, that are not there")
+
+
 def check_duplicates(duplicates: Any) -> None:
     """Refuse what does not say what becomes of repeated pairs."""
     if duplicates not in ("error", "last", "mean"):

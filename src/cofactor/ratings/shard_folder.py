@@ -43,7 +43,7 @@ from cofactor.ratings.checked_files import (
 )
 from cofactor.ratings.column_entries import StoredColumnEntries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import check_rows
+from cofactor.ratings.entries import check_columns, check_rows
 from cofactor.ratings.ids import IdMap
 
 __all__ = [
@@ -51,12 +51,12 @@ __all__ = [
     "Manifest",
     "StoredItems",
     "StoredShard",
+    "check_shard",
     "load_shard",
     "new_folder",
     "number_of",
     "remove_others",
     "shard_name",
-    "verify_shard",
     "write_common",
     "write_shard",
 ]
@@ -277,11 +277,12 @@ def load_shard(
         refuse(folder / MANIFEST, f"does not name all arrays of {stored.folder}")
 
 
-def verify_shard(path: Path, ratings: Ratings) -> None:
-    """Refuse arrays that fit the checksums, but that no `Ratings` could have."""
+def check_shard(path: Path, ratings: Ratings) -> None:
+    """Refuse arrays that no `Ratings` could have: kernels do not check indices."""
     with damage(path):
         arrays = ratings.indptr, ratings.indices, ratings.levels, ratings.times
         check_rows(len(ratings.users), len(ratings.items), ratings.n_levels, *arrays)
+        check_columns(len(ratings.users), ratings.n_ratings, ratings.col_indptr, ratings.col_indices, ratings.to_csr)
 
 
 def _with_files(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,10 @@ class AtBoundary:
 
 
 class InFolder:
-    """Shards in files. Ids of users are kept once they are read, arrays are not: each would hold a file open."""
+    """Shards in files. Ids of users are kept once they are read, arrays are not: each would hold a file open.
+
+    What a shard holds is checked when it is first opened.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
@@ -105,12 +108,17 @@ class InFolder:
         self.scale = np.array(manifest.scale, dtype=np.float64)
         self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
         self._users: dict[int, IdMap] = {}
+        self._checked: set[int] = set()
         self.key = str([shard.files for shard in manifest.shards])
 
     def ratings(self, k: int) -> Ratings:
         """Return the ratings of a shard."""
         stored = self.manifest.shards[k]
-        return shard_folder.load_shard(self.folder, stored, self.users(k), self.items, self.scale, self.coding)
+        found = shard_folder.load_shard(self.folder, stored, self.users(k), self.items, self.scale, self.coding)
+        if k not in self._checked:
+            shard_folder.check_shard(self.folder / stored.folder, found)
+            self._checked.add(k)
+        return found
 
     def users(self, k: int) -> IdMap:
         """Return the users of a shard."""
@@ -128,5 +136,6 @@ class InFolder:
         """Compare all files with their checksums, and look whether arrays are those of ratings."""
         for name, stored in self.manifest.all_files():
             verify_file(self.folder / name, stored)
-        for k, shard in enumerate(self.manifest.shards):
-            shard_folder.verify_shard(self.folder / shard.folder, self.ratings(k))
+        self._checked.clear()
+        for k in range(len(self.manifest.shards)):
+            self.ratings(k)
