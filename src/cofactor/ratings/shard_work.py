@@ -65,7 +65,7 @@ class Work:
 
     def place(self, folder: Path, data: str, model: Any, step: str) -> Path:
         """Return the folder for what is done of a step of the fit, see `parts`; it is gone when all is done."""
-        return folder / f".fit-{self.fit}-{_digest(data, _told(model), step)[:16]}"
+        return folder / f".fit-{self.fit or type(model).__name__}-{_digest(data, _told(model), step)[:16]}"
 
     def parts(
         self, make: Callable[[int], Part], n: int, folder: Path | None, data: str, model: Any, step: str, n_ratings: int
