@@ -58,7 +58,7 @@ class Work:
         name = type(model).__name__
         fit = f"{name}-{_digest(data, _told(model))[:8]}"
         if self.resume and not any(folder.glob(f".fit-{fit}-*/**/round-*")):
-            unfinished = sorted({path.name.split("-")[1] for path in folder.glob(".fit-*")})
+            unfinished = sorted({path.name.split("-")[1] for path in folder.glob(".fit-*") if fit not in path.name})
             others = f"; unfinished there, with other settings or ratings: {', '.join(unfinished)}"
             tell(f"nothing to go on with in {folder}: {name} begins anew{others if unfinished else ''}")
         return replace(self, fit=fit)
