@@ -74,7 +74,8 @@ def test_an_interrupted_fit_says_how_to_go_on(run, folder: Path, tmp_path: Path,
     monkeypatch.setattr(ALS, "_fit_shards", stop)
     ended = run("fit", folder, "-m", "als", "--alpha", "2", "--out", tmp_path / "model.cofactor")
     assert ended.status == 130
-    assert f"interrupted: what was done is kept in {folder}/.fit-*, and the same command with --resume goes on" in ended.err
+    kept = f"interrupted: what was done is kept in {folder}/.fit-*, and the same command with --resume goes on"
+    assert kept in ended.err
 
 
 def test_users_stay_in_the_folder_where_that_is_asked(run, folder: Path, tmp_path: Path) -> None:

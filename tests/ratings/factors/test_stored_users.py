@@ -165,7 +165,7 @@ def test_a_model_without_its_ratings_says_what_to_do(
     for ask, otherwise in (
         (lambda: model.recommend([user], 3), r"pass exclude_seen=False, or put their folder back"),
         (lambda: model.fold_in([(user, ratings().items.ids[0])], [5], known="merge"), r"give known='replace', or put"),
-        (lambda: model.explain(user, [ratings().items.ids[0]]), r"put their folder back as it was \(.*\), or fit again"),
+        (lambda: model.explain(user, [ratings().items.ids[0]]), r"put their folder back .*\), or fit again"),
     ):
         with pytest.raises(InvalidInputError, match=rf"not as they were \(.*levels.npy: .*{otherwise}") as caught:
             ask()
