@@ -120,7 +120,8 @@ class LeastSquaresProblem(ObservedProblem):
             scores = self._scores_of(centres, with_constant(features, out.shape[1]), given, cuts)
             given = (*given[:2], given[2] - scores, given[3])
         if self.row_solver == "exact":
-            solve_rows(given, cuts, offsets, features, self._ridge, shares, out)
+            table = normal_equations.lined_up(features, len(self._ridge), offsets, out.dtype)
+            solve_rows(given, cuts, table, self._ridge, shares, out)
         else:
             features = with_constant(features, out.shape[1])
             start = (*given, offsets, features, self._ridge, shares, CG_STEPS, out)
@@ -172,13 +173,7 @@ def with_constant(features: np.ndarray, width: int) -> np.ndarray:
 
 
 def solve_rows(
-    given: Given,
-    cuts: np.ndarray,
-    offsets: np.ndarray,
-    features: np.ndarray,
-    ridge: np.ndarray,
-    shares: np.ndarray,
-    out: np.ndarray,
+    given: Given, cuts: np.ndarray, table: np.ndarray, ridge: np.ndarray, shares: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the minimisers of ridge regressions, one for each row of a sparse matrix.
 
@@ -188,16 +183,13 @@ def solve_rows(
         Where rows begin, columns, targets, and roots of weights (one for all if there is only one).
     cuts : ndarray
         Blocks of rows: see `cut_rows`.
-    offsets : ndarray of shape (n_columns,)
-        What is taken off the targets.
-    features : ndarray of shape (n_columns, d)
-        Rows V_j.
+    table : ndarray
+        Rows V_j, and what is taken off the targets: see `lined_up`.
     ridge : ndarray of shape (p,)
         Weights of squares: p = d, or d + 1 for a constant feature beside them.
     shares : ndarray of shape (n_rows,)
         What `ridge` is multiplied by in each row.
     out : ndarray of shape (n_rows, p)
     """
-    table = normal_equations.lined_up(features, len(ridge), offsets, out.dtype)
     start = (*given, table, ridge, shares, out)
     parallel_for(lambda k: normal_equations.ridge_exact(cuts[k], cuts[k + 1], *start), len(cuts) - 1)

@@ -19,8 +19,8 @@ from cofactor.solvers.parts import Answer, Then
 
 Array = NDArray[np.float64]
 
-#: Entries in one task of a thread.
-_ENTRIES = 2048
+#: Entries in one task of a thread, at least, and tasks, about: the interpreter takes some microseconds for each.
+_ENTRIES, _TASKS = 2048, 1024
 
 #: Bytes that the equations of columns which are drawn together may take, and columns that a thread draws at a time.
 _EQUATIONS, _DRAWN = 1 << 27, 64
@@ -42,7 +42,7 @@ class Rows:
     def __init__(self, indptr: NDArray[Any], indices: NDArray[Any], position: NDArray[Any] = _IN_PLACE) -> None:
         self.indptr, self.indices, self.position = indptr, indices, position
         self.n = len(indptr) - 1
-        self._cuts = cut_rows(indptr, _ENTRIES)
+        self._cuts = cut_rows(indptr, max(_ENTRIES, len(indices) // _TASKS))
 
     @classmethod
     def of_users(cls, entries: Entries) -> Rows:
