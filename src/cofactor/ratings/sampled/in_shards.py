@@ -208,9 +208,7 @@ def _step(chain: Chain) -> str:
     return f"chain {chain.number + 1} of seed {chain.seed}"
 
 
-def _begun(
-    ratings: ShardedRatings, model: SampledModel, step: str, kept: Kept, make: Callable[[int], Any]
-) -> Rounds:
+def _begun(ratings: ShardedRatings, model: SampledModel, step: str, kept: Kept, make: Callable[[int], Any]) -> Rounds:
     """Return parts for a chain, with a folder for its samples."""
     parts = ratings.parts(make, model, step)
     if kept.folder is not None:
