@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
-from cofactor.server.failures import Refusal, parsed, refusal_of
+from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.limits import Limits
 from cofactor.server.observing import KEY, Measures, Observed, log, refused
 from cofactor.server.openapi import document
@@ -54,7 +54,7 @@ def application(
         "/openapi.json": service.openapi,
     }
     routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
-    handlers: Any = {HTTPException: _no_route, Refusal: _refusal}
+    handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
     return Observed(app, service.measures)
@@ -99,9 +99,9 @@ class _Service:
 
         async def answered(request: Request) -> Response:
             if not self.is_ready:
-                raise Refusal(503, "models are made ready", advice="try again", headers=_SOON)
+                raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
             if self.n_waiting >= self.limits.concurrent:
-                raise Refusal(503, "too many requests at a time", advice="try again", headers=_SOON)
+                raise RefusalError(503, "too many requests at a time", advice="try again", headers=_SOON)
             self.n_waiting += 1
             self.measures.waiting.set(self.n_waiting)
             try:
@@ -122,7 +122,7 @@ class _Service:
         """Return the body; refuse one that is too large, or comes too slowly, before it is all there."""
         most, parts, size = self.limits.body, [], 0
         advice = "ask in several requests"
-        too_large = Refusal(413, f"more than {most:,} bytes are refused", "body", None, advice, _CLOSE)
+        too_large = RefusalError(413, f"more than {most:,} bytes are refused", "body", None, advice, _CLOSE)
         length = request.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length[:20]) > most:
             raise too_large
@@ -135,9 +135,9 @@ class _Service:
                     parts.append(part)
         except TimeoutError:
             seconds = f"{self.limits.seconds:g} seconds"
-            raise Refusal(408, f"did not come within {seconds}", "body", headers=_CLOSE) from None
+            raise RefusalError(408, f"did not come within {seconds}", "body", headers=_CLOSE) from None
         except ClientDisconnect:
-            raise Refusal(400, "ended before it was all there", "body") from None
+            raise RefusalError(400, "ended before it was all there", "body") from None
         return b"".join(parts)
 
     async def live(self, request: Request) -> Response:
@@ -147,7 +147,7 @@ class _Service:
     async def ready(self, request: Request) -> Response:
         """Say whether models answer."""
         if not self.is_ready:
-            raise Refusal(503, "models are made ready", advice="try again", headers=_SOON)
+            raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
         return Response(b'{"ready":true}', media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
@@ -170,7 +170,7 @@ def _query(request: Request) -> dict[str, Any]:
         if name == "candidates":
             query.setdefault(name, []).append(value)
         elif name in query:
-            raise Refusal(422, "is given twice", argument=name, found=value, advice="give it once")
+            raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")
         else:
             query[name] = value
     return query
@@ -188,9 +188,11 @@ def _noting(route: str, handler: Callable[[Request], Awaitable[Response]]) -> Ca
 
 async def _no_route(request: Request, error: HTTPException) -> Response:
     argument, found = ("method", request.method) if error.status_code == 405 else ("path", request.url.path)
-    refusal = Refusal(error.status_code, str(error.detail), argument, found, "see /openapi.json", error.headers or {})
+    refusal = RefusalError(
+        error.status_code, str(error.detail), argument, found, "see /openapi.json", error.headers or {}
+    )
     return refused(refusal, request.scope[KEY]["id"])
 
 
-async def _refusal(request: Request, refusal: Refusal) -> Response:
+async def _refusal(request: Request, refusal: RefusalError) -> Response:
     return refused(refusal, request.scope[KEY]["id"])

@@ -13,7 +13,7 @@ from cofactor.errors import MISSING, Argument, InvalidInputError
 from cofactor.server.schemas import Failure, Failures
 from cofactor.tasks.matching import NotInTrainingError
 
-__all__ = ["Refusal", "failures_of", "parsed", "refusal_of"]
+__all__ = ["RefusalError", "failures_of", "parsed", "refusal_of"]
 
 Schema = TypeVar("Schema", bound=msgspec.Struct)
 
@@ -24,7 +24,7 @@ _FIELD = re.compile(r"field `(?P<name>[^`]*)`")
 
 
 @dataclass(eq=False)
-class Refusal(Exception):
+class RefusalError(Exception):
     """A request that is not answered.
 
     Attributes
@@ -56,12 +56,12 @@ class Refusal(Exception):
         return f"{about}{self.problem}" + (f"; {self.advice}" if self.advice else "")
 
 
-def failures_of(refusal: Refusal, request_id: str) -> Failures:
+def failures_of(refusal: RefusalError, request_id: str) -> Failures:
     """Return the body of an answer.
 
     Parameters
     ----------
-    refusal : Refusal
+    refusal : RefusalError
         Why there is no answer.
     request_id : str
         Of the request.
@@ -70,7 +70,7 @@ def failures_of(refusal: Refusal, request_id: str) -> Failures:
     return Failures(Failure(refusal.status, refusal.told(), refusal.argument, found, refusal.advice, request_id))
 
 
-def refusal_of(error: InvalidInputError) -> Refusal:
+def refusal_of(error: InvalidInputError) -> RefusalError:
     """Return an error of the library as one of HTTP: 404 for what was not in training, else 422.
 
     Parameters
@@ -85,7 +85,7 @@ def refusal_of(error: InvalidInputError) -> Refusal:
     """
     status = 404 if isinstance(error, NotInTrainingError) else 422
     found = None if error.found is MISSING else error.found
-    return Refusal(status, _text(error.problem), error.argument, found, _text(error.advice) or None)
+    return RefusalError(status, _text(error.problem), error.argument, found, _text(error.advice) or None)
 
 
 def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
@@ -105,7 +105,7 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
     3
     >>> parsed({"n": "0"}, SimilarQuery)
     Traceback (most recent call last):
-    cofactor.server.failures.Refusal: ...
+    cofactor.server.failures.RefusalError: ...
     """
     try:
         if isinstance(content, bytes):
@@ -114,16 +114,16 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
     except msgspec.ValidationError as error:
         raise _misfit(str(error), content) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refusal(422, f"is not JSON: {error}", "body", advice="send a JSON object, in UTF-8") from error
+        raise RefusalError(422, f"is not JSON: {error}", "body", advice="send a JSON object, in UTF-8") from error
 
 
-def _misfit(message: str, content: bytes | Mapping[str, Any]) -> Refusal:
+def _misfit(message: str, content: bytes | Mapping[str, Any]) -> RefusalError:
     """Return what does not fit, with its place and what was found there."""
     place, field_ = _PLACE.search(message), _FIELD.search(message)
     path = "" if place is None else place["place"]
     name = ".".join(part for part in (path, "" if field_ is None else field_["name"]) if part)
     found = _within(msgspec.json.decode(content) if isinstance(content, bytes) else content, name)
-    return Refusal(422, _PLACE.sub("", message), name or None, found, "see /openapi.json")
+    return RefusalError(422, _PLACE.sub("", message), name or None, found, "see /openapi.json")
 
 
 def _within(raw: Any, path: str) -> Any:

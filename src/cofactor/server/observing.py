@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cofactor.server.failures import Refusal, failures_of
+from cofactor.server.failures import RefusalError, failures_of
 
 __all__ = ["KEY", "Measures", "Observed", "log", "refused"]
 
@@ -93,7 +93,7 @@ class Observed:
             log("error", logging.ERROR, request_id=own, error=repr(error))
             _LOGGER.exception("while answering %s", own)
             if not sent["status"]:
-                answer = refused(Refusal(500, "the server made a mistake; its log says more"), own)
+                answer = refused(RefusalError(500, "the server made a mistake; its log says more"), own)
                 await answer(scope, receive, counting)
         finally:
             self._note(scope, noted, sent, time.perf_counter() - began)
@@ -117,12 +117,12 @@ class Observed:
         )
 
 
-def refused(refusal: Refusal, request_id: str) -> Response:
+def refused(refusal: RefusalError, request_id: str) -> Response:
     """Return the answer to a request that is refused.
 
     Parameters
     ----------
-    refusal : Refusal
+    refusal : RefusalError
         Why.
     request_id : str
         Of the request.

@@ -154,7 +154,7 @@ class RatingAnswers:
 
     def describe(self) -> dict[str, Any]:
         """Return class, sizes, levels and settings of the model."""
-        return {**facts_of(self.model).values, "settings": _plain(self.model)}
+        return {**facts_of(self.model).values, "settings": _plain(self.model, outermost=True)}
 
     def example(self) -> dict[str, Any]:
         """Return a user, an item and a rating that the model knows; None as rating where it knows none."""
@@ -232,12 +232,11 @@ def _listed(column: NDArray[Any] | list[Any]) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 
-def _plain(value: Any) -> Any:
-    """Return settings as JSON has them; a model as its class and settings."""
+def _plain(value: Any, *, outermost: bool = False) -> Any:
+    """Return settings as JSON has them; a model within another as its class and settings."""
     if hasattr(value, "get_params"):
-        settings = value.get_params(deep=False)
-        settings = {name: _plain(one) for name, one in settings.items() if name not in ("callback", "verbose")}
-        return settings
+        settings = {key: one for key, one in value.get_params(deep=False).items() if key not in ("callback", "verbose")}
+        return _plain(settings) if outermost else {"model": type(value).__name__, **_plain(settings)}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
