@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from contextlib import ExitStack
 from typing import Any
 
@@ -29,13 +30,13 @@ NEW = {"item": 3, "rating": 5}
         ("/v1/users/7/recommendations?rank_by=luck", None, 422, "rank_by", "luck"),
         ("/v1/users/7/recommendations?model=none", None, 422, "model", "none"),
         ("/v1/items/none/similar", None, 404, "id", "none"),
-        ("/v1/items/3/similar?n=1e9", None, 422, "n", "1e9"),
+        ("/v1/items/3/similar?n=1e9", None, 422, "n", 10**9),
         ("/v2/users", None, 404, "path", "/v2/users"),
         (PREDICT, None, 405, "method", "GET"),
         (RECOMMEND, b"", 422, "body", None),
         (RECOMMEND, b"\xff{}", 422, "body", None),
         (RECOMMEND, b'{"users": [NaN]}', 422, "body", None),
-        (RECOMMEND, b"[" * 100_000, 422, "body", None),
+        (RECOMMEND, b"[" * 100_000, 422, None, None),
         (RECOMMEND, [], 422, None, []),
         (RECOMMEND, {"n": 3}, 422, "users", None),
         (RECOMMEND, {"users": []}, 422, "users", []),
@@ -83,10 +84,9 @@ def test_a_body_without_a_length_is_limited_too(server) -> None:
 
 
 def test_bytes_that_are_no_http(server) -> None:
-    with server.begin(PREDICT, 2) as opened:
-        opened.sendall(b"{}\x00\x01\x02 nonsense\r\n\r\n")
-        assert answer_from(opened).status == 422
-        opened.recv(1 << 16)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as opened:
+        opened.sendall(b"\x00\x01\x02 nonsense\r\n\r\n")
+        assert answer_from(opened).status == 400
     assert server.get("/health/live")
 
 

@@ -127,8 +127,11 @@ def test_a_mistake_of_ours_tells_the_log_alone(caplog) -> None:
 
     with caplog.at_level(logging.ERROR, "cofactor.server"):
         status, body = asyncio.run(broken())
-    assert (status, body["error"]["message"]) == (500, "the server made a mistake; its log says more")
-    assert "the secret" in caplog.text
+    message = "the server made a mistake; its log says more under this request_id"
+    assert (status, body["error"]["message"]) == (500, message)
+    (line,) = [json.loads(record.message) for record in caplog.records]
+    assert line["request_id"] == body["error"]["request_id"]
+    assert "RuntimeError: the secret" in line["traceback"][-1]
 
 
 def test_a_model_that_cannot_answer_ends_the_server() -> None:

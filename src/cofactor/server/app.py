@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from cofactor.errors import InvalidInputError
 from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.limits import Limits
-from cofactor.server.observing import KEY, Measures, Observed, log, refused
+from cofactor.server.observing import KEY, Measures, Observed, log, mistake, refused
 from cofactor.server.openapi import document
 from cofactor.server.operations import OPERATIONS, Operation, Question
 from cofactor.server.served import Served
@@ -177,11 +177,16 @@ def _query(request: Request) -> dict[str, Any]:
 
 
 def _noting(route: str, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Return a handler that notes its route for log and measures."""
+    """Return a handler that notes its route for log and measures, and whose own mistakes are told as all errors are."""
 
     async def noting(request: Request) -> Response:
         request.scope[KEY]["route"] = route
-        return await handler(request)
+        try:
+            return await handler(request)
+        except RefusalError:
+            raise
+        except Exception as error:
+            raise mistake(error, request.scope[KEY]["id"]) from error
 
     return noting
 

@@ -122,8 +122,16 @@ def _misfit(message: str, content: bytes | Mapping[str, Any]) -> RefusalError:
     place, field_ = _PLACE.search(message), _FIELD.search(message)
     path = "" if place is None else place["place"]
     name = ".".join(part for part in (path, "" if field_ is None else field_["name"]) if part)
-    found = _within(msgspec.json.decode(content) if isinstance(content, bytes) else content, name)
+    found = _within(_raw(content), name)
     return RefusalError(422, _PLACE.sub("", message), name or None, found, "see /openapi.json")
+
+
+def _raw(content: bytes | Mapping[str, Any]) -> Any:
+    """Return a request as it is, None where what follows the fault cannot be read."""
+    try:
+        return msgspec.json.decode(content) if isinstance(content, bytes) else content
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _within(raw: Any, path: str) -> Any:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import time
+import traceback
 import uuid
 from typing import Any
 
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cofactor.server.failures import RefusalError, failures_of
 
-__all__ = ["KEY", "Measures", "Observed", "log", "refused"]
+__all__ = ["KEY", "Measures", "Observed", "log", "mistake", "refused"]
 
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -89,12 +90,6 @@ class Observed:
         began = time.perf_counter()
         try:
             await self.app(scope, receive, counting)
-        except Exception as error:
-            log("error", logging.ERROR, request_id=own, error=repr(error))
-            _LOGGER.exception("while answering %s", own)
-            if not sent["status"]:
-                answer = refused(RefusalError(500, "the server made a mistake; its log says more"), own)
-                await answer(scope, receive, counting)
         finally:
             self._note(scope, noted, sent, time.perf_counter() - began)
 
@@ -115,6 +110,20 @@ class Observed:
             bytes=sent["bytes"],
             seconds=round(seconds, 6),
         )
+
+
+def mistake(error: Exception, request_id: str) -> RefusalError:
+    """Write an error that is no fault of a request to the log, and return what the client is told.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    request_id : str
+        Of the request.
+    """
+    log("error", logging.ERROR, request_id=request_id, error=repr(error), traceback=traceback.format_exception(error))
+    return RefusalError(500, "the server made a mistake", advice="its log says more under this request_id")
 
 
 def refused(refusal: RefusalError, request_id: str) -> Response:
