@@ -80,7 +80,14 @@ def test_a_body_without_a_length_is_limited_too(server) -> None:
         part = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
         for _ in range(17):
             opened.sendall(part)
+        opened.sendall(b"0\r\n\r\n")
         assert answer_from(opened).status == 413
+
+
+def test_a_body_that_is_far_too_large_is_not_waited_for(server) -> None:
+    with server.begin(PREDICT, 1 << 40) as opened:
+        answer = answer_from(opened)
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
 
 
 def test_bytes_that_are_no_http(server) -> None:

@@ -33,7 +33,7 @@ def test_sigterm_lets_requests_end(models) -> None:
         server.wait_for("ended")
         child.end()
         assert child.returncode == 0
-    assert not [event for event in server.events if event["event"] == "text"]
+    assert not [event for event in server.events if event["event"] == "error"]
 
 
 class Fake:

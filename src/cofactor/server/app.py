@@ -26,6 +26,7 @@ from cofactor.server.served import Served
 
 __all__ = ["application"]
 
+_PATIENCE = 16  #: how many times too large a body may be that is read to its end
 _SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
 
 
@@ -119,25 +120,32 @@ class _Service:
         return _noting(operation.public_path, answered)
 
     async def _body(self, request: Request) -> bytes:
-        """Return the body; refuse one that is too large, or comes too slowly, before it is all there."""
+        """Return the body; refuse one that is too large, or comes too slowly.
+
+        One that is not much too large is read to its end, and forgotten: many clients see no answer before they have
+        sent all.
+        """
         most, parts, size = self.limits.body, [], 0
         advice = "ask in several requests"
         too_large = RefusalError(413, f"more than {most:,} bytes are refused", "body", None, advice, _CLOSE)
         length = request.headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length[:20]) > most:
+        if length.isascii() and length.isdigit() and int(length[:20]) > _PATIENCE * most:
             raise too_large
         try:
             async with asyncio.timeout(self.limits.seconds):
                 async for part in request.stream():
                     size += len(part)
-                    if size > most:
+                    if size > _PATIENCE * most:
                         raise too_large
-                    parts.append(part)
+                    if size <= most:
+                        parts.append(part)
         except TimeoutError:
             seconds = f"{self.limits.seconds:g} seconds"
             raise RefusalError(408, f"did not come within {seconds}", "body", headers=_CLOSE) from None
         except ClientDisconnect:
             raise RefusalError(400, "ended before it was all there", "body") from None
+        if size > most:
+            raise too_large
         return b"".join(parts)
 
     async def live(self, request: Request) -> Response:
