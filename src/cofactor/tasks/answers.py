@@ -14,7 +14,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.tasks.matching import IdsByText
 from cofactor.tasks.plain import Request
 from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model_of
-from cofactor.tasks.recommending import Lists, at_latest, ranking_model, with_meaning
+from cofactor.tasks.recommending import Lists, at_latest, with_meaning
 from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.tasks.words import shortest
 
@@ -216,7 +216,7 @@ class RatingAnswers:
 
 def _lists(model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None) -> list[Any]:
     """Return for each user of a model a list of rows."""
-    columns, lengths = Lists.asked(ranking_model(model, request), request, allowed, None, {})(ids)
+    columns, lengths = Lists.asked(request, allowed, None, {})(model, ids)
     shown = {name: column for name, column in columns.items() if name not in ("user", "rank")}
     rows, ends = _rows(shown), np.cumsum(lengths).tolist()
     return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -51,7 +51,6 @@ from cofactor.tasks.recommending import Lists, check_users, ranking_model, recom
 from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import check_taking, features_of, only_new, side_features
 from cofactor.tasks.similarity import similar_columns, with_similar
-from cofactor.tasks.words import shortest
 from cofactor.typing import Listener
 
 __all__ = ["RatingTask"]
