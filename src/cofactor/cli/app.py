@@ -19,6 +19,7 @@ from cofactor.cli import (
     predict,
     recommend,
     reproduce,
+    serve,
     shard,
     similar,
     update,
@@ -88,6 +89,10 @@ EXAMPLES = {
         "cofactor update model.cofactor today.csv",
         "cofactor update model.cofactor today.csv --duplicates last --out updated.cofactor",
     ),
+    "serve": (
+        "cofactor serve model.cofactor",
+        "cofactor serve model.cofactor songs=songs.cofactor --port 8080",
+    ),
     "evaluate": (
         "cofactor evaluate ml-100k --model mmmf --model hmf --protocol weak",
         "cofactor evaluate ratings.csv --alpha 12 --splits 5 --json",
@@ -132,6 +137,7 @@ _add("explain", explain.explain, "Work")
 _add("recommend", recommend.recommend, "Work")
 _add("similar", similar.similar, "Work")
 _add("update", update.update, "Work")
+_add("serve", serve.serve, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
 _add("shard", shard.shard, "Large data")
 _add("compare", compare.compare, "Research")

@@ -34,7 +34,9 @@ from cofactor.typing import Listener
 
 __all__ = ["ABILITIES", "Task"]
 
-Ability: TypeAlias = Literal["predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "evaluate"]
+Ability: TypeAlias = Literal[
+    "predict", "recommend", "fold_in", "update", "similar", "explain", "describe", "answer", "evaluate"
+]
 
 #: What some tasks cannot do, and the method which a task that can overrides.
 ABILITIES: dict[Ability, str] = {
@@ -45,6 +47,7 @@ ABILITIES: dict[Ability, str] = {
     "similar": "similar",
     "explain": "explain",
     "describe": "describe",
+    "answer": "answers",
     "evaluate": "measure",
 }
 
@@ -356,6 +359,10 @@ class Task(OnLists, ABC):
     def describe(self, model: Any) -> Facts:
         """Return sizes and settings of a fitted model."""
         self._cannot("describe")
+
+    def answers(self, model: Any) -> Any:
+        """Return what answers questions to a fitted model that come without files, as those to a server."""
+        self._cannot("answer")
 
     # ---------------------------------------------------------------- evaluation
 

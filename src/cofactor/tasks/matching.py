@@ -16,9 +16,66 @@ from cofactor.files import display_name
 from cofactor.ratings import IdMap
 from cofactor.text import counted, few
 
-__all__ = ["align_features", "counts_from_zero", "match_ids", "match_pairs", "refuse_new"]
+__all__ = [
+    "IdsByText",
+    "NotInTrainingError",
+    "align_features",
+    "counts_from_zero",
+    "match_ids",
+    "match_pairs",
+    "refuse_new",
+]
 
 _NUMBERED = re.compile(r"c\d+")  #: names which readers give to the columns of a table without header
+
+
+class NotInTrainingError(InvalidInputError):
+    """A user or an item was not in training."""
+
+
+class IdsByText:
+    """Ids of a model by their text; made once, where many are looked up.
+
+    Parameters
+    ----------
+    known : IdMap
+        Ids of the model.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import IdMap
+    >>> films = IdsByText(IdMap([7, 8]))
+    >>> films.match(7), films.match("8"), films.match("8.0"), films.match("9")
+    (7, 8, 8, '9')
+    """
+
+    def __init__(self, known: IdMap) -> None:
+        ids = known.ids.tolist()
+        self._own = {value: value for value in ids}
+        self._by_text = {str(value): value for value in ids}
+        if known.ids.dtype.kind == "i":
+            self._by_text |= {f"{value}.0": value for value in ids}
+
+    def match(self, one: Any) -> Any:
+        """Return the id that equals what was given, or else has its text, or what was given where there is none."""
+        return self._own.get(one, self._by_text.get(str(one), one))
+
+    def found(self, one: Any, argument: str, advice: str = "") -> Any:
+        """Return the id as `match` does; refuse one that is not there.
+
+        Parameters
+        ----------
+        one : str or number
+            What was given.
+        argument : str
+            Where it was given.
+        advice : str, optional
+            What to do about one that is not there.
+        """
+        matched = self.match(one)
+        if matched not in self._own:
+            raise NotInTrainingError("was not in training", argument=argument, found=one, advice=advice)
+        return matched
 
 
 def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
@@ -40,10 +97,8 @@ def match_ids(texts: Sequence[Any] | NDArray[Any], known: IdMap) -> list[Any]:
     >>> match_ids(["7", "8.0", "9"], model.items_)
     [7, 8, '9']
     """
-    ids = {str(value): value for value in known.ids.tolist()}
-    if known.ids.dtype.kind == "i":
-        ids |= {f"{text}.0": value for text, value in ids.items()}
-    return [ids.get(str(text), text) for text in texts]
+    ids = IdsByText(known)
+    return [ids.match(text) for text in texts]
 
 
 def refuse_new(ids: Sequence[Any], known: IdMap, argument: str) -> None:
@@ -61,9 +116,8 @@ def refuse_new(ids: Sequence[Any], known: IdMap, argument: str) -> None:
     places = known.index(ids)
     if (places < 0).any():
         advice = "cofactor update takes their ratings into the model" if argument == "users" else ""
-        raise InvalidInputError(
-            "was not in training", argument=argument, found=ids[int((places < 0).argmax())], advice=advice
-        )
+        found = ids[int((places < 0).argmax())]
+        raise NotInTrainingError("was not in training", argument=argument, found=found, advice=advice)
 
 
 def match_pairs(X: NDArray[Any], users: IdMap, items: IdMap) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation.protocols import chosen_alpha
 from cofactor.model.state import is_mapped
 from cofactor.model.times import pairs_for
@@ -15,7 +16,7 @@ from cofactor.tasks.plain import Facts, Loaded
 from cofactor.tasks.words import numbers
 from cofactor.text import counted
 
-__all__ = ["facts_of", "fit_facts", "iterations", "predicts_ratings"]
+__all__ = ["facts_of", "fit_facts", "iterations", "predicts_ratings", "rating_model_of"]
 
 
 def predicts_ratings(model: Any) -> bool:
@@ -29,6 +30,28 @@ def predicts_ratings(model: Any) -> bool:
     if isinstance(model, Recommender):
         return model.rating_model_ is not None
     return not isinstance(model, ExposureModel)
+
+
+def rating_model_of(model: Any, called: str = "the model") -> Any:
+    """Return what predicts ratings: a model itself, or the part of a recommender.
+
+    Parameters
+    ----------
+    model : RatingModel, ExposureModel or Recommender
+        Fitted.
+    called : str, default="the model"
+        What messages call the model.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing does.
+    """
+    if not predicts_ratings(model):
+        kind = "was fitted to takes, and" if isinstance(model, Recommender) else "says who takes what, and"
+        advice = "cofactor recommend ranks items by it; a recommender fitted to ratings does both"
+        raise InvalidInputError(f"{called}: {type(model).__name__} {kind} predicts no ratings", advice=advice)
+    return model.rating_model_ if isinstance(model, Recommender) else model
 
 
 def facts_of(model: Any) -> Facts:

@@ -21,6 +21,7 @@ from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
 from cofactor.ratings.described import takes_features, with_new_items
 from cofactor.tasks import rating_files
+from cofactor.tasks.answers import RatingAnswers
 from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import MostFrequentLevel, UserMedian
 from cofactor.tasks.clusters import block_by_block
@@ -43,13 +44,13 @@ from cofactor.tasks.plain import (
 )
 from cofactor.tasks.predicting import answers_of, check_predicts_on_workers, predictions
 from cofactor.tasks.ranking import ranked
-from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings
+from cofactor.tasks.rating_facts import facts_of, fit_facts, predicts_ratings, rating_model_of
 from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import Lists, check_users, ranking_model, recommendations
 from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import check_taking, features_of, only_new, side_features
-from cofactor.tasks.words import shortest
+from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.typing import Listener
 
 __all__ = ["RatingTask"]
@@ -177,11 +178,7 @@ class RatingTask(Task):
 
     def predict(self, model: Any, file: str, options: Mapping[str, Any], called: str = "the model") -> Table:
         """Predict the ratings of the pairs in a file; see `Task.predict`."""
-        if not predicts_ratings(model):
-            kind = "was fitted to takes, and" if isinstance(model, Recommender) else "says who takes what, and"
-            advice = "cofactor recommend ranks items by it; a recommender fitted to ratings does both"
-            raise InvalidInputError(f"{called}: {type(model).__name__} {kind} predicts no ratings", advice=advice)
-        model = model.rating_model_ if isinstance(model, Recommender) else model
+        model = rating_model_of(model, called)
         if options["proba"]:
             self._require_probabilities(model, "proba", called)
         if options["scheduler"] is not None:
@@ -259,24 +256,12 @@ class RatingTask(Task):
     def similar(self, model: Any, ids: Sequence[Any], n: int, options: Mapping[str, Any] | None = None) -> Table:
         """Return similar items, or users; see `Task.similar`."""
         given = {"side": "item", "titles": None, "encoding": "utf-8", "min_ratings": 5} | dict(options or {})
-        side, titles, asked_of = given["side"], given["titles"], model
-        model = _with_similar(model, f"similar_{side}s")
-        if model is None:
-            having = "ALS, MMMF and OrdinalProbit have" + (", and all models of takes" if side == "item" else "")
-            kind = type(asked_of).__name__
-            raise InvalidInputError(f"{kind} has no factors by which {side}s are similar: models such as {having}")
+        side, titles = given["side"], given["titles"]
+        model = with_similar(model, side)
         known = model.users_ if side == "user" else model.items_
         asked = match_ids(ids, known)
         refuse_new(asked, known, f"{side}s")
-        find = model.similar_users if side == "user" else model.similar_items
-        found, similarities = find(asked, n, min_ratings=given["min_ratings"])
-        there = np.isfinite(similarities)
-        columns = {
-            side: [one for one, row in zip(asked, there, strict=True) for _ in range(int(row.sum()))],
-            "rank": np.broadcast_to(np.arange(1, n + 1), there.shape)[there],
-            "similar": found[there].tolist(),
-            "similarity": shortest(similarities[there]),
-        }
+        columns = similar_columns(model, asked, n, side, given["min_ratings"])
         if titles is not None:
             by_id = rating_files.read_titles(titles, given["encoding"])
             columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
@@ -302,6 +287,10 @@ class RatingTask(Task):
     def describe(self, model: Any) -> Facts:
         """Return sizes, scale and effort of a fitted model."""
         return facts_of(model)
+
+    def answers(self, model: Any) -> RatingAnswers:
+        """Return what answers questions to a fitted model; see `Task.answers`."""
+        return RatingAnswers(model)
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:
         """Refuse a model without probabilities of levels; the message names the models that have them."""
@@ -426,14 +415,6 @@ def _for_data(model: Any, loaded: Loaded) -> Any:
         return ready.set_params(ratings=None) if isinstance(model, Recommender) else ready
     known = ready.get_params()
     return ready.set_params(**{name: data.scale for name in ("levels", "ratings__levels") if name in known})
-
-
-def _with_similar(model: Any, method: str) -> Any:
-    """Return a model, or the first part of a recommender, that has similar items or users; None if there is none."""
-    parts = [model]
-    if isinstance(model, Recommender):
-        parts += [part for part in (model.rating_model_, *model.exposures_) if part is not None]
-    return next((part for part in parts if hasattr(part, method)), None)
 
 
 def _note_takes(models: Iterable[Any]) -> tuple[Text, ...]:

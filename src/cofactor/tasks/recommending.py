@@ -15,11 +15,11 @@ from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
 from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.plain import RANKINGS, Request
-from cofactor.tasks.rating_facts import predicts_ratings
+from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
-__all__ = ["Lists", "check_users", "ranking_model", "recommendations", "with_meaning"]
+__all__ = ["Lists", "at_latest", "check_users", "ranking_model", "recommendations", "with_meaning"]
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
@@ -175,13 +175,31 @@ def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dic
     """Return the column of predicted ratings, if there are any."""
     if not predicts_ratings(model):
         return {}
-    rating_model: Any = model.rating_model_ if isinstance(model, Recommender) else model
+    rating_model = rating_model_of(model)
     if not len(pairs):
         return {"prediction": np.empty(0)}
-    latest = None if rating_model._now is None else np.full(len(pairs), rating_model._now)
     if new is not None and rating_model._knows_features("item"):
+        latest = latest_times(rating_model, len(pairs))
         return with_meaning(rating_model, Asked.of(rating_model, pairs, None, new, latest).answers("predict"))
-    return with_meaning(rating_model, rating_model.predict(pairs_for(rating_model, pairs, latest)))
+    return with_meaning(rating_model, rating_model.predict(at_latest(rating_model, pairs)))
+
+
+def latest_times(model: Any, n: int) -> NDArray[Any] | None:
+    """Return the latest time that a rating model knows, n times; None where it knows none."""
+    return None if model._now is None else np.full(n, model._now)
+
+
+def at_latest(model: Any, pairs: NDArray[Any]) -> Any:
+    """Return pairs as a rating model takes them, at the latest time that it knows, if it knows time.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    pairs : ndarray of shape (n, 2)
+        Ids of users and items.
+    """
+    return pairs_for(model, pairs, latest_times(model, len(pairs)))
 
 
 def with_meaning(model: Any, found: NDArray[Any]) -> dict[str, Any]:

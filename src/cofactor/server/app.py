@@ -1,0 +1,211 @@
+"""The ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from cofactor.errors import InvalidInputError
+from cofactor.server.failures import RefusalError, parsed, refusal_of
+from cofactor.server.limits import Limits
+from cofactor.server.observing import KEY, Measures, Observed, log, mistake, refused
+from cofactor.server.openapi import document
+from cofactor.server.operations import OPERATIONS, Operation, Question
+from cofactor.server.served import Served
+
+__all__ = ["application"]
+
+_PATIENCE = 16  #: how many times too large a body may be that is read to its end
+_SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
+
+
+def application(
+    models: Mapping[str, Served],
+    limits: Limits | None = None,
+    on_failure: Callable[[BaseException], None] | None = None,
+) -> ASGIApp:
+    """Return the ASGI application of some models.
+
+    Parameters
+    ----------
+    models : mapping from str to Served
+        By name; the first one answers where a request names none.
+    limits : Limits, optional
+        The most that requests may ask for.
+    on_failure : callable, optional
+        Called with the error where a model fails to answer the questions with which the server begins.
+    """
+    service = _Service(models, limits or Limits(), on_failure)
+    routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
+    others = {
+        "/health/live": service.live,
+        "/health/ready": service.ready,
+        "/metrics": service.metrics,
+        "/openapi.json": service.openapi,
+    }
+    routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
+    handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
+    app.router.redirect_slashes = False
+    return Observed(app, service.measures)
+
+
+class _Service:
+    """Answers requests: one thread asks the models, so that the others can be refused or told meanwhile."""
+
+    def __init__(
+        self, models: Mapping[str, Served], limits: Limits, on_failure: Callable[[BaseException], None] | None
+    ) -> None:
+        self.models, self.limits, self.on_failure = models, limits, on_failure
+        self.measures = Measures()
+        self.worker = ThreadPoolExecutor(1, "cofactor")
+        self.is_ready, self.n_waiting = False, 0
+        known = next(iter(models.values())).answers.example()
+        self.document = msgspec.json.encode(document(OPERATIONS, known))
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Make models ready while requests are already told that they are not; end the thread at the end."""
+        beginning = asyncio.create_task(self._begin())
+        yield
+        beginning.cancel()
+        self.worker.shutdown(wait=False, cancel_futures=True)
+
+    async def _begin(self) -> None:
+        try:
+            for served in self.models.values():
+                await asyncio.get_running_loop().run_in_executor(self.worker, served.answers.rehearse)
+        except Exception as error:
+            if self.on_failure is None:
+                raise
+            self.on_failure(error)
+            return
+        self.is_ready = True
+        self.measures.ready.set(1)
+        log("ready", models=list(self.models))
+
+    def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+        """Return what answers requests of an operation."""
+
+        async def answered(request: Request) -> Response:
+            if not self.is_ready:
+                raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
+            if self.n_waiting >= self.limits.concurrent:
+                raise RefusalError(503, "too many requests at a time", advice="try again", headers=_SOON)
+            self.n_waiting += 1
+            self.measures.waiting.set(self.n_waiting)
+            try:
+                content = await self._body(request) if operation.method == "POST" else _query(request)
+                id_ = request.path_params.get("id", "")
+                question = Question(self.models, self.limits, parsed(content, operation.asked), id_)
+                work = asyncio.get_running_loop().run_in_executor(self.worker, _reply, operation, question)
+                return Response(await work, media_type="application/json")
+            except InvalidInputError as error:
+                raise refusal_of(error) from error
+            finally:
+                self.n_waiting -= 1
+                self.measures.waiting.set(self.n_waiting)
+
+        return _noting(operation.public_path, answered)
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body; refuse one that is too large, or comes too slowly.
+
+        One that is not much too large is read to its end, and forgotten: many clients see no answer before they have
+        sent all.
+        """
+        most, parts, size = self.limits.body, [], 0
+        advice = "ask in several requests"
+        too_large = RefusalError(413, f"more than {most:,} bytes are refused", "body", None, advice, _CLOSE)
+        length = request.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length[:20]) > _PATIENCE * most:
+            raise too_large
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > _PATIENCE * most:
+                        raise too_large
+                    if size <= most:
+                        parts.append(part)
+        except TimeoutError:
+            seconds = f"{self.limits.seconds:g} seconds"
+            raise RefusalError(408, f"did not come within {seconds}", "body", headers=_CLOSE) from None
+        except ClientDisconnect:
+            raise RefusalError(400, "ended before it was all there", "body") from None
+        if size > most:
+            raise too_large
+        return b"".join(parts)
+
+    async def live(self, request: Request) -> Response:
+        """Say that the process answers."""
+        return Response(b'{"live":true}', media_type="application/json")
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether models answer."""
+        if not self.is_ready:
+            raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
+        return Response(b'{"ready":true}', media_type="application/json")
+
+    async def metrics(self, request: Request) -> Response:
+        """Return measures for Prometheus."""
+        return Response(self.measures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def openapi(self, request: Request) -> Response:
+        """Return the description of the interface."""
+        return Response(self.document, media_type="application/json")
+
+
+def _reply(operation: Operation, question: Question) -> bytes:
+    return msgspec.json.encode(operation.reply(question))
+
+
+def _query(request: Request) -> dict[str, Any]:
+    """Return the query of an address: a text for each name, a list of texts for candidates."""
+    query: dict[str, Any] = {}
+    for name, value in request.query_params.multi_items():
+        if name == "candidates":
+            query.setdefault(name, []).append(value)
+        elif name in query:
+            raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")
+        else:
+            query[name] = value
+    return query
+
+
+def _noting(route: str, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """Return a handler that notes its route for log and measures, and whose own mistakes are told as all errors are."""
+
+    async def noting(request: Request) -> Response:
+        request.scope[KEY]["route"] = route
+        try:
+            return await handler(request)
+        except RefusalError:
+            raise
+        except Exception as error:
+            raise mistake(error, request.scope[KEY]["id"]) from error
+
+    return noting
+
+
+async def _no_route(request: Request, error: HTTPException) -> Response:
+    argument, found = ("method", request.method) if error.status_code == 405 else ("path", request.url.path)
+    refusal = RefusalError(
+        error.status_code, str(error.detail), argument, found, "see /openapi.json", error.headers or {}
+    )
+    return refused(refusal, request.scope[KEY]["id"])
+
+
+async def _refusal(request: Request, refusal: RefusalError) -> Response:
+    return refused(refusal, request.scope[KEY]["id"])

@@ -1,0 +1,192 @@
+"""What can be asked: one declaration makes the address, the checks, the answer and its description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cofactor.server import schemas
+from cofactor.server.limits import Limits
+from cofactor.server.served import Served, chosen
+from cofactor.tasks.answers import NewUser
+from cofactor.tasks.matching import NotInTrainingError
+from cofactor.tasks.plain import Request
+
+__all__ = ["OPERATIONS", "Operation", "Question"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request that was parsed.
+
+    Attributes
+    ----------
+    models : mapping from str to Served
+        All models.
+    limits : Limits
+        The most it may ask for.
+    asked : Struct
+        Its body or query, of the class which the operation declares.
+    id : str
+        That in the address, if it has one.
+    """
+
+    models: Mapping[str, Served]
+    limits: Limits
+    asked: Any
+    id: str = ""
+
+    @property
+    def answers(self) -> Any:
+        """What answers for the model that is asked for."""
+        return chosen(self.models, self.asked.model).answers
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that can be asked.
+
+    Parameters
+    ----------
+    method, path : str
+        Where; ``{id:path}`` in it stands for an id.
+    summary : str
+        What it does.
+    asked, answer : type
+        Classes of the query, or with POST of the body, and of the answer.
+    reply : callable
+        Returns the answer to a `Question`.
+    example : callable, optional
+        Returns an example of the body from what ``answers.example()`` returned.
+    """
+
+    method: str
+    path: str
+    summary: str
+    asked: type[Any]
+    answer: type[Any]
+    reply: Callable[[Question], Any]
+    example: Callable[[Mapping[str, Any]], Any] | None = None
+
+    @property
+    def public_path(self) -> str:
+        """The address as documents and measures have it."""
+        return self.path.replace("{id:path}", "{id}")
+
+
+def _for_one(question: Question) -> dict[str, Any]:
+    asked = question.asked
+    try:
+        (items,) = _recommended(question, [question.id], asked.candidates)
+    except NotInTrainingError as error:
+        if error.argument != "users[0]":
+            raise
+        advice = "fold new users in with POST /v1/recommendations"
+        raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
+    return {"user": question.answers.users.match(question.id), "items": items}
+
+
+def _for_some(question: Question) -> dict[str, Any]:
+    asked, limits = question.asked, question.limits
+    limits.check(len(asked.users), "batch", "users")
+    users: list[Any] = []
+    for k, user in enumerate(asked.users):
+        if isinstance(user, schemas.NewUser):
+            limits.check(len(user.ratings), "batch", f"users[{k}].ratings")
+            users.append(NewUser([(one.item, one.rating) for one in user.ratings]))
+        else:
+            users.append(user)
+    found = _recommended(question, users, asked.candidates)
+    match = question.answers.users.match
+    ids = [None if isinstance(user, NewUser) else match(user) for user in users]
+    return {"lists": [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]}
+
+
+def _recommended(question: Question, users: list[Any], candidates: list[Any] | None) -> Any:
+    asked, limits = question.asked, question.limits
+    limits.check(asked.n, "n", "n")
+    limits.check(asked.n * len(users), "rows", "n × users", "ask for fewer items, or for fewer users in a request")
+    limits.check(len(candidates or ()), "batch", "candidates")
+    wish = Request(
+        n=asked.n,
+        include_seen=not asked.exclude_seen,
+        rank_by=asked.rank_by,
+        at_least=asked.at_least,
+        quantile=asked.quantile,
+    )
+    return question.answers.recommend(users, wish, candidates)
+
+
+def _predicted(question: Question) -> dict[str, Any]:
+    pairs, answers = question.asked.pairs, question.answers
+    question.limits.check(len(pairs), "batch", "pairs")
+    columns = answers.predict([(pair.user, pair.item) for pair in pairs])
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {"levels": answers.model.scale_.tolist(), "predictions": rows}
+
+
+def _similar(question: Question) -> dict[str, Any]:
+    asked, answers = question.asked, question.answers
+    question.limits.check(asked.n, "n", "n")
+    return {
+        "item": answers.items.match(question.id),
+        "similar": answers.similar(question.id, asked.n, asked.min_ratings),
+    }
+
+
+def _model(question: Question) -> dict[str, Any]:
+    return chosen(question.models, question.asked.model).facts()
+
+
+def _models(question: Question) -> dict[str, Any]:
+    return {"models": list(question.models)}
+
+
+def _example_lists(known: Mapping[str, Any]) -> Any:
+    rating = {} if known["rating"] is None else {"rating": known["rating"]}
+    return {"users": [known["user"], {"ratings": [{"item": known["item"], **rating}]}], "n": 3}
+
+
+def _example_pairs(known: Mapping[str, Any]) -> Any:
+    return {"pairs": [{"user": known["user"], "item": known["item"]}]}
+
+
+OPERATIONS = (
+    Operation(
+        "GET",
+        "/v1/users/{id:path}/recommendations",
+        "Recommend items to a user who was in training",
+        schemas.FromOne,
+        schemas.List,
+        _for_one,
+    ),
+    Operation(
+        "POST",
+        "/v1/recommendations",
+        "Recommend items to several users, known or new ones with their ratings",
+        schemas.FromSome,
+        schemas.Lists,
+        _for_some,
+        _example_lists,
+    ),
+    Operation(
+        "POST",
+        "/v1/predictions",
+        "Predict the ratings of pairs of user and item",
+        schemas.Some,
+        schemas.Predictions,
+        _predicted,
+        _example_pairs,
+    ),
+    Operation(
+        "GET",
+        "/v1/items/{id:path}/similar",
+        "List the items that users like as they like this one",
+        schemas.SimilarQuery,
+        schemas.SimilarItems,
+        _similar,
+    ),
+    Operation("GET", "/v1/model", "Describe a model", schemas.ModelQuery, schemas.Model, _model),
+    Operation("GET", "/v1/models", "List the models", schemas.ModelQuery, schemas.Models, _models),
+)

@@ -1,0 +1,220 @@
+"""What requests and answers look like: they are checked by these classes, and the document of the interface is made of
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+__all__ = [
+    "Failure",
+    "Failures",
+    "FromOne",
+    "FromSome",
+    "List",
+    "Lists",
+    "Model",
+    "ModelQuery",
+    "Models",
+    "NewUser",
+    "Pair",
+    "Prediction",
+    "Predictions",
+    "Rated",
+    "RecommendedItem",
+    "SimilarItem",
+    "SimilarItems",
+    "SimilarQuery",
+    "Some",
+]
+
+Id = int | float | str
+Count = Annotated[int, Meta(ge=1)]
+
+
+# ---------------------------------------------------------------- requests
+
+
+class ModelQuery(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which model is asked.
+
+    Attributes
+    ----------
+    model : str, optional
+        Its name; by default the first one.
+    """
+
+    model: str | None = None
+
+
+class _Wish(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    n: Annotated[int, Meta(ge=1, description="Items for each user.")] = 10
+    exclude_seen: Annotated[bool, Meta(description="Leave out what the user has rated.")] = True
+    rank_by: Annotated[
+        Literal["like", "take", "gain", "rating"] | None, Meta(description="What a recommender ranks by.")
+    ] = None
+    at_least: Annotated[float | None, Meta(description="Rank by the probability of this rating or a higher one.")] = (
+        None
+    )
+    quantile: Annotated[float | None, Meta(description="Rank by this quantile of the rating, 0 to 1.")] = None
+
+
+class FromOne(_Wish, kw_only=True, forbid_unknown_fields=True):
+    """Recommendations for one user, as the query of an address."""
+
+    candidates: Annotated[list[str] | None, Meta(description="The only items to recommend; repeat.")] = None
+
+
+class Rated(Struct, forbid_unknown_fields=True):
+    """A rating of a new user; without the rating where the model was fitted to takes."""
+
+    item: Id
+    rating: float | None = None
+
+
+class NewUser(Struct, forbid_unknown_fields=True):
+    """A user who was not in training, with ratings."""
+
+    ratings: Annotated[list[Rated], Meta(min_length=1)]
+
+
+class FromSome(_Wish, kw_only=True, forbid_unknown_fields=True):
+    """Recommendations for several users: ids of known ones, and ratings of new ones."""
+
+    users: Annotated[list[Id | NewUser], Meta(min_length=1)]
+    candidates: Annotated[list[Id] | None, Meta(description="The only items to recommend.")] = None
+
+
+class Pair(Struct, forbid_unknown_fields=True):
+    """A user and an item."""
+
+    user: Id
+    item: Id
+
+
+class Some(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """Predictions for pairs of user and item."""
+
+    pairs: Annotated[list[Pair], Meta(min_length=1)]
+
+
+class SimilarQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """Items that are like one, as the query of an address."""
+
+    n: Count = 10
+    min_ratings: Annotated[int, Meta(ge=0, description="Leave out items with fewer ratings.")] = 5
+
+
+# ---------------------------------------------------------------- answers
+
+
+class RecommendedItem(Struct):
+    """An item of a list; `p_take` and `p_like` are of recommenders, `prediction` of models which predict ratings."""
+
+    item: Id
+    score: float
+    p_take: float | UnsetType = UNSET
+    p_like: float | UnsetType = UNSET
+    prediction: float | UnsetType = UNSET
+    meaning: str | UnsetType = UNSET
+
+
+class List(Struct):
+    """What is recommended to a user, best first; of a new user the id is null."""
+
+    user: Id | None
+    items: list[RecommendedItem]
+
+
+class Lists(Struct):
+    """A list for each user, in the order of the request."""
+
+    lists: list[List]
+
+
+class Prediction(Struct):
+    """The predicted rating, its level from 1, and the score, which is the expected rating where there are
+    probabilities; these are of all levels.
+    """
+
+    user: Id
+    item: Id
+    prediction: float
+    level: int
+    score: float
+    meaning: str | UnsetType = UNSET
+    probabilities: list[float] | UnsetType = UNSET
+
+
+class Predictions(Struct):
+    """Predictions in the order of the request, and the ratings of all levels."""
+
+    levels: list[float]
+    predictions: list[Prediction]
+
+
+class SimilarItem(Struct):
+    """An item, and how similar it is, from -1 to 1."""
+
+    item: Id
+    similarity: float
+
+
+class SimilarItems(Struct):
+    """The items most like one."""
+
+    item: Id
+    similar: list[SimilarItem]
+
+
+class Model(Struct):
+    """What there is to say of a model: other members are those of its class."""
+
+    name: str
+    version: str
+    sha256: str | None
+    model: str
+    users: int
+    items: int
+    settings: dict[str, Any]
+
+
+class Models(Struct):
+    """The names of all models, the one that answers by default first."""
+
+    models: list[str]
+
+
+class Failure(Struct):
+    """Why there is no answer.
+
+    Attributes
+    ----------
+    status : int
+        That of HTTP.
+    message : str
+        All in one line.
+    argument : str or None
+        What of the request is wrong: ``users[0].ratings[2].rating``.
+    found : object
+        What was there.
+    advice : str or None
+        What to do.
+    request_id : str
+        Which the log has too.
+    """
+
+    status: int
+    message: str
+    argument: str | None
+    found: Any
+    advice: str | None
+    request_id: str
+
+
+class Failures(Struct):
+    """The form of all errors."""
+
+    error: Failure

@@ -1,0 +1,246 @@
+"""Answers of a fitted model of ratings to questions that come without files, as those to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.errors import InvalidInputError
+from cofactor.tasks.matching import IdsByText
+from cofactor.tasks.plain import Request
+from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model_of
+from cofactor.tasks.recommending import Lists, at_latest, with_meaning
+from cofactor.tasks.similarity import similar_columns, with_similar
+from cofactor.tasks.words import shortest
+
+__all__ = ["NewUser", "RatingAnswers"]
+
+_ADVICE = {"user": "give the ratings of a new user instead, who is then folded in", "item": "leave it out"}
+
+
+@dataclass(frozen=True)
+class NewUser:
+    """A user who was not in training.
+
+    Attributes
+    ----------
+    ratings : sequence of tuple
+        Id of an item, and its rating; None as rating where the model was fitted to takes.
+    """
+
+    ratings: Sequence[tuple[Any, float | None]]
+
+
+class RatingAnswers:
+    """What a server may ask a fitted model of ratings, or of who takes what. The model is not changed.
+
+    Ids are those of training, or texts that read like these.
+
+    Parameters
+    ----------
+    model : RatingModel, ExposureModel or Recommender
+        Fitted.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS
+    >>> from cofactor.tasks.plain import Request
+    >>> X, y = [(1, "Up"), (1, "Cars"), (2, "Up"), (2, "Heat"), (3, "Heat")], [5, 4, 4, 1, 2]
+    >>> answers = RatingAnswers(ALS(n_factors=1, alpha=1.0, random_state=0).fit(X, y))
+    >>> lists = answers.recommend(["3", NewUser([("Heat", 1)])], Request(n=2, include_seen=False))
+    >>> [[row["item"] for row in rows] for rows in lists]
+    [['Up', 'Cars'], ['Up', 'Cars']]
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.users, self.items = IdsByText(model.users_), IdsByText(model.items_)
+        self._levels = frozenset(model.scale_.tolist()) if predicts_ratings(model) else frozenset()
+
+    def recommend(
+        self, users: Sequence[Any], request: Request, candidates: Sequence[Any] | None = None
+    ) -> list[list[dict[str, Any]]]:
+        """Return a list of items for each user, best first.
+
+        All known users are answered in one batch, and all new ones are folded in together.
+
+        Parameters
+        ----------
+        users : sequence of id or NewUser
+            To whom.
+        request : Request
+            What is asked for: n, include_seen, at_least, quantile and rank_by.
+        candidates : sequence of ids, optional
+            The only items to recommend.
+
+        Returns
+        -------
+        list of list of dict
+            Each row has item and score; of a `Recommender` p_take and p_like; prediction where ratings are predicted.
+
+        Raises
+        ------
+        NotInTrainingError
+            If a user or an item was not in training.
+        InvalidInputError
+            If the model cannot rank so.
+        """
+        allowed = None
+        if candidates is not None:
+            allowed = [self._item(one, f"candidates[{k}]") for k, one in enumerate(candidates)]
+        new = {k: user for k, user in enumerate(users) if isinstance(user, NewUser)}
+        known = {k: self._user(one, f"users[{k}]") for k, one in enumerate(users) if k not in new}
+        made: dict[int, list[dict[str, Any]]] = {}
+        if known:
+            made |= zip(known, _lists(self.model, list(known.values()), request, allowed), strict=True)
+        if new:
+            folded, ids = self._folded_in(new)
+            made |= zip(new, _lists(folded, ids, request, allowed), strict=True)
+        return [made[k] for k in range(len(users))]
+
+    def predict(self, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+        """Return the columns of predictions for pairs of user and item.
+
+        Parameters
+        ----------
+        pairs : sequence of tuple
+            User and item of each.
+
+        Returns
+        -------
+        dict
+            user, item, prediction, meaning where levels have one, level (from 1), score, and of a model with
+            probabilities those of all levels. Of such a model the score is the expected rating.
+        """
+        model = rating_model_of(self.model)
+        X = np.empty((len(pairs), 2), dtype=object)
+        for k, (user, item) in enumerate(pairs):
+            X[k] = self._user(user, f"pairs[{k}].user"), self._item(item, f"pairs[{k}].item")
+        if not len(X):
+            return {"user": [], "item": []}
+        asked = at_latest(model, X)
+        found = model.predict(asked)
+        columns = {
+            "user": X[:, 0],
+            "item": X[:, 1],
+            **with_meaning(model, found),
+            "level": np.searchsorted(model.scale_, found) + 1,
+            "score": shortest(model.decision_function(asked)),
+        }
+        if hasattr(model, "predict_proba"):
+            columns["probabilities"] = shortest(model.predict_proba(asked))
+        return {name: _listed(column) for name, column in columns.items()}
+
+    def similar(self, item: Any, n: int, min_ratings: int = 5) -> list[dict[str, Any]]:
+        """Return the items most like one, with their similarity.
+
+        Parameters
+        ----------
+        item : id
+            In training.
+        n : int
+            How many.
+        min_ratings : int, default=5
+            Fewest ratings of those that are returned.
+        """
+        model = with_similar(self.model, "item")
+        columns = similar_columns(model, [self._item(item, "id")], n, "item", min_ratings)
+        return _rows({"item": columns["similar"], "similarity": columns["similarity"]})
+
+    def describe(self) -> dict[str, Any]:
+        """Return class, sizes, levels and settings of the model."""
+        return {**facts_of(self.model).values, "settings": _plain(self.model, outermost=True)}
+
+    def example(self) -> dict[str, Any]:
+        """Return a user, an item and a rating that the model knows; None as rating where it knows none."""
+        rating = float(self.model.scale_[-1]) if self._levels else None
+        user, item = (ids.ids[:1].tolist()[0] for ids in (self.model.users_, self.model.items_))
+        return {"user": user, "item": item, "rating": rating}
+
+    def rehearse(self) -> None:
+        """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
+        user, item, rating = self.example().values()
+        self.recommend([user], Request(n=1))
+        self.recommend([NewUser([(item, rating)])], Request(n=1))
+        if self._levels:
+            self.predict([(user, item)])
+        with suppress(InvalidInputError):  # not every model knows similar items
+            self.similar(item, 1, 0)
+
+    def _user(self, one: Any, argument: str) -> Any:
+        return self.users.found(one, argument, _ADVICE["user"])
+
+    def _item(self, one: Any, argument: str) -> Any:
+        return self.items.found(one, argument, _ADVICE["item"])
+
+    def _folded_in(self, users: Mapping[int, NewUser]) -> tuple[Any, list[str]]:
+        """Return a model of new users, and what they are called there, in the order in which they are given."""
+        called = [f"new user {k:09}" for k in users]
+        pairs: list[tuple[str, Any]] = []
+        ratings: list[float | None] = []
+        for (k, user), name in zip(users.items(), called, strict=True):
+            pairs += [(name, item) for item in self._rated(user, f"users[{k}].ratings")]
+            ratings += [rating for _, rating in user.ratings]
+        X = np.empty((len(pairs), 2), dtype=object)
+        X[:] = pairs
+        given = (X, np.array(ratings, dtype=np.float64)) if self._levels else (X,)
+        return self.model.fold_in(*given, known="replace"), called
+
+    def _rated(self, user: NewUser, where: str) -> list[Any]:
+        """Return the items that a new user rated; refuse ratings that the model does not take."""
+        if not user.ratings:
+            raise InvalidInputError("is empty", argument=where, found=[], advice="give at least one rating")
+        items: list[Any] = []
+        seen: set[Any] = set()
+        for j, (one, rating) in enumerate(user.ratings):
+            item, argument = self._item(one, f"{where}[{j}].item"), f"{where}[{j}].rating"
+            if item in seen:
+                raise InvalidInputError(
+                    "is rated twice", argument=f"{where}[{j}].item", found=one, advice="give it once"
+                )
+            if self._levels and rating not in self._levels:
+                expected = f"expected one of {', '.join(format(level, 'g') for level in sorted(self._levels))}"
+                raise InvalidInputError(expected, argument=argument, found=rating)
+            if not self._levels and rating is not None:
+                advice = "leave ratings out: the model was fitted to takes"
+                raise InvalidInputError("says nothing to the model", argument=argument, found=rating, advice=advice)
+            seen.add(item)
+            items.append(item)
+        return items
+
+
+def _lists(model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None) -> list[Any]:
+    """Return for each user of a model a list of rows."""
+    columns, lengths = Lists.asked(request, allowed, None, {})(model, ids)
+    shown = {name: column for name, column in columns.items() if name not in ("user", "rank")}
+    rows, ends = _rows(shown), np.cumsum(lengths).tolist()
+    return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return columns as rows."""
+    names, listed = tuple(columns), [_listed(column) for column in columns.values()]
+    return [dict(zip(names, values, strict=True)) for values in zip(*listed, strict=True)]
+
+
+def _listed(column: NDArray[Any] | list[Any]) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def _plain(value: Any, *, outermost: bool = False) -> Any:
+    """Return settings as JSON has them; a model within another as its class and settings."""
+    if hasattr(value, "get_params"):
+        settings = {key: one for key, one in value.get_params(deep=False).items() if key not in ("callback", "verbose")}
+        return _plain(settings) if outermost else {"model": type(value).__name__, **_plain(settings)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
