@@ -121,12 +121,13 @@ def of_own(model: Any, ratings: Ratings, row: int) -> tuple[NDArray[Any], NDArra
 def no_contributions(model: Any, user: int, items: NDArray[Any]) -> NDArray[Any]:
     """Refuse to explain: the `_contributions` of a model whose scores are no sum over a user's ratings."""
     base = next(kind for kind in type(model).__mro__ if vars(kind).get("_contributions") is no_contributions)
-    kinds = [kind.__name__ for kind in kinds_of(base) if kind._contributions is not no_contributions]
-    own = isinstance(model, tuple(kind for kind in kinds_of(base) if kind._contributions is not no_contributions))
+    able = tuple(kind for kind in kinds_of(base) if kind._contributions is not no_contributions)
+    named = {kind.__name__ for kind in able if kind.__module__.startswith("cofactor.")}
+    own = isinstance(model, able)
     what = "with these parameters" if own else "and there is no short way to what each changes"
     raise InvalidInputError(
         f"the scores of this {type(model).__name__} are no sum over what a user rated or took, {what}",
-        advice=f"those of {', '.join(sorted(kinds))} can be explained",
+        advice=f"those of {', '.join(sorted(named))} can be explained",
     )
 
 

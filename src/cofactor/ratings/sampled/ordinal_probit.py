@@ -179,7 +179,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     >>> model.predict([(0, 5), (0, 4), (1, 1)])
     array([1., 3., 4.])
     >>> model.predict_proba([(0, 5)]).round(2)
-    array([[0.94, 0.05, 0.01, 0.  ]])
+    array([[0.94, 0.06, 0.01, 0.  ]])
 
     New users, and items, can be known by their features alone.
 
