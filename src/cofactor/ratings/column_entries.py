@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cofactor.kernels import observed
 from cofactor.ratings.entries import narrow, offsets
 
-__all__ = ["ColumnEntries", "StoredColumnEntries"]
+__all__ = ["ColumnEntries", "OfColumns", "StoredColumnEntries"]
 
 #: Held while entries are made, so that threads which ask at the same time make them once.
 _MAKING = Lock()
@@ -72,3 +72,19 @@ class StoredColumnEntries(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     to_csr: NDArray[Any]
+
+
+class OfColumns:
+    """What has entries by columns, under the names that problems know them by."""
+
+    columns: ColumnEntries | StoredColumnEntries
+
+    @property
+    def col_indices(self) -> NDArray[np.int32]:
+        """Row of each column entry, increasing within a column."""
+        return self.columns.indices
+
+    @property
+    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """Position of each column entry among the entries by row (int64 beyond 2³¹ entries)."""
+        return self.columns.to_csr

@@ -14,7 +14,7 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.times import seconds_of, the_times
-from cofactor.ratings.column_entries import ColumnEntries, StoredColumnEntries
+from cofactor.ratings.column_entries import ColumnEntries, OfColumns, StoredColumnEntries
 from cofactor.ratings.entries import (
     by_user_and_item,
     check_duplicates,
@@ -44,8 +44,8 @@ Duplicates = Literal["error", "last", "mean"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ratings:
-    r"""Ratings of users for items on a discrete scale, by rows, and by columns where somebody asks for these.
+class Ratings(OfColumns):
+    r"""Ratings of users for items on a discrete scale, by rows, and by columns where these are asked for.
 
     Build it with `from_pairs`, `from_sparse` or `as_ratings`; it is never changed afterwards, so treat its
     arrays as read-only. A rating is stored as its level, the rank :math:`1 \dots R` on the scale.
@@ -351,16 +351,6 @@ class Ratings:
     def col_indptr(self) -> NDArray[np.int64]:
         """Where the column entries of each item begin, and their number: shape (n_items + 1,)."""
         return self.columns.indptr
-
-    @property
-    def col_indices(self) -> NDArray[np.int32]:
-        """User index of each column entry, increasing within an item."""
-        return self.columns.indices
-
-    @property
-    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
-        """Position of each column entry among the entries by user (int64 beyond 2³¹ ratings)."""
-        return self.columns.to_csr
 
     @property
     def user_counts(self) -> NDArray[np.int64]:

@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.column_entries import ColumnEntries, StoredColumnEntries
+from cofactor.ratings.column_entries import ColumnEntries, OfColumns, StoredColumnEntries
 from cofactor.ratings.data import Ratings
 
 __all__ = ["WithCold"]
 
 
 @dataclass(frozen=True)
-class WithCold:
+class WithCold(OfColumns):
     """Ratings by rows and columns with one item more, and mostly one user more, who have no ratings.
 
     Samplers draw for them too, and so a model has samples of users and items that it does not know.
@@ -37,16 +37,6 @@ class WithCold:
     def col_indptr(self) -> NDArray[np.int64]:
         """Offsets of items."""
         return np.append(self.columns.indptr, self.indices.size)
-
-    @property
-    def col_indices(self) -> NDArray[np.int32]:
-        """User index of each column entry."""
-        return self.columns.indices
-
-    @property
-    def to_csr(self) -> NDArray[np.int32] | NDArray[np.int64]:
-        """Position of each column entry among the entries by user."""
-        return self.columns.to_csr
 
     @property
     def shape(self) -> tuple[int, int]:
