@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.ratings import Recommender
 from cofactor.tasks.plain import Table
+from cofactor.tasks.rating_facts import rating_model_of
 from cofactor.tasks.recommending import with_meaning
 from cofactor.tasks.side_features import SIDES, asked
 from cofactor.tasks.words import shortest
@@ -48,7 +48,7 @@ def answers_of(options: Mapping[str, Any], model: Any, pairs: _Pairs) -> _Answer
     pairs : tuple of two arrays
         Users and items of shape (n, 2), in the form of id which the model knows, and times of shape (n,) or None.
     """
-    asking = asked(model.rating_model_ if isinstance(model, Recommender) else model, pairs[0], options, pairs[1])
+    asking = asked(rating_model_of(model), pairs[0], options, pairs[1])
     found = {"prediction": asking.answers("predict"), "score": shortest(asking.answers("decision_function"))}
     if options["proba"]:
         found["chances"] = asking.answers("predict_proba")
