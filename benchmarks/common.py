@@ -63,6 +63,13 @@ def mean_std(values: Iterable[float], digits: int = 4) -> str:
     return f"{v.mean():.{digits}f}{spread}"
 
 
+def straight_line(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """Fit seconds = fixed + each · size by least squares of the relative gaps."""
+    terms = np.column_stack([np.ones(len(sizes)), sizes])
+    fixed, each = np.linalg.lstsq(terms / seconds[:, None], np.ones(len(sizes)), rcond=None)[0]
+    return fixed, each, terms @ [fixed, each]
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Format a Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]

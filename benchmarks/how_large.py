@@ -1,10 +1,11 @@
 """What a round costs from 10⁵ to 10⁸ ratings, and a plan for 10¹⁰ by these rates.
 
-    python benchmarks/how_large.py measure FOLDER    made-up ratings of four sizes stay in FOLDER; some ten minutes
+    python benchmarks/how_large.py measure FOLDER    made-up ratings stay in FOLDER; some ten minutes
     python benchmarks/how_large.py plan              from the rates that were measured last
 
-A size has a hundredth as many users and a thousandth as many items (at least 1,000). Up to 10⁷ ratings are in memory,
-10⁸ are in 64 shards of FOLDER. The plan is a simulation of rounds on workers; see docs/how-large.md.
+One thing grows: ratings, and with them users, of whom there are a hundredth as many. Items stay 10,000, and all ratings
+are in memory. For the plan, 10⁸ ratings of 100,000 items in 64 shards of FOLDER are measured too. The plan is a
+simulation of rounds on workers; see docs/how-large.md.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet
-from common import publish, table
+from common import publish, straight_line, table
 from sharding import make
 
 from cofactor.plots import plot_scaling, save_figure
 from cofactor.ratings import ALS, MMMF, OrdinalProbit, ShardedRatings, as_ratings, shard_files
 
-SIZES = (10**5, 10**6, 10**7, 10**8)
-IN_SHARDS = 10**8
+SIZES, ITEMS = (10**5, 10**6, 10**7, 10**8), 10_000
+IN_SHARDS, ITEMS_IN_SHARDS, SHARDS = 10**8, 100_000, 64
 RATES = Path(__file__).with_name("how_large.json")
 MODELS: dict[str, tuple[int, Any]] = {
     "MMMF": (8, lambda n, **more: MMMF(50, alpha=8.0, max_iter=n, tol=0.0, random_state=0, **more)),
@@ -38,63 +39,73 @@ MODELS: dict[str, tuple[int, Any]] = {
 # ---------------------------------------------------------------- measuring
 
 
-def data_of(size: int, folder: Path) -> Any:
+def in_memory(size: int, folder: Path) -> Any:
     """Return ratings of a size; they are made where they are not there yet."""
-    path, shards = folder / f"{size}", folder / f"{size}-shards"
-    if size == IN_SHARDS and shards.is_dir():
-        return ShardedRatings.open(shards)
-    if not path.with_suffix(".parquet").exists():
-        make(path, size // 100, max(1000, size // 1000), size)
-    if size == IN_SHARDS:
-        return shard_files(path.with_suffix(".parquet"), shards, 64)
-    columns = pyarrow.parquet.read_table(path.with_suffix(".parquet"))
+    columns = pyarrow.parquet.read_table(made(folder / f"{size}-{ITEMS}", size, ITEMS))
     user, item, rating = (columns[name].to_numpy() for name in ("user", "item", "rating"))
     return as_ratings(np.column_stack([user, item]), rating)
 
 
-def one(name: str, size: int, folder: Path) -> dict[str, Any]:
+def in_shards(size: int, folder: Path) -> Any:
+    """Return ratings in shards; they are made where they are not there yet."""
+    shards = folder / f"{size}-shards"
+    if shards.is_dir():
+        return ShardedRatings.open(shards)
+    return shard_files(made(folder / f"{size}", size, ITEMS_IN_SHARDS), shards, SHARDS)
+
+
+def made(path: Path, size: int, n_items: int) -> Path:
+    """Return a file of ratings."""
+    if not (file := path.with_suffix(".parquet")).exists():
+        make(path, size // 100, n_items, size)
+    return file
+
+
+DATA = {"memory": in_memory, "shards": in_shards}
+
+
+def one(name: str, size: int, where: str, folder: Path) -> dict[str, Any]:
     """Fit; return ratings, and the median seconds and processor seconds of a round after the first."""
-    data = data_of(size, folder)
+    data = DATA[where](size, folder)
     rounds, make_model = MODELS[name]
     ends: list[tuple[float, float]] = []
     make_model(rounds, callback=lambda progress: ends.append((time.perf_counter(), time.process_time()))).fit(data)
     steps = np.diff(np.array(ends[1:]), axis=0)
     peak = next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
     seconds, used = np.median(steps, axis=0).tolist()
-    return {"ratings": data.n_ratings, "seconds": seconds, "used": used, "peak": peak / 1e6}
+    return {"where": where, "ratings": data.n_ratings, "seconds": seconds, "used": used, "peak": peak / 1e6}
 
 
 def measure(folder: str) -> None:
     """Measure all, each in a process of its own, and publish it."""
     found: dict[str, list[dict[str, Any]]] = {}
     for name in MODELS:
-        for size in SIZES:
-            command = [sys.executable, __file__, "one", name, str(size), folder]
+        for size, where in [(size, "memory") for size in SIZES] + [(IN_SHARDS, "shards")]:
+            command = [sys.executable, __file__, "one", name, str(size), where, folder]
             result = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found.setdefault(name, []).append(json.loads(result))
             print(name, found[name][-1], flush=True)
     RATES.write_text(json.dumps(found, indent=1) + "\n")
-    rows = []
+    rows, lines, pictures = [], [], []
     for name, cells in found.items():
-        for cell in cells:
-            each = 1e9 * cell["used"] / cell["ratings"]
-            rows.append(
-                [f"`{name}`", f"{cell['ratings']:,}", f"{cell['seconds']:.3g}", f"{each:.0f}", f"{cell['peak']:.2f}"]
-            )
-    pictures, lines = [], []
-    for name, cells in found.items():
-        file = f"how-large-{name}.png"
-        sizes, seconds = (np.array([cell[key] for cell in cells]) for key in ("ratings", "used"))
-        x, y = np.log(sizes), np.log(seconds)
-        slope, at = np.polyfit(x, y, 1)
-        farthest, spread = (np.expm1(np.abs(rest).max()) for rest in (y - slope * x - at, y - x - np.mean(y - x)))
+        *grown, sharded = cells
+        sizes, used = (np.array([cell[key] for cell in grown]) for key in ("ratings", "used"))
+        fixed, each, line = straight_line(sizes, used)
+        for cell, gap in zip(cells, [f"{100 * gap:+.0f} %" for gap in used / line - 1] + ["–"], strict=True):
+            place = "memory" if cell is not sharded else f"{SHARDS} shards, {ITEMS_IN_SHARDS:,} items"
+            ns, seconds = 1e9 * cell["used"] / cell["ratings"], f"{cell['seconds']:.3g}"
+            size, peak = f"{cell['ratings']:,}", f"{cell['peak']:.2f}"
+            rows.append([f"`{name}`", size, place, seconds, f"{ns:.0f}", gap, peak])
+        slope = np.polyfit(np.log(sizes), np.log(used), 1)[0]
         lines.append(
-            f"* `{name}`: seconds grow as ratings to the power of {slope:.2f}, {100 * farthest:.0f} % from that line at"
-            f" most, {100 * spread:.0f} % from one that is proportional to ratings"
+            f"* `{name}`: {1e3 * fixed:.1f} ms of a processor for the items + {1e9 * each:.0f} ns a rating; at most "
+            f"{100 * np.abs(used / line - 1).max():.0f} % off that line (asked: linear within 20 %). Slope on log–log "
+            f"axes: {slope:.2f}"
         )
-        save_figure(plot_scaling(sizes, seconds), Path(__file__).with_name(file))
+        file = f"how-large-{name}.png"
+        save_figure(plot_scaling(sizes, {name: used}), Path(__file__).with_name(file))
         pictures.append(f"![{name}]({file})")
-    header = ["model", "ratings", "s a round", "processor ns a rating and round", "peak GB"]
+    header = ["model", "ratings", "where", "s a round", "processor ns a rating and round", "off the line", "peak GB"]
     publish("how large", "\n\n".join([table(header, rows), "\n".join(lines), " ".join(pictures)]))
 
 
@@ -171,7 +182,7 @@ def simulated(cluster: Cluster, work: Work, seed: int = 0) -> tuple[float, float
 
 
 def plan() -> None:
-    """Publish what 10¹⁰ ratings would take, by the rates at 10⁸."""
+    """Publish what 10¹⁰ ratings would take, by the rates of 10⁸ in shards."""
     rates = {name: cells[-1]["used"] / cells[-1]["ratings"] for name, cells in json.loads(RATES.read_text()).items()}
     users, d = 10**8, 50
     rows = []
@@ -205,7 +216,7 @@ def plan() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "one":
-        print(json.dumps(one(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))))
+        print(json.dumps(one(sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]))))
     elif sys.argv[1] == "measure":
         measure(sys.argv[2])
     else:

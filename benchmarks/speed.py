@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from common import ml1m, ml100k, publish, table
+from common import ml1m, ml100k, publish, straight_line, table
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
@@ -216,13 +216,6 @@ def spin() -> None:
         rows.append([name, *medians, spread])
     header = ["task", "ms, threads awake", "ms, threads asleep", "times as long asleep: median (quartiles)"]
     publish("threads that stay awake", table(header, rows))
-
-
-def straight_line(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float, np.ndarray]:
-    """Fit seconds = fixed + each · size by least squares of the relative gaps."""
-    terms = np.column_stack([np.ones(len(sizes)), sizes])
-    fixed, each = np.linalg.lstsq(terms / seconds[:, None], np.ones(len(sizes)), rcond=None)[0]
-    return fixed, each, terms @ [fixed, each]
 
 
 def scaling() -> None:

@@ -1,0 +1,147 @@
+"""Requests that no client should send: made from the OpenAPI document by schemathesis, and raw bytes.
+
+    python benchmarks/server_fuzz.py MODEL [REQUESTS]    a hundred thousand requests by default
+    (pip install schemathesis)
+
+Nine tenths are made from the document, half of them against its rules; a tenth are bytes: requests cut off, with headers
+of all kinds, with bodies that are no JSON, or no requests at all. The server may refuse, but not fail: no status of 500 and
+above but 503 with Retry-After, the same process at the end, and an answer to a good request after every part.
+"""
+
+import json
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+from common import publish, table
+
+STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})[^\r\n]*\r\n(.*?)\r\n\r\n", re.S)
+METHODS = (b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"\x00", b"G E T", b"")
+PATHS = (b"/v1/model", b"/v1/predictions", b"/v1/recommendations", b"/v1/users/%ff%fe/recommendations", b"//", b"*", b"/\xff",
+         b"/v1/users/1/recommendations?n=1&n=2", b"/v1/users/" + b"a" * 70_000, b"http://elsewhere/", b"/../etc/passwd")  # fmt: skip
+HEADERS = (b"Host: localhost", b"Content-Length: -1", b"Content-Length: 10\r\nContent-Length: 11", b"Transfer-Encoding: chunked",
+           b"Content-Length: 99999999999999999999", b"Expect: 100-continue", b"Connection: Upgrade\r\nUpgrade: websocket",
+           b"X: " + b"y" * 70_000, b"\xff: \x00", b"Content-Encoding: gzip", b"Host")  # fmt: skip
+BODIES = (b"", b"{", b"[" * 5_000, b'{"pairs":' + b"[" * 9_000, b"nul", b"\xff\xfe\x00", b'{"pairs": [{"user": 1e999, "item": NaN}]}',
+          b'{"users": [{"ratings": [{"item": "\\ud800", "rating": 1}]}]}', b"5\r\nabcde\r\n0\r\n\r\n", b"zz\r\n")  # fmt: skip
+
+
+@contextmanager
+def server(model: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Serve a model on a free port."""
+    with tempfile.NamedTemporaryFile() as log:
+        command = [sys.executable, "-m", "cofactor", "serve", model, "--port", "0"]
+        with subprocess.Popen(command, stderr=log) as process:
+            port = wait_for(process, Path(log.name))
+            try:
+                yield process, port
+            finally:
+                process.terminate()
+
+
+def wait_for(process: subprocess.Popen[bytes], log: Path) -> int:
+    """Return the port when models are ready."""
+    while process.poll() is None:
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        if any(line.get("event") == "ready" for line in lines):
+            return next(int(line["port"]) for line in lines if "port" in line)
+        time.sleep(0.1)
+    raise RuntimeError(log.read_text())
+
+
+def from_document(port: int, n: int, seed: int) -> int:
+    """Let schemathesis make at least n requests; return how many it made. It ends with an error if one is answered by 5xx."""
+    made = 0
+    while made < n:
+        command = ["schemathesis", "run", f"http://127.0.0.1:{port}/openapi.json", "--checks", "not_a_server_error",
+                   "--max-examples", "2000", "--mode", "all", "--seed", str(seed), "--phases", "fuzzing", "--workers", "1"]  # fmt: skip
+        before = served(port)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        made, seed = made + served(port) - before, seed + 1
+        print(f"{made:,} of {n:,} requests from the document", flush=True)
+    return made
+
+
+def served(port: int) -> int:
+    """Return how many requests were answered, by the server's own measures."""
+    text = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    found = re.findall(r"^cofactor_requests_total\{[^}]*\} ([\d.e+]+)$", text, re.M)
+    return int(sum(map(float, found)))
+
+
+def raw(port: int, n: int, seed: int) -> Counter[str]:
+    """Send bytes; return how they were answered."""
+    rng, answers = random.Random(seed), Counter[str]()
+    for _ in range(n):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(message(rng))
+            connection.shutdown(socket.SHUT_WR)
+            answers[answer(connection)] += 1
+    return answers
+
+
+def message(rng: random.Random) -> bytes:
+    """Return a request that is wrong somewhere."""
+    kind = rng.random()
+    if kind < 0.2:
+        return rng.randbytes(rng.randrange(1, 2_000))
+    headers = b"".join(b"%b\r\n" % rng.choice(HEADERS) for _ in range(rng.randrange(4)))
+    whole = b"%b %b HTTP/1.1\r\n%b\r\n%b" % (rng.choice(METHODS), rng.choice(PATHS), headers, rng.choice(BODIES))
+    if kind < 0.5:
+        whole = whole[: rng.randrange(len(whole) + 1)]
+    elif kind < 0.7:
+        at = rng.randrange(len(whole))
+        whole = whole[:at] + rng.randbytes(3) + whole[at + 1 :]
+    return whole
+
+
+def answer(connection: socket.socket) -> str:
+    """Return the status of the first answer; refuse a failure."""
+    got = b""
+    try:
+        while (part := connection.recv(65_536)) and len(got) < 1_000_000:
+            got += part
+    except ConnectionResetError:
+        return "closed" if not got else _status(got)
+    return _status(got) if got else "closed"
+
+
+def _status(got: bytes) -> str:
+    found = STATUS.match(got)
+    if not found:
+        raise RuntimeError(f"no answer in HTTP: {got[:200]!r}")
+    status = int(found[1])
+    if status >= 500 and not (status == 503 and b"retry-after" in found[2].lower()):
+        raise RuntimeError(f"{got[:2000]!r}")
+    return str(status)
+
+
+def main(model: str, n: int) -> None:
+    rows = []
+    with server(model) as (process, port):
+        began = time.perf_counter()
+        made = from_document(port, 9 * n // 10, 0)
+        rows.append(["from the document", f"{made:,}", f"{time.perf_counter() - began:.0f}", "none of 5xx"])
+        began = time.perf_counter()
+        answers = raw(port, n // 10, 0)
+        found = ", ".join(f"{status}: {count:,}" for status, count in sorted(answers.items()))
+        rows.append(["bytes", f"{n // 10:,}", f"{time.perf_counter() - began:.0f}", found])
+        urlopen(f"http://127.0.0.1:{port}/v1/model").read()
+        if process.poll() is not None:
+            raise RuntimeError("the server ended")
+    publish("requests that are wrong", table(["kind", "requests", "s", "answers"], rows))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("COFACTOR_NUM_THREADS", "1")
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100_000)
