@@ -3,9 +3,9 @@
     python benchmarks/server_frameworks.py
     (pip install fastapi litestar granian uvloop orjson; apt-get install wrk)
 
-Two questions of `cofactor serve`, answered with numbers that are made anew for each: ten items for a known user (GET, five
-values of the query are checked) and predictions of twenty pairs with the probabilities of five levels (POST, each pair is
-checked). The server has a core of its own and wrk another one; sixteen connections.
+Two questions of `cofactor serve`, answered with numbers that are made anew for each: ten items for a known user (GET,
+five values of the query are checked) and predictions of twenty pairs with the probabilities of five levels (POST, each
+pair is checked). The server has a core of its own and wrk another one; sixteen connections.
 """
 
 import os

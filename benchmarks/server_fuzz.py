@@ -3,9 +3,9 @@
     python benchmarks/server_fuzz.py MODEL [REQUESTS]    a hundred thousand requests by default
     (pip install schemathesis)
 
-Nine tenths are made from the document, half of them against its rules; a tenth are bytes: requests cut off, with headers
-of all kinds, with bodies that are no JSON, or no requests at all. The server may refuse, but not fail: no status of 500 and
-above but 503 with Retry-After, the same process at the end, and an answer to a good request after every part.
+Nine tenths are made from the document, half of them against its rules; a tenth are bytes: requests cut off, with
+headers of all kinds, with bodies that are no JSON, or no requests at all. The server may refuse, but not fail: no
+status of 500 and above but 503 with Retry-After, the same process at the end, and an answer to a good request after it.
 """
 
 import json
@@ -27,13 +27,45 @@ from common import publish, table
 
 STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})[^\r\n]*\r\n(.*?)\r\n\r\n", re.S)
 METHODS = (b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"\x00", b"G E T", b"")
-PATHS = (b"/v1/model", b"/v1/predictions", b"/v1/recommendations", b"/v1/users/%ff%fe/recommendations", b"//", b"*", b"/\xff",
-         b"/v1/users/1/recommendations?n=1&n=2", b"/v1/users/" + b"a" * 70_000, b"http://elsewhere/", b"/../etc/passwd")  # fmt: skip
-HEADERS = (b"Host: localhost", b"Content-Length: -1", b"Content-Length: 10\r\nContent-Length: 11", b"Transfer-Encoding: chunked",
-           b"Content-Length: 99999999999999999999", b"Expect: 100-continue", b"Connection: Upgrade\r\nUpgrade: websocket",
-           b"X: " + b"y" * 70_000, b"\xff: \x00", b"Content-Encoding: gzip", b"Host")  # fmt: skip
-BODIES = (b"", b"{", b"[" * 5_000, b'{"pairs":' + b"[" * 9_000, b"nul", b"\xff\xfe\x00", b'{"pairs": [{"user": 1e999, "item": NaN}]}',
-          b'{"users": [{"ratings": [{"item": "\\ud800", "rating": 1}]}]}', b"5\r\nabcde\r\n0\r\n\r\n", b"zz\r\n")  # fmt: skip
+PATHS = (
+    b"/v1/model",
+    b"/v1/predictions",
+    b"/v1/recommendations",
+    b"/v1/tags",
+    b"/v1/users/%ff%fe/recommendations",
+    b"/v1/users/1/recommendations?n=1&n=2",
+    b"/v1/users/" + b"a" * 70_000,
+    b"http://elsewhere/",
+    b"/../etc/passwd",
+    b"/\xff",
+    b"//",
+    b"*",
+)
+HEADERS = (
+    b"Host: localhost",
+    b"Host",
+    b"Content-Length: -1",
+    b"Content-Length: 10\r\nContent-Length: 11",
+    b"Content-Length: 99999999999999999999",
+    b"Transfer-Encoding: chunked",
+    b"Content-Encoding: gzip",
+    b"Expect: 100-continue",
+    b"Connection: Upgrade\r\nUpgrade: websocket",
+    b"X: " + b"y" * 70_000,
+    b"\xff: \x00",
+)
+BODIES = (
+    b"",
+    b"{",
+    b"nul",
+    b"\xff\xfe\x00",
+    b"[" * 5_000,
+    b'{"pairs":' + b"[" * 9_000,
+    b'{"pairs": [{"user": 1e999, "item": NaN}]}',
+    b'{"users": [{"ratings": [{"item": "\\ud800", "rating": 1}]}]}',
+    b"5\r\nabcde\r\n0\r\n\r\n",
+    b"zz\r\n",
+)
 
 
 @contextmanager
@@ -60,11 +92,12 @@ def wait_for(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def from_document(port: int, n: int, seed: int) -> int:
-    """Let schemathesis make at least n requests; return how many it made. It ends with an error if one is answered by 5xx."""
+    """Let schemathesis make at least n requests, and end with an error if one fails; return how many it made."""
     made = 0
     while made < n:
-        command = ["schemathesis", "run", f"http://127.0.0.1:{port}/openapi.json", "--checks", "not_a_server_error",
-                   "--max-examples", "2000", "--mode", "all", "--seed", str(seed), "--phases", "fuzzing", "--workers", "1"]  # fmt: skip
+        address = f"http://127.0.0.1:{port}/openapi.json"
+        what = ["--checks", "not_a_server_error", "--phases", "fuzzing", "--mode", "all", "--max-examples", "2000"]
+        command = ["schemathesis", "run", address, *what, "--seed", str(seed), "--workers", "1"]
         before = served(port)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         made, seed = made + served(port) - before, seed + 1
