@@ -1,7 +1,7 @@
 """What a round costs from 10⁵ to 10⁸ ratings, and a plan for 10¹⁰ by these rates.
 
-    python benchmarks/how_large.py measure FOLDER    made-up ratings stay in FOLDER; some ten minutes
-    python benchmarks/how_large.py plan              from the rates that were measured last
+    python benchmarks/how_large.py measure FOLDER [MODEL...]   made-up ratings stay in FOLDER; ten minutes
+    python benchmarks/how_large.py plan                        from the rates that were measured last
 
 One thing grows: ratings, and with them users, of whom there are a hundredth as many. Items stay 10,000, and all ratings
 are in memory. For the plan, 10⁸ ratings of 100,000 items in 64 shards of FOLDER are measured too. The plan is a
@@ -76,14 +76,15 @@ def one(name: str, size: int, where: str, folder: Path) -> dict[str, Any]:
     return {"where": where, "ratings": data.n_ratings, "seconds": seconds, "used": used, "peak": peak / 1e6}
 
 
-def measure(folder: str) -> None:
-    """Measure all, each in a process of its own, and publish it."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for name in MODELS:
+def measure(folder: str, names: list[str]) -> None:
+    """Measure all models or those named, each fit in a process of its own, and publish all that was measured last."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text()) if names else {}
+    for name in names or MODELS:
+        found[name] = []
         for size, where in [(size, "memory") for size in SIZES] + [(IN_SHARDS, "shards")]:
             command = [sys.executable, __file__, "one", name, str(size), where, folder]
             result = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            found.setdefault(name, []).append(json.loads(result))
+            found[name].append(json.loads(result))
             print(name, found[name][-1], flush=True)
     RATES.write_text(json.dumps(found, indent=1) + "\n")
     rows, lines, pictures = [], [], []
@@ -218,6 +219,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "one":
         print(json.dumps(one(sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]))))
     elif sys.argv[1] == "measure":
-        measure(sys.argv[2])
+        measure(sys.argv[2], sys.argv[3:])
     else:
         plan()
