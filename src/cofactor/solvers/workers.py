@@ -144,6 +144,14 @@ class OnWorkers(Rounds):
 
     def _round(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         """Let all groups do a task, again where one gets lost; return what they return, in their order."""
+        try:
+            return self._answers(task, question, number)
+        except Exception as error:  # what a client says that lost its scheduler depends on what it was about to do
+            if self.client.status == "running":
+                raise
+            raise _scheduler_gone() from error
+
+    def _answers(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         answers: dict[int, Any] = {}
         began = looked = time.perf_counter()
         for group in self._groups:
@@ -261,10 +269,7 @@ class OnWorkers(Rounds):
     def _workers(self) -> list[str]:
         """Return the addresses of all workers."""
         if self.client.status != "running":
-            raise InvalidInputError(
-                "the scheduler is gone",
-                advice=("a fit of a folder goes on with ", _RESUME, ", with a scheduler or without, to the same bits"),
-            )
+            raise _scheduler_gone()
         return list(self.client.nthreads())
 
     def _wait_for_workers(self) -> list[str]:
@@ -277,6 +282,11 @@ class OnWorkers(Rounds):
                 )
             time.sleep(_LOOK)
         return found
+
+
+def _scheduler_gone() -> InvalidInputError:
+    advice = ("a fit of a folder goes on with ", _RESUME, ", with a scheduler or without, to the same bits")
+    return InvalidInputError("the scheduler is gone", advice=advice)
 
 
 def _finds_paused() -> Callable[..., list[str]]:

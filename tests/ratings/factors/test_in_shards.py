@@ -7,12 +7,14 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from dask import config
+from distributed import Client, LocalCluster, Worker
 from tests.children import forking
 from tests.clusters import two_workers
 
@@ -297,8 +299,30 @@ def test_tasks_have_names_on_the_dashboard(folder: Path, client: Client) -> None
     assert not [name for name in named if "round" in name]
 
 
-def test_a_closed_client_is_told_apart(folder: Path) -> None:
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as one:
-        there = ShardedRatings.open(folder).on(one)
-    with pytest.raises(InvalidInputError, match="the scheduler is gone"):
-        MODELS["ALS"]().fit(there)
+def schedule(address: Connection) -> None:
+    """Be a scheduler in this process until it is killed."""
+    with LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=":0") as cluster:
+        address.send(cluster.scheduler_address)
+        signal.pause()
+
+
+def test_a_killed_scheduler_is_told_apart_and_the_fit_goes_on(folder: Path) -> None:
+    def kill(progress: Any) -> None:
+        if progress.iteration == 3:
+            scheduler.kill()
+
+    ours, theirs = Pipe(duplex=False)
+    scheduler = forking().Process(target=schedule, args=(theirs,))
+    scheduler.start()
+    with config.set({"distributed.comm.timeouts.connect": "1s"}), Client(ours.recv()) as one:
+
+        async def begin() -> Worker:
+            return await Worker(one.scheduler.address, nthreads=1)
+
+        worker = one.sync(begin)
+        with pytest.raises(InvalidInputError, match="scheduler is gone; a fit of a folder goes on with resume=True"):
+            MODELS["ALS"](callback=kill).fit(ShardedRatings.open(folder).on(one))
+        one.loop.add_callback(worker.close)
+    scheduler.join()
+    gone_on = MODELS["ALS"]().fit(ShardedRatings.open(folder).on(resume=True))
+    assert_same_bits(gone_on, MODELS["ALS"]().fit(ShardedRatings.open(folder)))
