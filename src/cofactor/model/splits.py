@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseShuffleSplit, ShuffleSplit
@@ -21,6 +20,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from cofactor.columns import check_pair_names
 from cofactor.errors import InvalidInputError
+from cofactor.frames import as_frame
 from cofactor.model.rows import Rows
 from cofactor.model.times import split_times
 from cofactor.text import counted
@@ -266,8 +266,8 @@ def _others(n_rows: int, rows: Rows) -> Rows:
 def _column(X: Any, k: int) -> NDArray[Any]:
     """Return column k of pairs of ids."""
     X, _ = split_times(X)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = as_frame(X)
+    if frame is not None:
         shape: tuple[int, ...] = frame.shape
     elif isinstance(X, list | tuple):
         lengths = {len(pair) if isinstance(pair, list | tuple | np.ndarray) else 0 for pair in X}
@@ -278,7 +278,7 @@ def _column(X: Any, k: int) -> NDArray[Any]:
         raise InvalidInputError(
             f"X must hold (user, item) pairs, shape (n, 2), found {type(X).__name__} of shape {shape}"
         )
-    if isinstance(frame, nw.DataFrame):
+    if frame is not None:
         check_pair_names(frame.columns)
         return frame[:, k].to_numpy()
     if isinstance(X, list | tuple):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
@@ -14,6 +13,7 @@ from sklearn.model_selection import BaseCrossValidator
 from cofactor.checks import check_number
 from cofactor.columns import find_timestamp, names_pairs
 from cofactor.errors import InvalidInputError
+from cofactor.frames import as_frame
 from cofactor.model.rows import Rows, check_part, column_of, held_out_counts, n_rows
 from cofactor.model.splits import RowsOfUsers
 from cofactor.model.times import likely_seconds, seconds_of, split_times
@@ -223,8 +223,8 @@ def _times_in(X: Any, y: Any) -> Any:
     """Return the times that ratings have in X; None for pairs without times, and for features."""
     if len(getattr(y, "shape", ())) == 2 or (isinstance(y, list | tuple) and y and np.iterable(y[0])):
         return None  # labels
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = as_frame(X)
+    if frame is not None:
         names = [str(name) for name in frame.columns]
         position = find_timestamp(names, len(names), ()) if len(names) == 3 or names_pairs(names) else None
         return None if position is None else frame[frame.columns[position]].to_native()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cofactor.checks import check_choice
 from cofactor.columns import find_timestamp, frame_columns
 from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.frames import as_frame
 from cofactor.model.callers import callers_level
 from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
@@ -36,7 +37,7 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
 
 def is_frame(X: Any) -> bool:
     """Whether something is a frame that has its data in memory."""
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    return as_frame(X) is not None
 
 
 def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
