@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
 from cofactor.server.failures import RefusalError, parsed, refusal_of
+from cofactor.server.front import FILES, file_of_page
 from cofactor.server.limits import Limits
 from cofactor.server.observing import KEY, Measures, Observed, log, mistake, refused
 from cofactor.server.openapi import document
@@ -54,6 +55,7 @@ def application(
         "/metrics": service.metrics,
         "/openapi.json": service.openapi,
     }
+    others |= dict.fromkeys(FILES, file_of_page)
     routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
     handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
@@ -172,10 +174,10 @@ def _reply(operation: Operation, question: Question) -> bytes:
 
 
 def _query(request: Request) -> dict[str, Any]:
-    """Return the query of an address: a text for each name, a list of texts for candidates."""
+    """Return the query of an address: a text for each name, a list of texts for candidates and ids."""
     query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
-        if name == "candidates":
+        if name in ("candidates", "ids"):
             query.setdefault(name, []).append(value)
         elif name in query:
             raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")

@@ -90,17 +90,19 @@ def _for_one(question: Question) -> dict[str, Any]:
 def _for_some(question: Question) -> dict[str, Any]:
     asked, limits = question.asked, question.limits
     limits.check(len(asked.users), "batch", "users")
-    users: list[Any] = []
-    for k, user in enumerate(asked.users):
-        if isinstance(user, schemas.NewUser):
-            limits.check(len(user.ratings), "batch", f"users[{k}].ratings")
-            users.append(NewUser([(one.item, one.rating) for one in user.ratings]))
-        else:
-            users.append(user)
+    users = [_user(question, user, f"users[{k}]") for k, user in enumerate(asked.users)]
     found = _recommended(question, users, asked.candidates)
     match = question.answers.users.match
     ids = [None if isinstance(user, NewUser) else match(user) for user in users]
     return {"lists": [{"user": one, "items": items} for one, items in zip(ids, found, strict=True)]}
+
+
+def _user(question: Question, given: Any, place: str) -> Any:
+    """Return a user of a request as a task takes it."""
+    if not isinstance(given, schemas.NewUser):
+        return given
+    question.limits.check(len(given.ratings), "batch", f"{place}.ratings")
+    return NewUser([(one.item, one.rating) for one in given.ratings])
 
 
 def _recommended(question: Question, users: list[Any], candidates: list[Any] | None) -> Any:
@@ -121,7 +123,8 @@ def _recommended(question: Question, users: list[Any], candidates: list[Any] | N
 def _predicted(question: Question) -> dict[str, Any]:
     pairs, answers = question.asked.pairs, question.answers
     question.limits.check(len(pairs), "batch", "pairs")
-    columns = answers.predict([(pair.user, pair.item) for pair in pairs])
+    users = [_user(question, pair.user, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
+    columns = answers.predict([(user, pair.item) for user, pair in zip(users, pairs, strict=True)])
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return {"levels": answers.model.scale_.tolist(), "predictions": rows}
 
@@ -133,6 +136,15 @@ def _similar(question: Question) -> dict[str, Any]:
         "item": answers.items.match(question.id),
         "similar": answers.similar(question.id, asked.n, asked.min_ratings),
     }
+
+
+def _items(question: Question) -> dict[str, Any]:
+    asked, limits = question.asked, question.limits
+    limits.check(asked.n, "n", "n")
+    limits.check(len(asked.ids or ()), "batch", "ids")
+    if asked.ids is not None:
+        return {"items": question.answers.items_of(asked.ids)}
+    return {"items": question.answers.catalogue.found(asked.search, asked.n)}
 
 
 def _model(question: Question) -> dict[str, Any]:
@@ -173,7 +185,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/v1/predictions",
-        "Predict the ratings of pairs of user and item",
+        "Predict the ratings of pairs of user and item, of known users or of new ones with their ratings",
         schemas.Some,
         schemas.Predictions,
         _predicted,
@@ -187,6 +199,7 @@ OPERATIONS = (
         schemas.SimilarItems,
         _similar,
     ),
+    Operation("GET", "/v1/items", "Find items by words of their titles", schemas.ItemsQuery, schemas.Items, _items),
     Operation("GET", "/v1/model", "Describe a model", schemas.ModelQuery, schemas.Model, _model),
     Operation("GET", "/v1/models", "List the models", schemas.ModelQuery, schemas.Models, _models),
 )
