@@ -11,7 +11,7 @@ from starlette.responses import Response
 __all__ = ["FILES", "file_of_page"]
 
 _FOLDER = Path(__file__).parent / "page"
-_SCRIPTS = ("page", "asking", "cards", "dom", "labels", "ratings", "stars", "state")
+_SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
 
 #: Files of the page by their addresses.
 FILES = {"/": "page.html", "/page.css": "page.css", "/icon.svg": "icon.svg"} | {

@@ -1,23 +1,19 @@
 /** Cards of recommended items: what is expected of each, how likely each level is, and why. */
 
-import { arrange, copy, element, part, write } from "./dom.js";
-import { control } from "./stars.js";
+import { arrange, copy, element, part, percent, write } from "./dom.js";
 
 const REASONS = 3; // items that are named as reasons
 const MOST_NAMED = 11; // levels whose bars have names
 
-const percent = (share) =>
-  `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
-
 export class Cards {
-  /** `titleOf` returns the title of an item, by the text of its id. */
-  constructor(list, scale, titleOf, offers) {
-    Object.assign(this, { list, scale, titleOf, offers });
+  /** `page` knows the titles of items, their controls, and what the model offers. */
+  constructor(list, page) {
+    Object.assign(this, { list, page, scale: page.scale });
   }
 
   /** Show items in their order, without what is not known of them yet. */
   show(items) {
-    arrange(this.list, items.map((one) => String(one.item)), (key) => this.card(key));
+    arrange(this.list, items.map((one) => String(one.item)), (key) => this.made(key));
     items.forEach((one, k) => this.rank(this.list.children[k], one));
   }
 
@@ -25,7 +21,7 @@ export class Cards {
   predict({ levels, predictions }) {
     const largest = Math.max(...predictions.flatMap((one) => one.probabilities ?? [0]));
     for (const one of predictions) {
-      const card = this.of(one.item);
+      const card = this.card(one.item);
       if (!card || !one.probabilities) continue;
       this.value(card, one.score.toFixed(1), "expected");
       this.bars(part(card, "levels"), levels, one, largest);
@@ -35,27 +31,27 @@ export class Cards {
   /** Show which own items speak for the items. */
   explain({ explanations }) {
     for (const one of explanations) {
-      const card = this.of(one.item);
+      const card = this.card(one.item);
       if (card) write(part(card, "because"), this.because(one.reasons));
     }
   }
 
-  of(item) {
+  card(item) {
     return Array.from(this.list.children).find((one) => one.dataset.key === String(item));
   }
 
-  card(item) {
+  made(item) {
     const card = copy("card");
-    const title = this.titleOf(item);
+    const title = this.page.title(item);
     part(card, "title").textContent = title;
-    part(card, "acts").append(control(item, title, this.scale));
-    part(card, "similar").hidden = !this.offers.includes("similar");
+    part(card, "acts").append(this.page.bound(item));
+    part(card, "similar").hidden = !this.page.model.offers.includes("similar");
     part(card, "similar-to").append("Similar", element("span", { of: "unseen", text: ` to ${title}` }));
     return card;
   }
 
   rank(card, one) {
-    if (!this.offers.includes("probabilities") && one.prediction !== undefined) {
+    if (!this.page.model.offers.includes("probabilities") && one.prediction !== undefined) {
       this.value(card, one.meaning ?? String(one.prediction), "predicted");
     }
     const chances = [];
@@ -93,7 +89,7 @@ export class Cards {
     const middle = this.scale.levels[Math.floor(this.scale.levels.length / 2)];
     const liked = reasons.filter((one) => one.contribution > 0 && (!this.scale.isRated || one.rating >= middle));
     if (!liked.length) return "";
-    const titles = liked.slice(0, REASONS).map((one) => this.titleOf(String(one.item)));
+    const titles = liked.slice(0, REASONS).map((one) => this.page.title(String(one.item)));
     return `Because you ${this.scale.isRated ? "liked" : "took"} ${new Intl.ListFormat("en").format(titles)}`;
   }
 }

@@ -25,6 +25,11 @@ export function write(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+/** Return a share as people read it. */
+export function percent(share) {
+  return `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+}
+
 /** Tell a screen reader what has changed. */
 export function say(text) {
   part(document, "status").textContent = text;

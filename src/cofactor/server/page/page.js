@@ -24,7 +24,7 @@ async function begin(models) {
   page?.end();
   page = new KINDS[model.kind](main, model);
   document.title = `${model.model} · cofactor`;
-  part(document, "about").textContent = `${model.model}: ${page.sizes()}. cofactor ${model.version}.`;
+  part(document, "about").textContent = `${model.model}: ${page.sizes}. cofactor ${model.version}.`;
   await page.restore();
 }
 

@@ -36,10 +36,9 @@ export class Scale {
   }
 }
 
-/** Return a control for an item; what is chosen is read by `chosen`, and shown by `show`. */
-export function control(item, title, scale) {
+/** Return a control for the rating of an item; `valued` reads what is chosen, and `shown` shows it. */
+export function control(title, scale) {
   const group = element("fieldset", { of: scale.hasStars ? "stars" : "choose" });
-  group.dataset.item = item;
   const legend = scale.isRated ? `Your rating of ${title}, ${scale.ends}` : title;
   group.append(element("legend", { of: "unseen", text: legend }));
   if (scale.hasStars) group.append(...stars(scale));
@@ -49,7 +48,7 @@ export function control(item, title, scale) {
 
 function stars(scale) {
   made += 1;
-  const labels = scale.levels.map((level) => {
+  return scale.levels.map((level) => {
     const radio = element("input");
     Object.assign(radio, { type: "radio", name: `rating ${made}`, value: level });
     const label = element("label");
@@ -57,7 +56,6 @@ function stars(scale) {
     label.append(radio, element("span", { of: "unseen", text: scale.name(level) }));
     return label;
   });
-  return labels;
 }
 
 function menu(scale, name) {
@@ -71,21 +69,21 @@ function menu(scale, name) {
 function mark(title) {
   const label = element("label", { of: "mark" });
   const box = element("input");
-  Object.assign(box, { type: "checkbox" });
-  box.setAttribute("aria-label", `I took ${title}`);
-  label.append(box, element("span", { text: "Mine" }));
+  box.type = "checkbox";
+  box.setAttribute("aria-label", `I know ${title}`);
+  label.append(box, element("span", { text: "Known" }));
   return label;
 }
 
 /** Return what is chosen in a control: a level, null where an item is taken, undefined where there is no rating. */
-export function chosen(group, scale) {
+export function valued(group, scale) {
   const box = group.querySelector("[type=checkbox]");
   if (box) return box.checked ? null : undefined;
   return scale.level((group.querySelector("select") ?? group.querySelector(":checked"))?.value ?? "");
 }
 
-/** Make a control show a rating, as `chosen` returns it. */
-export function show(group, rating) {
+/** Make a control show a rating, as `valued` returns it. */
+export function shown(group, rating) {
   const menu = group.querySelector("select");
   if (menu) menu.value = rating ?? "";
   for (const one of group.querySelectorAll("input")) {
