@@ -332,6 +332,20 @@ def test_models_are_chosen_by_name(page: Page) -> None:
     assert choice.get_attribute("value") == "default"
 
 
+def test_answers_have_titles(site: Site, models) -> None:
+    counts = models.named.ratings_.item_counts.tolist()
+    aliens = sorted((k for k, one in enumerate(TITLES) if one.startswith("Alien")), key=lambda k: -counts[k])
+    expected = [{"item": film(models, k), "ratings": counts[k], "title": TITLES[k]} for k in aliens]
+    assert site.client.get("/v1/items?search=alien")["items"] == expected
+    assert site.client.get(f"/v1/items?ids={quote(film(models, aliens[1]))}&ids=none")["items"] == expected[1:]
+    listed = site.client.get(f"/v1/users/{quote('user 3')}/recommendations?n=30")["items"]
+    similar = site.client.get(f"/v1/items/{quote(film(models, 0), safe='')}/similar?n=30&min_ratings=0")["similar"]
+    for one in listed + similar:
+        assert one.get("title", one["item"]) == title(models, one["item"])
+    other = site.client.get("/v1/users/3/recommendations?model=takes")
+    assert "title" not in str(other)
+
+
 def test_files_of_the_page_are_strict(site: Site) -> None:
     page = site.client.ask("GET", "/")
     text = page.body.decode()

@@ -165,6 +165,11 @@ def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:
         (["a={stars}", "a={stars}"], "a={stars}: two models are called a; give each another name"),
         (["{tags}"], "{tags}: is a model of labels, which cannot be served"),
         (["none.cofactor"], "none.cofactor: no such file"),
+        (
+            ["{stars}", "--titles", "song=none.csv"],
+            "--titles song=none.csv: no model is called song: expected one of default",
+        ),
+        (["{stars}", "--titles", "none.csv"], "none.csv: no such file"),
     ],
 )
 def test_the_command_refuses(arguments, message, models, capsys) -> None:
