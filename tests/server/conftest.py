@@ -44,6 +44,7 @@ class Client:
     """A server, and what its log says."""
 
     child: Command
+    headers: dict[str, str] = field(default_factory=dict)  # of every request
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class Client:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
-            connection.request(method, path, content, headers or {})
+            connection.request(method, path, content, self.headers if headers is None else headers)
             return Answer.of(connection.getresponse())
         finally:
             connection.close()
@@ -100,7 +101,7 @@ class Client:
     def begin(self, path: str, size: int) -> socket.socket:
         """Send the head of a request whose body has a size, and leave the body for later."""
         opened = socket.create_connection(("127.0.0.1", self.port), timeout=60)
-        opened.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode())
+        opened.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode())
         return opened
 
 

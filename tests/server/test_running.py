@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.server.conftest import Client, answer_from
 from cofactor.cli import main
 from cofactor.datasets import make_labels
 from cofactor.labels import PLST
-from cofactor.server import Limits, Served, application
+from cofactor.server import Limits, Served, application, run
 
 BODY = b'{"pairs": [{"user": 7, "item": 3}]}'
 
@@ -101,14 +102,6 @@ def app_of(answers: Fake, **more: Any) -> Any:
     return application({"default": Served("default", answers)}, **more)
 
 
-def test_models_answer_when_they_are_ready() -> None:
-    app = app_of(Fake())
-    assert asyncio.run(asked(app, "GET", "/health/live"))[0] == 200
-    for path in ("/health/ready", "/v1/model"):
-        status, body = asyncio.run(asked(app, "GET", path))
-        assert (status, body["error"]["message"]) == (503, "models are made ready; try again")
-
-
 def test_a_body_must_come_in_time() -> None:
     async def slowly() -> tuple[int, Any]:
         app = app_of(Fake(), limits=Limits(seconds=0.05))
@@ -134,18 +127,40 @@ def test_a_mistake_of_ours_tells_the_log_alone(caplog) -> None:
     assert "RuntimeError: the secret" in line["traceback"][-1]
 
 
-def test_a_model_that_cannot_answer_ends_the_server() -> None:
-    async def begun() -> list[BaseException]:
-        failures: list[BaseException] = []
-        app = app_of(Fake(ValueError("damaged"), fails_at_once=True), on_failure=failures.append)
-        running.append(asyncio.create_task(started(app)))
-        for _ in range(200):
-            await asyncio.sleep(0.01)
-            if failures:
-                break
-        return failures
+class Slow(Fake):
+    """Takes its time."""
 
-    assert [str(error) for error in asyncio.run(begun())] == ["damaged"]
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_asked = 0
+
+    def predict(self, pairs: Any) -> Any:
+        self.n_asked += 1
+        time.sleep(0.3)
+        return {"user": []}
+
+
+def test_an_answer_must_come_in_time() -> None:
+    """The thread ends what it has begun; who waits for it in vain is not asked for any more."""
+
+    async def late() -> list[tuple[int, Any]]:
+        app = app_of(slow, limits=Limits(answer=0.1))
+        await started(app)
+        found = await asyncio.gather(*(asked(app, "POST", "/v1/predictions", BODY) for _ in range(3)))
+        await asyncio.sleep(0.25)
+        return [*found, await asked(app, "GET", "/v1/models")]
+
+    slow = Slow()
+    *refused, (status, body) = asyncio.run(late())
+    message = "there was no answer within 0.1 seconds; ask for less, or try again"
+    assert [(status, body["error"]["message"]) for status, body in refused] == [(503, message)] * 3
+    assert (status, body) == (200, {"models": ["default"]})
+    assert slow.n_asked == 1
+
+
+def test_a_model_that_cannot_answer_ends_the_server() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        run({"default": Served("default", Fake(ValueError("damaged"), fails_at_once=True))}, port=0)
 
 
 def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-import threading
 import webbrowser
 from typing import Annotated
 
@@ -89,7 +88,7 @@ class _Teller(logging.Filter):
             self.report.say(f"\nRate films at {self.address} and see what follows. Ctrl-C ends it.")
             sys.stdout.flush()
             if self.browser:
-                threading.Thread(target=webbrowser.open, args=(self.address,), daemon=True).start()
+                webbrowser.open(self.address)
         return record.levelno > logging.INFO
 
 

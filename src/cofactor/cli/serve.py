@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from typing import Annotated
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +41,21 @@ def serve(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Port; with 0 a free one, which the log names.")
     ] = 8000,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Processes that answer; they share one copy of each model.")
+    ] = 1,
+    api_key_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keys, one a line, of which each request must bring one; by default none."),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name by which the server may be asked besides those of this machine, * for any; repeat. By default "
+            "any, except where it is bound to this machine alone.",
+        ),
+    ] = None,
     max_body: Annotated[int, typer.Option(metavar="BYTES", min=1, help="Bytes of a body.", rich_help_panel=_LIMITS)] = 1
     << 20,
     max_batch: Annotated[
@@ -53,6 +69,12 @@ def serve(
             metavar="N", min=1, help="Requests at a time; more are told to try again.", rich_help_panel=_LIMITS
         ),
     ] = 64,
+    max_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.001, help="Seconds in which a request must be answered.", rich_help_panel=_LIMITS
+        ),
+    ] = 30.0,
 ) -> None:
     """Answer requests for recommendations, predictions and similar items over HTTP, with models of ratings or of takes.
 
@@ -61,7 +83,8 @@ def serve(
     GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST /v1/predictions,
     GET /v1/items/ID/similar, GET /v1/model; /health/ready, /metrics, and /openapi.json, which describes all of it.
 
-    Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C end it when requests are answered.
+    A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C
+    end it when requests are answered, and SIGHUP asks that all files be read again.
     """
     server = server_for("cofactor serve")
     files: dict[str, str] = {}
@@ -73,13 +96,12 @@ def serve(
     of_items = titles_by_model(titles or (), list(files), encoding)
     served = {}
     for name, file in files.items():
-        model = load_model(file)
-        task = task_of(model)
-        if not task.can("answer"):
-            raise InvalidInputError(f"{file}: is a model of {task.name}, which cannot be served")
-        served[name] = server.Served(name, task.answers(model, of_items.get(name)), _checksum(file))
-    limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent)
-    server.run(served, host, port, limits)
+        answers = partial(_answers_of, of_items.get(name))
+        served[name] = server.Served(name, answers(file)) if file == "-" else server.Source(name, file, answers).read()
+    limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent, answer=max_seconds)
+    keys = None if api_key_file is None else server.Keys.read(api_key_file)
+    access = server.Access(server.served_hosts(host, allowed_host or ()), keys)
+    server.run(served, host, port, limits, access, workers)
 
 
 def _named(given: str, *, first: bool) -> tuple[str, str]:
@@ -98,9 +120,10 @@ def _named(given: str, *, first: bool) -> tuple[str, str]:
     return "default", given
 
 
-def _checksum(file: str) -> str | None:
-    """Return the SHA-256 of a file; None of standard input, which is gone."""
-    if file == "-":
-        return None
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _answers_of(titles: Mapping[str, str] | None, file: str) -> Any:
+    """Return what answers for the model in a file, whose items have titles."""
+    model = load_model(file)
+    task = task_of(model)
+    if not task.can("answer"):
+        raise InvalidInputError(f"{file}: is a model of {task.name}, which cannot be served")
+    return task.answers(model, titles)

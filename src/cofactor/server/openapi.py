@@ -14,11 +14,13 @@ from cofactor.version import __version__
 __all__ = ["document"]
 
 _REFUSED = {
+    "401": "No key, or one that is not known, where keys are needed",
     "404": "A user or an item was not in training",
     "408": "The body did not come in time",
     "413": "The body is too large",
+    "421": "Asked by a name that is not served",
     "422": "The request is invalid",
-    "503": "Too many requests, or not ready: try again after as many seconds as Retry-After says",
+    "503": "Too many requests, or no answer in time: try again after as many seconds as Retry-After says",
 }
 
 
@@ -34,10 +36,10 @@ def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[
     types = [*{kind for one in operations for kind in (one.asked, one.answer)}, Failures]
     _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {
-        f"/health/{name}": {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}, **more}}}
-        for name, summary, more in (
-            ("live", "Whether the process answers", {}),
-            ("ready", "Whether models answer", {"503": {"description": "Not yet"}}),
+        f"/health/{name}": {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}}, "security": []}}
+        for name, summary in (
+            ("live", "Whether the process answers"),
+            ("ready", "Whether models answer"),
         )
     }
     paths["/metrics"] = {"get": {"summary": "Measures for Prometheus", "responses": {"200": {"description": "Text"}}}}
@@ -47,7 +49,8 @@ def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[
         "openapi": "3.1.0",
         "info": {"title": "cofactor serve", "version": __version__},
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"key": []}],
     }
 
 
