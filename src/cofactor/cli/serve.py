@@ -11,7 +11,8 @@ import typer
 from cofactor.cli.files import load_model
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.tasks import task_of
+from cofactor.tasks import answers_of
+from cofactor.tasks.places import about
 
 _LIMITS = "The most that requests may ask for"
 
@@ -35,7 +36,7 @@ def serve(
     << 20,
     max_batch: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Users, pairs or candidates in a request.", rich_help_panel=_LIMITS),
+        typer.Option(metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS),
     ] = 1000,
     max_n: Annotated[int, typer.Option(metavar="N", min=1, help="Items in a list.", rich_help_panel=_LIMITS)] = 1000,
     max_concurrent: Annotated[
@@ -45,10 +46,12 @@ def serve(
         ),
     ] = 64,
 ) -> None:
-    """Answer requests for recommendations, predictions and similar items over HTTP, with models of ratings or of takes.
+    """Answer requests over HTTP with models of ratings, of takes, or of labels.
 
-    GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST /v1/predictions,
-    GET /v1/items/ID/similar, GET /v1/model; /health/ready, /metrics, and /openapi.json, which describes all of it.
+    Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST
+    /v1/predictions, GET /v1/items/ID/similar. Of labels: POST /v1/tags, for vectors of features, values by name, rows of
+    a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model; /health/ready,
+    /metrics, and /openapi.json, which describes all of it.
 
     Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C end it when requests are answered.
     """
@@ -66,10 +69,8 @@ def serve(
         if name in served:
             raise InvalidInputError(f"{given}: two models are called {name}", advice="give each another name")
         model = load_model(file)
-        task = task_of(model)
-        if not task.can("answer"):
-            raise InvalidInputError(f"{file}: is a model of {task.name}, which cannot be served")
-        served[name] = server.Served(name, task.answers(model), _checksum(file))
+        with about(file):
+            served[name] = server.Served(name, answers_of(model), _checksum(file))
     limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent)
     server.run(served, host, port, limits)
 

@@ -168,7 +168,7 @@ class _Service:
 
 
 def _reply(operation: Operation, question: Question) -> bytes:
-    return msgspec.json.encode(operation.reply(question))
+    return msgspec.json.encode(operation.answer_to(question))
 
 
 def _query(request: Request) -> dict[str, Any]:

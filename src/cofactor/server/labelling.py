@@ -1,0 +1,72 @@
+"""What models of labels are asked: labels of rows, and the names of labels and of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cofactor.server.operations import Question
+
+__all__ = ["example_tags", "features", "labels", "tags"]
+
+
+def tags(question: Question) -> dict[str, Any]:
+    """Return the labels of rows.
+
+    Parameters
+    ----------
+    question : Question
+        Of a `cofactor.server.label_schemas.Tagging`.
+    """
+    asked, limits = question.asked, question.limits
+    limits.check(len(asked.rows), "batch", "rows")
+    if asked.top is not None:
+        limits.check(asked.top, "n", "top")
+        advice = "ask for fewer labels, or for fewer rows in a request"
+        limits.check(asked.top * len(asked.rows), "rows", "top × rows", advice)
+    found = question.answers.tag(
+        asked.rows, top=asked.top, threshold=asked.threshold, coverage=asked.coverage, most=limits.rows
+    )
+    return {"tags": found}
+
+
+def labels(question: Question) -> dict[str, Any]:
+    """Return names of labels.
+
+    Parameters
+    ----------
+    question : Question
+        Of `cofactor.server.label_schemas.Names`.
+    """
+    names = question.answers.labels
+    return {"total": len(names), "labels": _page(question, names)}
+
+
+def features(question: Question) -> dict[str, Any]:
+    """Return what rows may name.
+
+    Parameters
+    ----------
+    question : Question
+        Of `cofactor.server.label_schemas.Names`.
+    """
+    rows = question.answers.rows
+    return {"total": len(rows.names), "features": rows.described(_page(question, rows.names))}
+
+
+def _page(question: Question, names: list[Any]) -> list[Any]:
+    asked = question.asked
+    question.limits.check(asked.n, "n", "n")
+    return names[asked.first : asked.first + asked.n]
+
+
+def example_tags(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an example of a question for labels.
+
+    Parameters
+    ----------
+    known : mapping from str to object
+        What `LabelAnswers.example` returns.
+    """
+    return {"rows": [known["row"]], "top": 3}
