@@ -10,6 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from tests.server.conftest import blocks, documented
+
 from cofactor.server import schemas
 from cofactor.server.operations import OPERATIONS
 
@@ -147,7 +149,18 @@ def test_health(server) -> None:
     assert server.get("/health/ready") == {"ready": True}
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.public_path)
+@pytest.mark.parametrize("asked", documented("What can be asked"), ids=lambda one: one.path)
+def test_requests_of_the_document(server, asked) -> None:
+    assert server.ask(asked.method, asked.path, asked.body).status == 200
+
+
+def test_python_of_the_document(server, capsys) -> None:
+    (block,) = blocks("What can be asked", "python")
+    exec(block.replace(":8000", f":{server.port}"), {})
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.kind != "labels"], ids=lambda one: one.public_path)
 def test_answers_are_as_the_document_says(server, operation) -> None:
     """The examples of the document work as they stand, and answers hold all that they must."""
     described = server.get("/openapi.json")["paths"][operation.public_path][operation.method.lower()]

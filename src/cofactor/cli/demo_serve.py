@@ -43,7 +43,7 @@ def demo_serve(
     with loading():
         from cofactor.experiments.demos.base import Extent
         from cofactor.experiments.demos.ratings import RatingDemo, timed_recommender
-        from cofactor.tasks import task_named
+        from cofactor.tasks import answers_of
 
     report = TerminalReporter(quiet=False)
     extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=False))
@@ -53,7 +53,7 @@ def demo_serve(
         model, seconds = timed_recommender(data, slice(None), extent, report)
         report.say(f"A Recommender was fitted in {seconds:.1f} s; its code is made ready.")
         titles = {str(item): title for item, title in data.item_names.items()}
-        served = {"default": server.Served("default", task_named("ratings").answers(model, titles))}
+        served = {"default": server.Served("default", answers_of(model, titles))}
         teller = _Teller(report, browser=browser and _has_screen())
         logger = logging.getLogger("cofactor.server")
         logger.addFilter(teller)

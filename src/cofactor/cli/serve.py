@@ -12,7 +12,8 @@ import typer
 from cofactor.cli.files import load_model
 from cofactor.cli.serving import server_for, titles_by_model
 from cofactor.errors import InvalidInputError
-from cofactor.tasks import task_of
+from cofactor.tasks import answers_of
+from cofactor.tasks.places import about
 
 _LIMITS = "The most that requests may ask for"
 
@@ -60,7 +61,7 @@ def serve(
     << 20,
     max_batch: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Users, pairs or candidates in a request.", rich_help_panel=_LIMITS),
+        typer.Option(metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS),
     ] = 1000,
     max_n: Annotated[int, typer.Option(metavar="N", min=1, help="Items in a list.", rich_help_panel=_LIMITS)] = 1000,
     max_concurrent: Annotated[
@@ -76,12 +77,15 @@ def serve(
         ),
     ] = 30.0,
 ) -> None:
-    """Answer requests for recommendations, predictions and similar items over HTTP, with models of ratings or of takes.
+    """Answer requests over HTTP with models of ratings, of takes, or of labels.
 
-    A page at the address lets a person rate items and see the recommendations move; it finds them by --titles.
+    A page at the address lets a person try a model: rate items, which it finds by --titles, and see the recommendations
+    move; or give a text or a row, and see its labels.
 
-    GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST /v1/predictions,
-    GET /v1/items/ID/similar, GET /v1/model; /health/ready, /metrics, and /openapi.json, which describes all of it.
+    Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST
+    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items. Of labels: POST /v1/tags, for vectors of features, values by
+    name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model;
+    /health/ready, /metrics, and /openapi.json, which describes all of it.
 
     A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C
     end it when requests are answered, and SIGHUP asks that all files be read again.
@@ -123,7 +127,5 @@ def _named(given: str, *, first: bool) -> tuple[str, str]:
 def _answers_of(titles: Mapping[str, str] | None, file: str) -> Any:
     """Return what answers for the model in a file, whose items have titles."""
     model = load_model(file)
-    task = task_of(model)
-    if not task.can("answer"):
-        raise InvalidInputError(f"{file}: is a model of {task.name}, which cannot be served")
-    return task.answers(model, titles)
+    with about(file):
+        return answers_of(model, titles)

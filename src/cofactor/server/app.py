@@ -137,7 +137,7 @@ class _Service:
 
     def _reply(self, operation: Operation, question: Question) -> bytes:
         with thread_limit(self.n_threads):
-            return msgspec.json.encode(operation.reply(question))
+            return msgspec.json.encode(operation.answer_to(question))
 
     def _ended(self, work: asyncio.Future[bytes]) -> None:
         """Let the next request have the thread."""
@@ -192,10 +192,10 @@ class _Service:
 
 
 def _query(request: Request) -> dict[str, Any]:
-    """Return the query of an address: a text for each name, a list of texts for candidates and ids."""
+    """Return the query of an address: a text for each name, a list of texts for candidates, ids and names."""
     query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
-        if name in ("candidates", "ids"):
+        if name in ("candidates", "ids", "names"):
             query.setdefault(name, []).append(value)
         elif name in query:
             raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")

@@ -201,15 +201,21 @@ class SimilarItems(Struct):
 
 
 class Model(Struct):
-    """What there is to say of a model: other members are those of its class."""
+    """What there is to say of a model of ratings, or of labels; other members are those of its class."""
 
     name: str
     version: str
     sha256: str | None
+    kind: Literal["ratings", "labels"]
     model: str
-    users: int
-    items: int
     settings: dict[str, Any]
+    users: int | UnsetType = UNSET
+    items: int | UnsetType = UNSET
+    features: int | UnsetType = UNSET
+    labels: int | UnsetType = UNSET
+    rows: list[str] | UnsetType = UNSET
+    label_names: list[Id] | UnsetType = UNSET
+    row_names: list[str] | UnsetType = UNSET
 
 
 class Models(Struct):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.tasks.catalogue import Catalogue
 from cofactor.tasks.matching import IdsByText
+from cofactor.tasks.model_answers import ModelAnswers, told
 from cofactor.tasks.plain import Request
 from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model_of
 from cofactor.tasks.recommending import Lists, at_latest, with_meaning
@@ -37,8 +37,8 @@ class NewUser:
     ratings: Sequence[tuple[Any, float | None]]
 
 
-class RatingAnswers:
-    """What a server may ask a fitted model of ratings, or of who takes what. The model is not changed.
+class RatingAnswers(ModelAnswers):
+    """What a server may ask a fitted model of ratings, or of who takes what.
 
     Ids are those of training, or texts that read like these.
 
@@ -59,6 +59,8 @@ class RatingAnswers:
     >>> [[row["item"] for row in rows] for rows in lists]
     [['Up', 'Cars'], ['Up', 'Cars']]
     """
+
+    kind = "ratings"
 
     def __init__(self, model: Any, titles: Mapping[str, str] | None = None) -> None:
         self.model = model
@@ -167,26 +169,64 @@ class RatingAnswers:
         """
         return self.catalogue.of(map(self.items.match, ids))
 
-    def describe(self) -> dict[str, Any]:
-        """Return class, sizes, levels and settings of the model, and what it offers besides recommendations."""
-        values = facts_of(self.model).values
-        return {**values, "offers": self._offers(), "settings": _plain(self.model, outermost=True)}
+    def explain(self, user: Any, items: Sequence[Any], n: int) -> list[dict[str, Any]]:
+        """Return which of a user's own ratings raise and lower the scores of items, the strongest reasons first.
+
+        Parameters
+        ----------
+        user : id or NewUser
+            Whose; a new one is folded in.
+        items : sequence of ids
+            In training.
+        n : int
+            Number of reasons for each; the others are added up.
+
+        Returns
+        -------
+        list of dict
+            item, score, reasons, rest, and intercept where they sum to the score; see `RatingModel.explain`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the scores of the model cannot be explained, or the user has no ratings.
+        """
+        wanted = [self._item(one, f"items[{k}]") for k, one in enumerate(items)]
+        if isinstance(user, NewUser):
+            model, (asked,) = self._folded_in({"user": user})
+        else:
+            model, asked = self.model, self._user(user, "user")
+        found = told(model.explain(asked, list(dict.fromkeys(wanted))).explanation(n), "item")
+        by_item = {one["item"]: one for one in found}
+        return [by_item[one] for one in wanted]
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return class, sizes and levels of the model, and whether it has probabilities of levels."""
+        probable = bool(self._levels) and hasattr(rating_model_of(self.model), "predict_proba")
+        return {**facts_of(self.model).values, "probabilities": probable}
 
     def example(self) -> dict[str, Any]:
         """Return a user, an item and a rating that the model knows; None as rating where it knows none."""
         rating = float(self.model.scale_[-1]) if self._levels else None
         user, item = (ids.ids[:1].tolist()[0] for ids in (self.model.users_, self.model.items_))
-        return {"user": user, "item": item, "rating": rating}
+        return {"kind": self.kind, "user": user, "item": item, "rating": rating}
 
     def rehearse(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
-        user, item, rating = self.example().values()
+        _, user, item, rating = self.example().values()
         self.recommend([user], Request(n=1))
         self.recommend([NewUser([(item, rating)])], Request(n=1))
-        if self._levels:
-            self.predict([(user, item)])
-        with suppress(InvalidInputError):  # not every model knows similar items
-            self.similar(item, 1, 0)
+        self.describe()
+
+    def questions(self) -> Mapping[str, Callable[[], object]]:
+        """Return small questions that not every model answers, by name."""
+        _, user, item, rating = self.example().values()
+        new = NewUser([(item, rating)])
+        return {
+            "predictions": lambda: self.predict([(user, item)]),
+            "similar": lambda: self.similar(item, 1, 0),
+            "explanations": lambda: self.explain(new, [item], 1),
+        }
 
     def _user(self, one: Any, argument: str) -> Any:
         return self.users.found(one, argument, _ADVICE["user"])
@@ -194,17 +234,8 @@ class RatingAnswers:
     def _item(self, one: Any, argument: str) -> Any:
         return self.items.found(one, argument, _ADVICE["item"])
 
-    def _offers(self) -> list[str]:
-        offered = ["predictions"] if self._levels else []
-        if self._levels and hasattr(rating_model_of(self.model), "predict_proba"):
-            offered.append("probabilities")
-        with suppress(InvalidInputError):
-            with_similar(self.model, "item")
-            offered.append("similar")
-        return offered
-
     def _folded_in(self, users: Mapping[str, NewUser]) -> tuple[Any, list[str]]:
-        """Return a model of new users, given by their places in the request, and what they are called there."""
+        """Return a model of new users, by their places, and what they are called there, in their order."""
         called = [f"new user {k:09}" for k in range(len(users))]
         pairs: list[tuple[str, Any]] = []
         ratings: list[float | None] = []
@@ -279,17 +310,3 @@ def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _listed(column: NDArray[Any] | list[Any]) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
-
-
-def _plain(value: Any, *, outermost: bool = False) -> Any:
-    """Return settings as JSON has them; a model within another as its class and settings."""
-    if hasattr(value, "get_params"):
-        settings = {key: one for key, one in value.get_params(deep=False).items() if key not in ("callback", "verbose")}
-        return _plain(settings) if outermost else {"model": type(value).__name__, **_plain(settings)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -290,6 +290,8 @@ class RatingTask(Task):
 
     def answers(self, model: Any, titles: Mapping[str, str] | None = None) -> RatingAnswers:
         """Return what answers questions to a fitted model; see `Task.answers`."""
+        if not self.owns(model):
+            raise InvalidInputError(f"{type(model).__name__} is no {self.one_model}")
         return RatingAnswers(model, titles)
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:

@@ -51,7 +51,7 @@ export class Cards {
   }
 
   rank(card, one) {
-    if (!this.page.model.offers.includes("probabilities") && one.prediction !== undefined) {
+    if (!this.page.model.probabilities && one.prediction !== undefined) {
       this.value(card, one.meaning ?? String(one.prediction), "predicted");
     }
     const chances = [];

@@ -112,7 +112,7 @@ export class RatingsPage extends Choices {
   }
 
   async predict(user, items, signal) {
-    if (!this.model.offers.includes("probabilities")) return;
+    if (!this.model.probabilities) return;
     const body = { pairs: items.map((item) => ({ user, item })) };
     this.cards.predict(await this.ask("/v1/predictions", { body, signal }));
   }
