@@ -10,17 +10,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pandas as pd
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 from tests.browsing import DESK, PHONE, SEEN, chromium, emulate
 from tests.children import Command
 from tests.server.conftest import Client
 
+import cofactor
 from cofactor.datasets import write_table
+from cofactor.labels import LabelRidge
 
 TITLES = (
     *("Amélie (2001)", "Alien (1979)", "Aliens (1986)", "Schindler's List (1993)", "Star Wars (1977)", "Fargo (1996)"),
@@ -76,7 +81,14 @@ def site(models) -> Iterator[Site]:
     titles = models.folder / "titles.csv"
     write_table(titles, {"id": ids[: len(TITLES)], "title": list(TITLES)})
     stars, named, takes = models.arguments
-    served = Site([named.removeprefix("named="), f"stars={stars}", takes, "--titles", str(titles)], models.folder)
+    wind, rain = [3.0, 0.0, 1.0, 4.0], [0.0, 1.0, 1.0, 0.0]
+    says = pd.DataFrame({"sail": [1, 0, 0, 1], "read <i>": [0, 1, 1, 0]})
+    cofactor.save(LabelRidge.paper().fit(pd.DataFrame({"wind": wind, "rain": rain}), says), models.folder / "sky")
+    texts = ["storm at sea", "rain all day", "rain and fog", "storm and wind"]
+    cofactor.save(make_pipeline(TfidfVectorizer(), LabelRidge.paper()).fit(texts, says), models.folder / "texts")
+    of_labels = [f"{name}={models.folder / name}" for name in ("sky", "texts")]
+    of_ratings = [named.removeprefix("named="), f"stars={stars}", takes]
+    served = Site([*of_ratings, *of_labels, "--titles", str(titles)], models.folder)
     yield served
     served.stop()
 
@@ -319,6 +331,38 @@ def test_a_model_of_takes_asks_for_no_ratings(page: Page, models) -> None:
     page.until(lambda: page.recommended == [f"Item {one}" for one in expected])
     page.part("chosen", "input").click()
     page.until(lambda: not page.recommended)
+
+
+def test_a_row_gets_labels_and_what_speaks_for_them(page: Page) -> None:
+    page.open("model=sky")
+    assert page.found == ["wind", "rain"]
+    page.search("WIN")
+    page.until(lambda: page.found == ["wind"])
+    page.part("found", "input").send_keys("4")
+    page.until(lambda: page.parts("results", ".for"))
+    assert page.recommended == ["sail", "read <i>"]
+    assert page.texts("results", ".most h3") == ["sail"]
+    assert page.texts("results", "li:first-child .for")[0].startswith("for it: wind+")
+    page.browser.refresh()
+    page.until(lambda: page.parts("results", ".for"))
+    assert page.own == ["wind"]
+    page.part("chosen", "button").click()
+    page.until(lambda: not page.recommended)
+    assert page.messages() == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (DESK, "light")])
+def test_a_text_gets_labels_and_what_speaks_for_them(page: Page, width: int, scheme: str) -> None:
+    page.open("model=texts", width, scheme)
+    page.browser.find_element(By.ID, "text").send_keys("A storm & <b>rain</b>, and rain")
+    page.until(lambda: page.parts("results", ".for"))
+    page.browser.refresh()
+    page.until(lambda: page.parts("results", ".for"))
+    assert page.browser.find_element(By.ID, "text").get_attribute("value") == "A storm & <b>rain</b>, and rain"
+    seen = page.browser.execute_script(f"{SEEN} return seen")
+    assert seen["width"] <= width
+    assert [text for text in seen["texts"] if text[2] < 4.5 or text[1] < 12] == []
+    assert page.messages() == []
 
 
 def test_models_are_chosen_by_name(page: Page) -> None:
