@@ -205,7 +205,7 @@ def test_a_person_rates_and_sees_what_the_library_recommends(page: Page, models)
     assert (page.value(ids[3]), page.value(ids[0])) == ("2", "5")
     (best,) = [item for item in folded.items_.ids.tolist() if title(models, item) == expected[0]]
     bars = page.until(lambda: page.part("results", "li [role=img]").get_attribute("aria-label"))
-    shares = [float(share) / 100 for share in re.findall(r"([\d.]+) %", bars)]
+    shares = [float(share) / 100 for share in re.findall(r"([\d.]+)\s%", bars)]
     assert shares == pytest.approx(folded.predict_proba([("a", best)])[0].tolist(), abs=0.006)
     assert page.part("results", "li b").text == f"{folded.decision_function([('a', best)])[0]:.1f}"
     status = page.browser.find_element(By.CSS_SELECTOR, "[data-part=status]").get_attribute("textContent")

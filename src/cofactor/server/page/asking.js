@@ -11,10 +11,9 @@ const locked = part(document, "locked");
 
 /** What the server answered where it refused a request. */
 export class Refused extends Error {
-  constructor(status, error) {
+  constructor(path, status, error) {
     super(error?.message ?? `the server answered with status ${status}`);
-    this.status = status;
-    this.argument = error?.argument;
+    this.path = path;
   }
 }
 
@@ -32,10 +31,10 @@ export async function ask(path, { query, body, signal } = {}) {
       continue;
     }
     if (response && response.status !== 503) {
-      trouble.hidden = true;
-      return content(response);
+      if ([path, ""].includes(trouble.dataset.of)) trouble.hidden = true;
+      return content(path, response);
     }
-    tell(response ? "The server is busy. Trying again …" : "The server does not answer. Trying again …", true);
+    tell(response ? "The server is busy. Trying again …" : "The server does not answer. Trying again …");
     await pause(wait, signal);
   }
 }
@@ -50,9 +49,9 @@ async function attempt(address, body, signal) {
   return fetch(address, given).catch(() => null);
 }
 
-async function content(response) {
+async function content(path, response) {
   const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new Refused(response.status, answer?.error);
+  if (!response.ok) throw new Refused(path, response.status, answer?.error);
   return answer;
 }
 
@@ -63,12 +62,14 @@ export async function telling(work) {
   } catch (error) {
     if (error.name === "AbortError") return; // what was asked for is wanted no more
     if (!(error instanceof Refused)) throw error;
-    tell(`The server says: ${error.message}.`);
+    tell(`The server says: ${error.message}.`, error.path);
   }
 }
 
-function tell(message, again = false) {
-  part(trouble, "again").hidden = !again;
+/** Say what is wrong: with one path, until that is answered, or with all, which are tried again. */
+function tell(message, path = "") {
+  trouble.dataset.of = path;
+  part(trouble, "again").hidden = path !== "";
   const text = part(trouble, "message");
   if (text.textContent !== message) text.textContent = message;
   trouble.hidden = false;

@@ -86,10 +86,11 @@ export class Cards {
   }
 
   because(reasons) {
-    const middle = this.scale.levels[Math.floor(this.scale.levels.length / 2)];
-    const liked = reasons.filter((one) => one.contribution > 0 && (!this.scale.isRated || one.rating >= middle));
+    const { levels, isRated } = this.scale;
+    const good = levels[Math.floor((3 * levels.length) / 4)]; // as recommenders have it
+    const liked = reasons.filter((one) => one.contribution > 0 && (!isRated || one.rating >= good));
     if (!liked.length) return "";
     const titles = liked.slice(0, REASONS).map((one) => this.page.title(String(one.item)));
-    return `Because you ${this.scale.isRated ? "liked" : "took"} ${new Intl.ListFormat("en").format(titles)}`;
+    return `Because you ${isRated ? "liked" : "know"} ${new Intl.ListFormat("en").format(titles)}`;
   }
 }

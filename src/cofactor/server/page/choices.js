@@ -1,7 +1,7 @@
 /** What pages of all models share: search things, give each a value, take it away again, and see what follows. */
 
 import { ask, telling } from "./asking.js";
-import { arrange, calmly, copy, element, part } from "./dom.js";
+import { arrange, calmly, copy, element, part, say } from "./dom.js";
 import { change, decoded, fromMap, read, toMap } from "./state.js";
 
 const FEW = 6; // things that a search shows at first
@@ -113,8 +113,10 @@ export class Choices {
     this.removed = new Map(this.chosen);
     const within = this.part("own").contains(document.activeElement);
     for (const key of keys) this.chosen.delete(key);
+    const said = `Removed ${keys.length === 1 ? this.title(keys[0]) : `all ${keys.length}`}.`;
     this.part("undone").hidden = false;
-    this.part("removed").textContent = `Removed ${keys.length === 1 ? this.title(keys[0]) : `all ${keys.length}`}.`;
+    this.part("removed").textContent = said;
+    say(said);
     this.last.key = null;
     this.keep(true);
     if (within) this.part("undo").focus();

@@ -27,7 +27,7 @@ export function write(target, text) {
 
 /** Return a share as people read it. */
 export function percent(share) {
-  return `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+  return `${share < 0.0995 ? (100 * share).toFixed(1) : Math.round(100 * share)}\u00a0%`;
 }
 
 /** Tell a screen reader what has changed. */
