@@ -23,9 +23,7 @@ class Tagging(ModelQuery, kw_only=True, forbid_unknown_fields=True):
         float | None, Meta(description="Labels whose probability is above this, or whose score where there is none.")
     ] = None
     coverage: (
-        Annotated[
-            float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")
-        ]
+        Annotated[float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")]
         | None
     ) = None
 
@@ -65,9 +63,7 @@ class FeatureNames(Names, kw_only=True, forbid_unknown_fields=True):
     """Which features, or columns, to list, as the query of an address."""
 
     search: Annotated[str, Meta(description="Those whose name holds this; case does not matter.")] = ""
-    names: Annotated[
-        list[str] | None, Meta(description="These instead, as far as the model has them; repeat.")
-    ] = None
+    names: Annotated[list[str] | None, Meta(description="These instead, as far as the model has them; repeat.")] = None
 
 
 class Labels(Struct):
