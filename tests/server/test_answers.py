@@ -96,7 +96,11 @@ def test_predictions_for_new_users_beside_known_ones(server, models) -> None:
     asked = list(zip("aba", items, strict=True))
     known = models.named.predict_proba([("user 3", "film/4 é")])
     expected = np.insert(new.predict_proba(asked), 1, known, axis=0)
-    assert [(one["user"], one["item"]) for one in found] == [(None, items[0]), ("user 3", "film/4 é"), *((None, i) for i in items[1:])]
+    assert [(one["user"], one["item"]) for one in found] == [
+        (None, items[0]),
+        ("user 3", "film/4 é"),
+        *((None, i) for i in items[1:]),
+    ]
     assert np.array_equal(np.array([one["probabilities"] for one in found]).astype(expected.dtype), expected)
     assert [one["prediction"] for one in found[2:]] == new.predict(asked[1:]).tolist()
 
@@ -160,7 +164,9 @@ def test_python_of_the_document(server, capsys) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.kind != "labels"], ids=lambda one: one.public_path)
+@pytest.mark.parametrize(
+    "operation", [one for one in OPERATIONS if one.kind != "labels"], ids=lambda one: one.public_path
+)
 def test_answers_are_as_the_document_says(server, operation) -> None:
     """The examples of the document work as they stand, and answers hold all that they must."""
     described = server.get("/openapi.json")["paths"][operation.public_path][operation.method.lower()]

@@ -29,7 +29,7 @@ from cofactor.labels import LabelRidge
 
 TITLES = (
     *("Amélie (2001)", "Alien (1979)", "Aliens (1986)", "Schindler's List (1993)", "Star Wars (1977)", "Fargo (1996)"),
-    *("<b>Heat</b> & \"Dust\" (1983)", "Cité des enfants perdus, La (1995)", "8½ (1963)", "Stardust (2007)"),
+    *('<b>Heat</b> & "Dust" (1983)', "Cité des enfants perdus, La (1995)", "8½ (1963)", "Stardust (2007)"),
     *(f"A film with a title that is long enough to be broken into lines, part {k}" for k in range(10)),
 )
 STRICT = (
@@ -166,7 +166,9 @@ class Page:
 
     def requests(self) -> list[str]:
         events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        asked = [
+            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
+        ]
         return [url for url in asked if not url.startswith(("data:", "chrome:", "about:"))]
 
 
@@ -402,7 +404,10 @@ def test_files_of_the_page_are_strict(site: Site) -> None:
     for one in scripts:  # which grows
         answer = site.client.ask("GET", one)
         assert (answer.status, answer.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
-        assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == ("nosniff", "no-referrer")
+        assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == (
+            "nosniff",
+            "no-referrer",
+        )
         code = answer.body.decode()
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(|https?:", code)
         scripts += [f"/{name}" for name in re.findall(r'from "\./([\w.]+)"', code) if f"/{name}" not in scripts]

@@ -61,7 +61,9 @@ def serve(
     << 20,
     max_batch: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS),
+        typer.Option(
+            metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS
+        ),
     ] = 1000,
     max_n: Annotated[int, typer.Option(metavar="N", min=1, help="Items in a list.", rich_help_panel=_LIMITS)] = 1000,
     max_concurrent: Annotated[

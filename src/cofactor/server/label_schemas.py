@@ -62,9 +62,7 @@ class FeatureNames(Names, kw_only=True, forbid_unknown_fields=True):
     """Which features, or columns, to list, as the query of an address."""
 
     search: Annotated[str, Meta(description="Those whose name holds this; case does not matter.")] = ""
-    names: Annotated[
-        list[str] | None, Meta(description="These instead, as far as the model has them; repeat.")
-    ] = None
+    names: Annotated[list[str] | None, Meta(description="These instead, as far as the model has them; repeat.")] = None
 
 
 class Labels(Struct):
