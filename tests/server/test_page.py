@@ -43,7 +43,7 @@ const star = document.querySelector('.stars label');
 const field = document.getElementById('search');
 return {{
   ...seen,
-  small: Array.from(document.querySelectorAll('button, .stars label, summary, input[type=search]'))
+  small: Array.from(document.querySelectorAll('button, .stars label, input[type=search]'))
     .filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect())
     .filter((box) => box.height < 24 || box.width < 24).length,
   star: contrast(getComputedStyle(star, '::before').backgroundColor, star),
@@ -295,7 +295,7 @@ def test_it_is_readable_and_asks_nobody_else(page: Page, models, width: int, sch
     page.open(f"ratings={rated}", width, scheme)
     page.until(lambda: len(page.parts("results", "[role=img]:not([hidden])")) == 10)
     page.browser.execute_script("document.querySelector('[data-part=chosen] button').click()")
-    page.browser.execute_script("document.querySelector('details').open = true")
+    page.browser.execute_script("document.querySelector('[data-part=similar]').click()")
     page.until(lambda: page.parts("alike", "li"))
     seen = page.browser.execute_script(LOOK)
     assert seen["width"] <= width

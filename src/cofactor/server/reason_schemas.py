@@ -18,14 +18,17 @@ class Asked(ModelQuery, kw_only=True, forbid_unknown_fields=True):
     user: Annotated[Id | NewUser | UnsetType, Meta(description="Of ratings: an id, or the ratings of a new user.")] = (
         UNSET
     )
-    items: Annotated[list[Id] | UnsetType, Meta(min_length=1, description="Of ratings: what is to be explained.")] = (
+    items: Annotated[list[Id], Meta(min_length=1, description="Of ratings: what is to be explained.")] | UnsetType = (
         UNSET
     )
     row: Annotated[Row | UnsetType, Meta(description="Of labels: a row, as in /v1/tags.")] = UNSET
-    labels: Annotated[
-        list[Id] | UnsetType,
-        Meta(min_length=1, description="Of labels: what is to be explained; by default those that are predicted."),
-    ] = UNSET
+    labels: (
+        Annotated[
+            list[Id],
+            Meta(min_length=1, description="Of labels: what is to be explained; by default those that are predicted."),
+        ]
+        | UnsetType
+    ) = UNSET
     n: Annotated[int, Meta(ge=1, description="Reasons of each, the strongest.")] = 10
 
 

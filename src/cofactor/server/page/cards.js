@@ -44,9 +44,9 @@ export class Cards {
     const card = copy("card");
     const title = this.page.title(item);
     part(card, "title").textContent = title;
-    part(card, "acts").append(this.page.bound(item));
+    part(card, "acts").prepend(this.page.bound(item));
     part(card, "similar").hidden = !this.page.model.offers.includes("similar");
-    part(card, "similar-to").append("Similar", element("span", { of: "unseen", text: ` to ${title}` }));
+    part(card, "similar").append("Similar", element("span", { of: "unseen", text: ` to ${title}` }));
     return card;
   }
 

@@ -180,7 +180,7 @@ export class Choices {
     const isAll = found.length <= n;
     arrange(this.part("found"), found.slice(0, n), (key) => this.row(key));
     this.part("more").hidden = isAll;
-    const said = isAll ? `${found.length || "Nothing"} found` : `The first ${n} of those that were found`;
+    const said = isAll ? `${found.length || "Nothing"} found` : `The first ${n} found`;
     this.part("said").textContent = search ? said : this.words.first;
   }
 

@@ -35,9 +35,11 @@ export class RatingsPage extends Choices {
     this.scale = new Scale(model.levels, model.meanings);
     this.titles = new Map();
     this.cards = new Cards(this.part("results"), this);
-    // Elements that open and close say so to themselves alone, unless they are caught on the way down.
-    const opened = ({ target }) => telling(() => this.alike(target));
-    this.root.addEventListener("toggle", opened, { signal: this.ending.signal, capture: true });
+    const pressed = ({ target }) => {
+      const button = target.closest("[data-part=similar]");
+      if (button) telling(() => this.alike(button));
+    };
+    this.part("results").addEventListener("click", pressed, { signal: this.ending.signal });
   }
 
   get sizes() {
@@ -81,11 +83,17 @@ export class RatingsPage extends Choices {
     return items.map((one) => String(one.item));
   }
 
-  async alike(details) {
-    if (!details.open || part(details, "alike").childElementCount) return;
-    const path = `/v1/items/${encodeURIComponent(details.closest("li").dataset.key)}/similar`;
+  /** Show what is similar to an item, or hide that. */
+  async alike(button) {
+    const card = button.closest("li");
+    const list = part(card, "alike");
+    const isWanted = button.ariaExpanded === "false";
+    button.ariaExpanded = String(isWanted);
+    list.hidden = !isWanted;
+    if (!isWanted || list.childElementCount) return;
+    const path = `/v1/items/${encodeURIComponent(card.dataset.key)}/similar`;
     const { similar } = await this.ask(path, { query: [["n", ALIKE]] });
-    arrange(part(details, "alike"), this.learn(similar), (item) => this.row(item));
+    arrange(list, this.learn(similar), (item) => this.row(item));
   }
 
   // -------------------------------------------------------------- recommendations
