@@ -234,7 +234,12 @@ def test_a_request_needs_a_key(changing) -> None:
 def test_other_names_are_not_served(changing) -> None:
     """As a page has them whose name was made to lead to this machine."""
     client = changing.client
-    for host, status in (("evil.example", 421), (f"evil.example:{client.port}", 421), ("LOCALHOST:1", 200), ("[::1]", 200)):
+    for host, status in (
+        ("evil.example", 421),
+        (f"evil.example:{client.port}", 421),
+        ("LOCALHOST:1", 200),
+        ("[::1]", 200),
+    ):
         assert client.ask("GET", PATH, headers=BEARER | {"Host": host}).status == status
     (error,) = client.ask("GET", PATH, headers=BEARER | {"Host": "evil.example"}).json.values()
     assert (error["argument"], error["found"]) == ("Host", "evil.example")

@@ -182,7 +182,8 @@ class LabelAnswers(ModelAnswers):
             return tagged
         best = best_labels(_numbers(said), top)
         tables = {"score": said.scores} | ({} if said.probabilities is None else {"probability": said.probabilities})
-        columns = [shortest(np.take_along_axis(table, best, axis=1)).tolist() for table in tables.values()]
+        rows = np.arange(len(best))[:, None]
+        columns = [shortest(table[rows, best]).tolist() for table in tables.values()]
         keys = ("label", *tables)
         for one, which, *numbers in zip(tagged, best.tolist(), *columns, strict=True):
             one["top"] = [
