@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -44,6 +46,7 @@ class Client:
     """A server, and what its log says."""
 
     child: Command
+    headers: dict[str, str] = field(default_factory=dict)  # of every request
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -82,7 +85,7 @@ class Client:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
-            connection.request(method, path, content, headers or {})
+            connection.request(method, path, content, self.headers if headers is None else headers)
             return Answer.of(connection.getresponse())
         finally:
             connection.close()
@@ -100,7 +103,7 @@ class Client:
     def begin(self, path: str, size: int) -> socket.socket:
         """Send the head of a request whose body has a size, and leave the body for later."""
         opened = socket.create_connection(("127.0.0.1", self.port), timeout=60)
-        opened.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode())
+        opened.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode())
         return opened
 
 
@@ -148,3 +151,36 @@ def server(models: Models) -> Iterator[Client]:
     arguments = ["serve", *models.arguments, "--port", "0", "--max-concurrent", "4", "--max-batch", "50"]
     with Command(arguments, models.folder, {}) as child:
         yield Client(child)
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that the document shows."""
+
+    method: str
+    path: str
+    body: Any
+
+
+def documented(section: str) -> list[Asked]:
+    """Return the requests by curl that a section of the document shows."""
+    found: list[Asked] = []
+    for block in blocks(section, ""):
+        _, *commands = re.split(r"(?:^|\n)curl ", f"\n{block}")
+        for command in commands:
+            address, *more = shlex.split(command)
+            assert more[::2] in ([], ["-d"])
+            path = address.removeprefix("http://127.0.0.1:8000")
+            found.append(Asked("POST" if more else "GET", path, json.loads(more[1]) if more else None))
+    assert found
+    return found
+
+
+def blocks(section: str, language: str) -> list[str]:
+    """Return the blocks of code in a section of the document."""
+    _, text = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {section}\n")
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", text.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
+    return [block for name, block in fenced if name == language]

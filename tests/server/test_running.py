@@ -7,16 +7,18 @@ import json
 import logging
 import signal
 import sys
+import time
 from typing import Any
 
 import pytest
 from tests.children import Command
 from tests.server.conftest import Client, answer_from
 
+from cofactor import save
 from cofactor.cli import main
 from cofactor.datasets import make_labels
-from cofactor.labels import PLST
-from cofactor.server import Limits, Served, application
+from cofactor.labels import MNMTF
+from cofactor.server import Limits, Served, application, run
 
 BODY = b'{"pairs": [{"user": 7, "item": 3}]}'
 
@@ -39,11 +41,13 @@ def test_sigterm_lets_requests_end(models) -> None:
 class Fake:
     """Stands for a model."""
 
+    kind = "ratings"
+
     def __init__(self, fault: Exception | None = None, *, fails_at_once: bool = False) -> None:
         self.fault, self.fails_at_once = fault, fails_at_once
 
     def example(self) -> dict[str, Any]:
-        return {"user": 1, "item": 2, "rating": 3.0}
+        return {"kind": self.kind, "user": 1, "item": 2, "rating": 3.0}
 
     def rehearse(self) -> None:
         if self.fails_at_once and self.fault is not None:
@@ -101,14 +105,6 @@ def app_of(answers: Fake, **more: Any) -> Any:
     return application({"default": Served("default", answers)}, **more)
 
 
-def test_models_answer_when_they_are_ready() -> None:
-    app = app_of(Fake())
-    assert asyncio.run(asked(app, "GET", "/health/live"))[0] == 200
-    for path in ("/health/ready", "/v1/model"):
-        status, body = asyncio.run(asked(app, "GET", path))
-        assert (status, body["error"]["message"]) == (503, "models are made ready; try again")
-
-
 def test_a_body_must_come_in_time() -> None:
     async def slowly() -> tuple[int, Any]:
         app = app_of(Fake(), limits=Limits(seconds=0.05))
@@ -134,18 +130,40 @@ def test_a_mistake_of_ours_tells_the_log_alone(caplog) -> None:
     assert "RuntimeError: the secret" in line["traceback"][-1]
 
 
-def test_a_model_that_cannot_answer_ends_the_server() -> None:
-    async def begun() -> list[BaseException]:
-        failures: list[BaseException] = []
-        app = app_of(Fake(ValueError("damaged"), fails_at_once=True), on_failure=failures.append)
-        running.append(asyncio.create_task(started(app)))
-        for _ in range(200):
-            await asyncio.sleep(0.01)
-            if failures:
-                break
-        return failures
+class Slow(Fake):
+    """Takes its time."""
 
-    assert [str(error) for error in asyncio.run(begun())] == ["damaged"]
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_asked = 0
+
+    def predict(self, pairs: Any) -> Any:
+        self.n_asked += 1
+        time.sleep(0.3)
+        return {"user": []}
+
+
+def test_an_answer_must_come_in_time() -> None:
+    """The thread ends what it has begun; who waits for it in vain is not asked for any more."""
+
+    async def late() -> list[tuple[int, Any]]:
+        app = app_of(slow, limits=Limits(answer=0.1))
+        await started(app)
+        found = await asyncio.gather(*(asked(app, "POST", "/v1/predictions", BODY) for _ in range(3)))
+        await asyncio.sleep(0.25)
+        return [*found, await asked(app, "GET", "/v1/models")]
+
+    slow = Slow()
+    *refused, (status, body) = asyncio.run(late())
+    message = "there was no answer within 0.1 seconds; ask for less, or try again"
+    assert [(status, body["error"]["message"]) for status, body in refused] == [(503, message)] * 3
+    assert (status, body) == (200, {"models": ["default"]})
+    assert slow.n_asked == 1
+
+
+def test_a_model_that_cannot_answer_ends_the_server() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        run({"default": Served("default", Fake(ValueError("damaged"), fails_at_once=True))}, port=0)
 
 
 def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:
@@ -163,13 +181,21 @@ def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:
     [
         (["{stars}", "{stars}"], "{stars}: has no name; write NAME={stars}"),
         (["a={stars}", "a={stars}"], "a={stars}: two models are called a; give each another name"),
-        (["{tags}"], "{tags}: is a model of labels, which cannot be served"),
+        (
+            ["{parts}"],
+            "{parts}: MNMTF is no model of ratings or labels; use transformers, and pipelines with them, from Python",
+        ),
         (["none.cofactor"], "none.cofactor: no such file"),
+        (
+            ["{stars}", "--titles", "song=none.csv"],
+            "--titles song=none.csv: no model is called song: expected one of default",
+        ),
+        (["{stars}", "--titles", "none.csv"], "none.csv: no such file"),
     ],
 )
 def test_the_command_refuses(arguments, message, models, capsys) -> None:
-    files = {"stars": models.arguments[0], "tags": str(models.folder / "tags.cofactor")}
+    files = {"stars": models.arguments[0], "parts": str(models.folder / "parts.cofactor")}
     data, _ = make_labels(60, 5, 3, n_groups=1, n_factors=2, random_state=0)
-    PLST(2).fit(data.X, data.Y).save(files["tags"])
+    save(MNMTF(2, random_state=0).fit(abs(data.X), data.Y), files["parts"])
     assert main(["serve", *(one.format(**files) for one in arguments)]) == 2
     assert capsys.readouterr().err == f"cofactor: error: {message.format(**files)}\n"

@@ -2,18 +2,21 @@
 
 ================  ==============================================================
 `application`     the ASGI application of some models
-`run`             serve it until a signal ends it
+`run`             serve it until a signal ends it, with processes that share models
 `Served`          a model under its name
+`Source`          the file of a model, which is read again when it changes
 `Limits`          the most that a request may ask for
+`Access`, `Keys`  who may ask
 ================  ==============================================================
 
-The server knows no files, no columns and no mathematics: it parses, asks `cofactor.tasks`, and writes. It needs the
-extra ``serve``.
+The server knows no columns and no mathematics: it parses, asks `cofactor.tasks`, and writes. It needs the extra
+``serve``.
 """
 
 from cofactor.server.app import application
+from cofactor.server.guarding import Access, Keys, served_hosts
 from cofactor.server.limits import Limits
 from cofactor.server.running import run
-from cofactor.server.served import Served
+from cofactor.server.served import Served, Source
 
-__all__ = ["Limits", "Served", "application", "run"]
+__all__ = ["Access", "Keys", "Limits", "Served", "Source", "application", "run", "served_hosts"]

@@ -17,23 +17,34 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import thread_limit
 from cofactor.server.failures import RefusalError, parsed, refusal_of
+from cofactor.server.front import FILES, file_of_page
+from cofactor.server.guarding import Access, Guarded
 from cofactor.server.limits import Limits
-from cofactor.server.observing import KEY, Measures, Observed, log, mistake, refused
+from cofactor.server.measures import Measures
+from cofactor.server.observing import KEY, Observed, mistake, refused
 from cofactor.server.openapi import document
 from cofactor.server.operations import OPERATIONS, Operation, Question
 from cofactor.server.served import Served
 
-__all__ = ["application"]
+__all__ = ["ROUTES", "application"]
 
 _PATIENCE = 16  #: how many times too large a body may be that is read to its end
 _SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
+_OTHERS = ("/health/live", "/health/ready", "/metrics", "/openapi.json")
+
+ROUTES = (*dict.fromkeys(one.public_path for one in OPERATIONS), *_OTHERS, *FILES)
+"""What measures tell apart."""
 
 
 def application(
     models: Mapping[str, Served],
     limits: Limits | None = None,
-    on_failure: Callable[[BaseException], None] | None = None,
+    access: Access | None = None,
+    measures: Measures | None = None,
+    row: int = 0,
+    n_threads: int | None = None,
 ) -> ASGIApp:
     """Return the ASGI application of some models.
 
@@ -43,81 +54,96 @@ def application(
         By name; the first one answers where a request names none.
     limits : Limits, optional
         The most that requests may ask for.
-    on_failure : callable, optional
-        Called with the error where a model fails to answer the questions with which the server begins.
+    access : Access, optional
+        Who may ask; by default everybody.
+    measures : Measures, optional
+        Of all processes of a server, with `ROUTES`; by default of this one alone.
+    row : int, default=0
+        That of the measures which this process writes.
+    n_threads : int, optional
+        Threads of kernels; by default as elsewhere.
     """
-    service = _Service(models, limits or Limits(), on_failure)
+    service = _Service(models, limits or Limits(), measures or Measures(ROUTES, tuple(models)), row, n_threads)
     routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
-    others = {
-        "/health/live": service.live,
-        "/health/ready": service.ready,
-        "/metrics": service.metrics,
-        "/openapi.json": service.openapi,
-    }
+    others: dict[str, Any] = dict(
+        zip(_OTHERS, (service.live, service.ready, service.metrics, service.openapi), strict=True)
+    )
+    others |= dict.fromkeys(FILES, file_of_page)
     routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
     handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
-    return Observed(app, service.measures)
+    return Observed(Guarded(app, access or Access()), service.row)
 
 
 class _Service:
     """Answers requests: one thread asks the models, so that the others can be refused or told meanwhile."""
 
     def __init__(
-        self, models: Mapping[str, Served], limits: Limits, on_failure: Callable[[BaseException], None] | None
+        self, models: Mapping[str, Served], limits: Limits, measures: Measures, row: int, n_threads: int | None
     ) -> None:
-        self.models, self.limits, self.on_failure = models, limits, on_failure
-        self.measures = Measures()
-        self.worker = ThreadPoolExecutor(1, "cofactor")
-        self.is_ready, self.n_waiting = False, 0
+        self.models, self.limits, self.n_threads = models, limits, n_threads
+        self.measures, self.row = measures, measures.row(row)
+        self.thread, self.is_free = ThreadPoolExecutor(1, "cofactor"), asyncio.Semaphore(1)
+        self.n_waiting = 0
         known = next(iter(models.values())).answers.example()
         self.document = msgspec.json.encode(document(OPERATIONS, known))
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Make models ready while requests are already told that they are not; end the thread at the end."""
-        beginning = asyncio.create_task(self._begin())
+        """End the thread at the end."""
         yield
-        beginning.cancel()
-        self.worker.shutdown(wait=False, cancel_futures=True)
-
-    async def _begin(self) -> None:
-        try:
-            for served in self.models.values():
-                await asyncio.get_running_loop().run_in_executor(self.worker, served.answers.rehearse)
-        except Exception as error:
-            if self.on_failure is None:
-                raise
-            self.on_failure(error)
-            return
-        self.is_ready = True
-        self.measures.ready.set(1)
-        log("ready", models=list(self.models))
+        self.thread.shutdown(wait=False, cancel_futures=True)
 
     def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         """Return what answers requests of an operation."""
 
         async def answered(request: Request) -> Response:
-            if not self.is_ready:
-                raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
             if self.n_waiting >= self.limits.concurrent:
                 raise RefusalError(503, "too many requests at a time", advice="try again", headers=_SOON)
-            self.n_waiting += 1
-            self.measures.waiting.set(self.n_waiting)
+            self._wait(+1)
             try:
                 content = await self._body(request) if operation.method == "POST" else _query(request)
                 id_ = request.path_params.get("id", "")
                 question = Question(self.models, self.limits, parsed(content, operation.asked), id_)
-                work = asyncio.get_running_loop().run_in_executor(self.worker, _reply, operation, question)
-                return Response(await work, media_type="application/json")
+                return Response(await self._answer(operation, question), media_type="application/json")
             except InvalidInputError as error:
                 raise refusal_of(error) from error
             finally:
-                self.n_waiting -= 1
-                self.measures.waiting.set(self.n_waiting)
+                self._wait(-1)
 
         return _noting(operation.public_path, answered)
+
+    def _wait(self, change: int) -> None:
+        """Count a request that begins, or ends, to wait or to be answered."""
+        self.n_waiting += change
+        self.row.set_now(self.n_waiting)
+
+    async def _answer(self, operation: Operation, question: Question) -> bytes:
+        """Return the answer, if it is there in time.
+
+        A thread cannot be interrupted: it ends what it has begun, and then takes the next request. Those which gave up
+        meanwhile wait nowhere.
+        """
+        try:
+            async with asyncio.timeout(self.limits.answer):
+                await self.is_free.acquire()
+                work = asyncio.get_running_loop().run_in_executor(self.thread, self._reply, operation, question)
+                work.add_done_callback(self._ended)
+                return await asyncio.shield(work)
+        except TimeoutError:
+            problem = f"there was no answer within {self.limits.answer:g} seconds"
+            raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None
+
+    def _reply(self, operation: Operation, question: Question) -> bytes:
+        with thread_limit(self.n_threads):
+            return msgspec.json.encode(operation.answer_to(question))
+
+    def _ended(self, work: asyncio.Future[bytes]) -> None:
+        """Let the next request have the thread."""
+        self.is_free.release()
+        if not work.cancelled():
+            work.exception()  # which nobody asks for if the request gave up
 
     async def _body(self, request: Request) -> bytes:
         """Return the body; refuse one that is too large, or comes too slowly.
@@ -153,9 +179,7 @@ class _Service:
         return Response(b'{"live":true}', media_type="application/json")
 
     async def ready(self, request: Request) -> Response:
-        """Say whether models answer."""
-        if not self.is_ready:
-            raise RefusalError(503, "models are made ready", advice="try again", headers=_SOON)
+        """Say that models answer: nobody is heard before they do."""
         return Response(b'{"ready":true}', media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
@@ -167,15 +191,11 @@ class _Service:
         return Response(self.document, media_type="application/json")
 
 
-def _reply(operation: Operation, question: Question) -> bytes:
-    return msgspec.json.encode(operation.reply(question))
-
-
 def _query(request: Request) -> dict[str, Any]:
-    """Return the query of an address: a text for each name, a list of texts for candidates."""
+    """Return the query of an address: a text for each name, a list of texts for candidates, ids and names."""
     query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
-        if name == "candidates":
+        if name in ("candidates", "ids", "names"):
             query.setdefault(name, []).append(value)
         elif name in query:
             raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")

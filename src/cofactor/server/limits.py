@@ -27,6 +27,8 @@ class Limits:
         Requests that are answered or wait at a time; more get 503.
     seconds : float, default=10.0
         In which a body must have come.
+    answer : float, default=30.0
+        Seconds in which a request must be answered once its body is there; if it is not, it gets 503.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Limits:
     rows: int = 100_000
     concurrent: int = 64
     seconds: float = 10.0
+    answer: float = 30.0
 
     def check(self, asked: int, limit: str, argument: str, advice: str = "ask for fewer") -> None:
         """Refuse more than a limit.

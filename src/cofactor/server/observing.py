@@ -11,14 +11,14 @@ import uuid
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cofactor.server.failures import RefusalError, failures_of
+from cofactor.server.measures import Row
 
-__all__ = ["KEY", "Measures", "Observed", "log", "mistake", "refused"]
+__all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "refused"]
 
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -40,20 +40,13 @@ def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     _LOGGER.log(level, json.dumps({"time": now, "event": event, **facts}, default=str))
 
 
-class Measures:
-    """What Prometheus reads."""
+class LogLines(logging.Handler):
+    """Writes what another logger says as lines of our log."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        kinds = ("method", "route")
-        self.requests = Counter("cofactor_requests", "Requests", (*kinds, "status"), registry=self.registry)
-        self.seconds = Histogram("cofactor_request_seconds", "Time of a request", kinds, registry=self.registry)
-        self.waiting = Gauge("cofactor_requests_now", "Requests that are answered or wait", registry=self.registry)
-        self.ready = Gauge("cofactor_ready", "Whether models answer", registry=self.registry)
-
-    def text(self) -> bytes:
-        """Return all of them as Prometheus reads them."""
-        return generate_latest(self.registry)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take what was said."""
+        found = {} if record.exc_info is None else {"traceback": traceback.format_exception(*record.exc_info)}
+        log("server", record.levelno, message=record.getMessage(), **found)
 
 
 class Observed:
@@ -63,11 +56,12 @@ class Observed:
     ----------
     app : callable
         The application; it notes its route in ``scope["cofactor"]["route"]``.
-    measures : Measures
+    row : Row
+        Of the measures, for this process.
     """
 
-    def __init__(self, app: ASGIApp, measures: Measures) -> None:
-        self.app, self.measures = app, measures
+    def __init__(self, app: ASGIApp, row: Row) -> None:
+        self.app, self.row = app, row
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application does."""
@@ -95,9 +89,7 @@ class Observed:
 
     def _note(self, scope: Scope, noted: dict[str, str], sent: dict[str, int], seconds: float) -> None:
         """Write a line, and count."""
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "other"
-        self.measures.requests.labels(method, noted["route"], str(sent["status"])).inc()
-        self.measures.seconds.labels(method, noted["route"]).observe(seconds)
+        self.row.note(scope["method"], noted["route"], sent["status"], seconds)
         client = scope.get("client")
         log(
             "request",

@@ -14,30 +14,43 @@ from cofactor.version import __version__
 __all__ = ["document"]
 
 _REFUSED = {
+    "401": "No key, or one that is not known, where keys are needed",
     "404": "A user or an item was not in training",
     "408": "The body did not come in time",
     "413": "The body is too large",
+    "421": "Asked by a name that is not served",
     "422": "The request is invalid",
-    "503": "Too many requests, or not ready: try again after as many seconds as Retry-After says",
+    "503": "Too many requests, or no answer in time: try again after as many seconds as Retry-After says",
 }
 
 
-def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[str, Any]:
+#: Examples for models of another kind than the one that is known.
+_GENERIC: dict[str, Any] = {
+    "user": 42,
+    "item": 50,
+    "rating": 5.0,
+    "row": {"first feature": 1, "second feature": 0.5},
+    "label": "a label",
+}
+
+
+def document(operations: Sequence[Operation], known: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI document.
 
     Parameters
     ----------
     operations : sequence of Operation
-    known : mapping from str to object
-        User, item and rating for examples, as ``answers.example()`` returns them.
+    known : dict
+        Kind of the first model, and what it knows, for examples, as ``answers.example()`` returns it.
     """
+    known = _GENERIC | known
     types = [*{kind for one in operations for kind in (one.asked, one.answer)}, Failures]
     _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {
-        f"/health/{name}": {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}, **more}}}
-        for name, summary, more in (
-            ("live", "Whether the process answers", {}),
-            ("ready", "Whether models answer", {"503": {"description": "Not yet"}}),
+        f"/health/{name}": {"get": {"summary": summary, "responses": {"200": {"description": "Yes"}}, "security": []}}
+        for name, summary in (
+            ("live", "Whether the process answers"),
+            ("ready", "Whether models answer"),
         )
     }
     paths["/metrics"] = {"get": {"summary": "Measures for Prometheus", "responses": {"200": {"description": "Text"}}}}
@@ -47,14 +60,15 @@ def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[
         "openapi": "3.1.0",
         "info": {"title": "cofactor serve", "version": __version__},
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"key": []}],
     }
 
 
 def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     refused = {status: _answer(text, "Failures") for status, text in _REFUSED.items()}
     described: dict[str, Any] = {
-        "summary": one.summary,
+        "summary": one.summary if one.kind is None else f"{one.summary} (models of {one.kind})",
         "responses": {"200": _answer("The answer", one.answer.__name__), **refused},
     }
     if one.method == "POST":

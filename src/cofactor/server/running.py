@@ -1,28 +1,40 @@
-"""One process that serves until a signal ends it."""
+"""Serving, from the first process to its end."""
 
 from __future__ import annotations
 
 import logging
-import signal
-import socket
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import uvicorn
+from starlette.types import ASGIApp
 
-from cofactor.server.app import application
+from cofactor.errors import InvalidInputError
+from cofactor.kernels.threads import n_threads
+from cofactor.server.app import ROUTES, application
+from cofactor.server.guarding import Access, served_hosts
 from cofactor.server.limits import Limits
-from cofactor.server.observing import log
+from cofactor.server.measures import Measures
+from cofactor.server.observing import LogLines, log
 from cofactor.server.served import Served
+from cofactor.server.supervising import Supervisor, rehearse
+from cofactor.server.working import Listening, Worker
 
 __all__ = ["run"]
 
-_GRACE = 30  #: seconds which requests have to end
-_ENDING = (signal.SIGTERM, signal.SIGINT)
 
-
-def run(models: Mapping[str, Served], host: str = "127.0.0.1", port: int = 8000, limits: Limits | None = None) -> None:
+def run(
+    models: Mapping[str, Served],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    limits: Limits | None = None,
+    access: Access | None = None,
+    n_workers: int = 1,
+) -> None:
     """Serve models until SIGTERM or Ctrl-C; requests that are being answered are answered then.
+
+    This process forks those that answer, which share its memory, and watches the files of the models. Where processes
+    cannot be forked, as on Windows, it answers itself, and watches nothing.
 
     Parameters
     ----------
@@ -34,59 +46,60 @@ def run(models: Mapping[str, Served], host: str = "127.0.0.1", port: int = 8000,
         With 0 a free one is taken.
     limits : Limits, optional
         The most that requests may ask for.
+    access : Access, optional
+        Who may ask; by default everybody who can, by a name of this machine where it is bound to the loopback.
+    n_workers : int, default=1
+        Processes that answer.
 
     Raises
     ------
     OSError
         If the address cannot be bound.
+    InvalidInputError
+        If there can be no more than one process here.
     """
-    failed: list[BaseException] = []
+    access = access or Access(served_hosts(host))
+    measures = Measures(ROUTES, tuple(models), 2 * n_workers)
+    threads = None if n_workers == 1 else max(1, n_threads() // n_workers)
 
-    def end(error: BaseException) -> None:
-        failed.append(error)
-        server.should_exit = True
+    def made(models: Mapping[str, Served], row: int) -> ASGIApp:
+        return application(models, limits, access, measures, row, threads)
 
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=2048) as listening, _logging(), _signals_ignored():
-        config = uvicorn.Config(
-            application(models, limits, end),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE,
-            lifespan="on",
-            ws="none",
-        )
-        server = uvicorn.Server(config)
-        log("listening", host=host, port=listening.getsockname()[1], models=list(models))
-        server.run(sockets=[listening])
+    with Listening(host, port) as listening, _logging():
+        if hasattr(os, "fork"):
+            Supervisor(models, listening, made, measures, n_workers).serve()
+        elif n_workers > 1:
+            raise InvalidInputError("this system cannot fork processes", argument="workers", found=n_workers)
+        else:
+            _alone(models, listening, made(models, 0))
         log("ended")
-    if failed:
-        raise failed[0]
+
+
+def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp) -> None:
+    """Answer in this process."""
+    for served in models.values():
+        rehearse(served)
+    listening.open()
+    log("listening", host=listening.getsockname()[0], port=listening.getsockname()[1], models=list(models))
+    log("ready", models={name: served.sha256 for name, served in models.items()}, workers=1)
+    Worker(app).run([listening])
 
 
 @contextmanager
 def _logging() -> Iterator[None]:
-    """Within the block, lines of the log go to standard error."""
-    logger, handler = logging.getLogger("cofactor.server"), logging.StreamHandler()
-    level, passed_on = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
+    """Within the block, lines of the log go to standard error, and with them what the library of HTTP warns of."""
+    ours, theirs = logging.getLogger("cofactor.server"), logging.getLogger("uvicorn.error")
+    handler, of_theirs = logging.StreamHandler(), LogLines()
+    before = [(logger, logger.level, logger.propagate) for logger in (ours, theirs)]
+    for logger, one, level in ((ours, handler, logging.INFO), (theirs, of_theirs, logging.WARNING)):
+        logger.addHandler(one)
         logger.setLevel(level)
-        logger.propagate = passed_on
-
-
-@contextmanager
-def _signals_ignored() -> Iterator[None]:
-    """Within the block, signals end nothing but the server: it raises them again when it has ended."""
-    before = {number: signal.signal(number, lambda *_: None) for number in _ENDING}
+        logger.propagate = False
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        ours.removeHandler(handler)
+        theirs.removeHandler(of_theirs)
+        for logger, level, passed_on in before:
+            logger.setLevel(level)
+            logger.propagate = passed_on

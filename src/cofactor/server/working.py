@@ -1,0 +1,134 @@
+"""A process that answers requests."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+__all__ = ["DRAIN", "GRACE", "READY", "Listening", "Worker"]
+
+GRACE = 30.0  #: seconds which requests and connections have to end
+READY, DRAIN = b"r", b"d"  #: what a worker and its supervisor tell each other
+
+_QUEUE = 2048  #: connections that wait to be taken
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
+
+class Listening(socket.socket):
+    """A socket that is bound, from which several processes take connections.
+
+    One queue serves all of them, so that a process which ends leaves nothing in it: with one for each (SO_REUSEPORT),
+    connections that wait in its own would be lost.
+
+    Parameters
+    ----------
+    host : str
+    port : int
+
+    Raises
+    ------
+    OSError
+        If the address cannot be bound.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            if sys.platform != "win32":  # where it means that others may take the port away
+                self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self.family == socket.AF_INET6:
+                self.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            self.bind((host, port))
+        except OSError:
+            self.close()
+            raise
+
+    def open(self) -> None:
+        """Let connections come."""
+        super().listen(_QUEUE)
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Leave the queue as it is.
+
+        asyncio sets its length to the number of connections that it takes at a time. These must be few, or the first
+        process that wakes up takes all.
+        """
+
+
+class Worker(uvicorn.Server):
+    """Answers until a signal ends it, or its supervisor does, or says that others do now.
+
+    In the last case it takes no more connections. Those that it has are closed each with its next answer, so that no
+    request comes to a closed one, or by the client.
+
+    Parameters
+    ----------
+    app : callable
+        The ASGI application.
+    channel : socket, optional
+        To the supervisor. It is told when connections are taken, and has ended where the channel has.
+    """
+
+    def __init__(self, app: ASGIApp, channel: socket.socket | None = None) -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=int(GRACE),
+            lifespan="on",
+            ws="none",
+            loop="asyncio",
+            backlog=1,  # see `Listening.listen`
+        )
+        super().__init__(config)
+        self.channel, self.drained_until = channel, math.inf
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections, and say so."""
+        await super().startup(sockets)
+        if self.channel is not None:
+            asyncio.get_running_loop().add_reader(self.channel, self._hear, self.channel)
+            self.channel.send(READY)
+
+    def _hear(self, channel: socket.socket) -> None:
+        """Obey the supervisor; end if it has ended."""
+        if channel.recv(1) == DRAIN:
+            self._drain()
+        else:
+            asyncio.get_running_loop().remove_reader(channel)
+            self.should_exit = True
+
+    def _drain(self) -> None:
+        """Take no more connections, and close each after an answer."""
+        for server in self.servers:
+            server.close()
+        close = (b"connection", b"close")
+        self.config.encoded_headers.append(close)
+        self.server_state.default_headers = [*self.server_state.default_headers, close]
+        self.drained_until = time.monotonic() + GRACE
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to end now, ten times a second."""
+        is_drained = math.isfinite(self.drained_until) and not self.server_state.connections
+        return await super().on_tick(counter) or is_drained or time.monotonic() > self.drained_until
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Within the block, signals end this server, and nothing else."""
+        before: dict[signal.Signals, Any] = {one: signal.signal(one, self.handle_exit) for one in _ENDING}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
