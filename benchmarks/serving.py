@@ -124,7 +124,6 @@ def tags(folder: Path) -> str:
     )
 
 
-
 def start(folder: Path) -> None:
     rows = []
     for name in MODELS:
@@ -134,9 +133,7 @@ def start(folder: Path) -> None:
             with Serving(str(file), "--workers", str(n_workers)) as serving:
                 asyncio.run(Load(serving.port, known).closed(5.0))
                 own = [one.memory_full_info().uss / 1e6 for one in serving.workers()]
-                rows.append(
-                    [name, n_workers, f"{serving.seconds:.1f}", f"{max(own):.0f}", f"{serving.memory():.0f}"]
-                )
+                rows.append([name, n_workers, f"{serving.seconds:.1f}", f"{max(own):.0f}", f"{serving.memory():.0f}"])
     head = ["model", "processes", "seconds to ready (asked: 5)", "MB of one alone (asked: 150)", "MB of all"]
     text = (
         "From the start of the command to an open port, kernels having been compiled before. Then memory after five "

@@ -15,7 +15,9 @@ def test_a_file_has_a_key_in_each_line(tmp_path) -> None:
     file.write_text(f"# of Ann\n{FIRST}\n\n  {SECOND}  \r\n")
     file.chmod(0o600)
     keys = Keys.read(str(file))
-    assert [keys.has(key) for key in (FIRST, SECOND, "", "# of Ann", FIRST[:-1], "é", "\udcff")] == [True, True] + [False] * 5
+    assert [keys.has(key) for key in (FIRST, SECOND, "", "# of Ann", FIRST[:-1], "é", "\udcff")] == [True, True] + [
+        False
+    ] * 5
     assert FIRST not in repr(vars(keys))
 
 
@@ -49,4 +51,10 @@ def test_it_is_warned_of_keys_that_all_may_read(tmp_path) -> None:
 def test_which_names_are_served() -> None:
     assert served_hosts("127.0.0.1") == {"localhost", "127.0.0.1", "::1"}
     assert served_hosts("0.0.0.0") is served_hosts("127.0.0.1", ["*"]) is None
-    assert served_hosts("0.0.0.0", ["Films.example.org"]) == {"localhost", "127.0.0.1", "::1", "0.0.0.0", "films.example.org"}
+    assert served_hosts("0.0.0.0", ["Films.example.org"]) == {
+        "localhost",
+        "127.0.0.1",
+        "::1",
+        "0.0.0.0",
+        "films.example.org",
+    }
