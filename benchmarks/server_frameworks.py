@@ -1,7 +1,7 @@
 """What frameworks and servers cost beside the model: requests a second and the 99th percentile of one process.
 
     python benchmarks/server_frameworks.py
-    (pip install fastapi litestar granian uvloop orjson; apt-get install wrk)
+    (pip install fastapi litestar granian uvloop; apt-get install wrk)
 
 Two questions of `cofactor serve`, answered with numbers that are made anew for each: ten items for a known user (GET,
 five values of the query are checked) and predictions of twenty pairs with the probabilities of five levels (POST, each
@@ -90,10 +90,17 @@ def starlette_msgspec() -> Any:
     return Starlette(routes=[Route(RECOMMENDED, lists), Route("/predictions", pairs, methods=["POST"])])
 
 
-def fastapi(response: str | None) -> Any:
+def fastapi() -> Any:
     from fastapi import FastAPI, Query
-    from fastapi.responses import ORJSONResponse
     from pydantic import BaseModel, ConfigDict
+
+    class Item(BaseModel):
+        item: int | str
+        score: float
+
+    class Items(BaseModel):
+        user: int | str
+        items: list[Item]
 
     class Pair(BaseModel):
         model_config = ConfigDict(extra="forbid")
@@ -104,7 +111,13 @@ def fastapi(response: str | None) -> Any:
         model_config = ConfigDict(extra="forbid")
         pairs: list[Pair]
 
-    app = FastAPI()
+    class Prediction(Pair):
+        rating: float
+        probabilities: list[float]
+
+    class Predictions(BaseModel):
+        levels: list[float]
+        predictions: list[Prediction]
 
     async def lists(
         id: str,
@@ -114,15 +127,14 @@ def fastapi(response: str | None) -> Any:
         at_least: float | None = None,
         quantile: float | None = None,
     ) -> Any:
-        found = ten(id, n)
-        return ORJSONResponse(found) if response else found
+        return ten(id, n)
 
     async def pairs(body: Body) -> Any:
-        found = predicted(body.pairs)
-        return ORJSONResponse(found) if response else found
+        return predicted(body.pairs)
 
-    app.add_api_route(RECOMMENDED, lists, response_model=None)
-    app.add_api_route("/predictions", pairs, methods=["POST"], response_model=None)
+    app = FastAPI()
+    app.add_api_route(RECOMMENDED, lists, response_model=Items)
+    app.add_api_route("/predictions", pairs, methods=["POST"], response_model=Predictions)
     return app
 
 
@@ -158,8 +170,7 @@ def litestar() -> Any:
 
 APPLICATIONS: dict[str, Callable[[], Any]] = {
     "Starlette, msgspec": starlette_msgspec,
-    "FastAPI (pydantic), its JSON": lambda: fastapi(None),
-    "FastAPI (pydantic), orjson": lambda: fastapi("orjson"),
+    "FastAPI (pydantic)": fastapi,
     "Litestar (msgspec)": litestar,
 }
 
