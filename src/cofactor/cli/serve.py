@@ -85,8 +85,8 @@ def serve(
     move; or give a text or a row, and see its labels.
 
     Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST
-    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items. Of labels: POST /v1/tags, for vectors of features, values by
-    name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model;
+    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items. Of labels: POST /v1/tags, for vectors of features, values
+    by name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model;
     /health/ready, /metrics, and /openapi.json, which describes all of it.
 
     A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C

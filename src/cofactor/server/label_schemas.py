@@ -23,9 +23,7 @@ class Tagging(ModelQuery, kw_only=True, forbid_unknown_fields=True):
         float | None, Meta(description="Labels whose probability is above this, or whose score where there is none.")
     ] = None
     coverage: (
-        Annotated[
-            float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")
-        ]
+        Annotated[float, Meta(ge=0, le=1, description="Sets that hold all labels of a row with this probability.")]
         | None
     ) = None
 
