@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
 import pytest
-
 from tests.server.conftest import blocks, documented
 
 from cofactor.server import schemas
@@ -185,3 +186,15 @@ def test_the_document_knows_all_that_it_refers_to(server) -> None:
     for name in text.split("#/components/schemas/")[1:]:
         assert name.partition("'")[0] in document["components"]["schemas"]
     assert schemas.Failures.__name__ in document["components"]["schemas"]
+
+
+def test_answers_on_one_connection_do_not_wait_for_each_other(server) -> None:
+    """Parts of an answer are sent at once: else each waits until a delayed acknowledgement, 40 ms later."""
+    connection, seconds = HTTPConnection("127.0.0.1", server.port, timeout=60), []
+    for _ in range(40):
+        began = time.perf_counter()
+        connection.request("GET", "/v1/models")
+        assert connection.getresponse().read()
+        seconds.append(time.perf_counter() - began)
+    connection.close()
+    assert min(seconds[-10:]) < 0.03
