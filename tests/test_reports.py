@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -19,6 +18,7 @@ from matplotlib.figure import Figure
 from scipy import sparse
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from tests.browsing import DESK, PHONE, SEEN, chromium, emulate
 
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
@@ -30,66 +30,30 @@ from cofactor.reports.comparison import comparison_page, write_report
 from cofactor.reports.labels import label_page, write_label_report
 from cofactor.reports.pictures import drawn
 
-PHONE, DESK = 375, 1280
 METHODS = ("MMMF", "HMF", "ALS", "a method with a <b>long</b> & hostile name")
 DATA = ("ml-100k", "jester-1", "jester-2", "toy", "synthetic-1000x1000", "my own ratings")
 DRAWN = DATA[:4]  #: of which pictures are drawn, and cells of the third fail
 HOSTILE = "ValueError: alpha <script>document.title = 'run'</script>\n  File model.py, line 7, in fit"
 
-#: What a reader would see: widths, sizes of letters, contrasts, pictures.
-LOOK = """
+#: What a reader would see, all that is folded included.
+LOOK = f"""
 for (const one of document.querySelectorAll('details')) one.open = true;
-const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
-const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-  .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-  .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-const behind = (element) => {
-  for (let one = element; one; one = one.parentElement) {
-    const found = parse(getComputedStyle(one).backgroundColor);
-    if (found.length === 3 || found[3] > 0) return found;
-  }
-  return [255, 255, 255];
-};
-const texts = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const element = walker.currentNode.parentElement, text = walker.currentNode.data.trim();
-  if (!text) continue;
-  const style = getComputedStyle(element);
-  const [low, high] = [luminance(parse(style.color)), luminance(behind(element))].sort((a, b) => a - b);
-  texts.push([text, parseFloat(style.fontSize), (high + 0.05) / (low + 0.05)]);
-}
-return {
-  width: document.documentElement.scrollWidth,
-  lang: document.documentElement.lang,
-  background: luminance(behind(document.body)),
-  texts: texts,
+{SEEN}
+return {{
+  ...seen,
   pictures: Array.from(document.images, (one) => [one.complete, one.naturalWidth, one.alt]),
   headings: Array.from(document.querySelectorAll('h1, h2'), (one) => one.textContent),
   dead: Array.from(document.querySelectorAll('nav a'), (one) => one.hash.slice(1))
     .filter((id) => !document.getElementById(id)),
   loose: Array.from(document.querySelectorAll('table')).filter((one) => !one.closest('.scroll')).length,
-};
+}};
 """
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """Chromium, without a window and without a network of its own."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    needed = "these tests open pages in a browser: apt-get install -y --no-install-recommends chromium chromium-driver"
-    assert chromium, needed
-    assert driver, needed
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    quiet = ("background-networking", "component-update", "gpu", "quic", "sync")
-    for switch in ("headless", "no-sandbox", "no-first-run", *(f"disable-{part}" for part in quiet)):
-        options.add_argument(f"--{switch}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield chrome
-    chrome.quit()
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        yield chrome
 
 
 Open = Callable[..., dict]
@@ -100,10 +64,7 @@ def opened(browser: webdriver.Chrome) -> Open:
     """Open a file; return what the page requested, the messages of the console, and what a reader would see."""
 
     def opened(path: Path, width: int = DESK, scheme: str = "light") -> dict:
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width == PHONE}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        emulate(browser, width, scheme)
         for log in ("performance", "browser"):
             browser.get_log(log)  # of the page before
         browser.get(path.as_uri())

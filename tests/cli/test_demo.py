@@ -7,6 +7,7 @@ import re
 import signal
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -207,3 +208,19 @@ def test_nothing_is_chosen_on_the_test_part() -> None:
     assert row.fitted.best_estimator_.ratings_.n_ratings == 960
     again = clone(model).set_params(alpha=row.extra["alpha"]).fit(data.X[train], data.y[train])
     assert row.measures[""]["mae"] == -again.score(data.X[test], data.y[test])
+
+
+def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, without_data) -> None:
+    """Without data on synthetic ratings; the log of requests is left out."""
+    arguments = ("demo", "serve", "--quick", "--offline", "--no-browser", "--port", "0")
+    child = start(*arguments, PYTHONUNBUFFERED="1", **without_data(tmp_path))
+    lines = iter(lambda: child.stdout.readline().decode(), "")
+    address = next(found[1] for line in lines if (found := re.search(r"Rate films at (http://\S+)", line)))
+    with urlopen(f"{address}v1/items?n=1") as answer:
+        assert len(json.load(answer)["items"]) == 1
+    with urlopen(address) as answer:
+        assert b"/page.js" in answer.read()
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert b'"event"' not in err
+    assert {path.name for path in tmp_path.iterdir()} <= {".data"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -149,3 +151,36 @@ def server(models: Models) -> Iterator[Client]:
     arguments = ["serve", *models.arguments, "--port", "0", "--max-concurrent", "4", "--max-batch", "50"]
     with Command(arguments, models.folder, {}) as child:
         yield Client(child)
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that the document shows."""
+
+    method: str
+    path: str
+    body: Any
+
+
+def documented(section: str) -> list[Asked]:
+    """Return the requests by curl that a section of the document shows."""
+    found: list[Asked] = []
+    for block in blocks(section, ""):
+        _, *commands = re.split(r"(?:^|\n)curl ", f"\n{block}")
+        for command in commands:
+            address, *more = shlex.split(command)
+            assert more[::2] in ([], ["-d"])
+            path = address.removeprefix("http://127.0.0.1:8000")
+            found.append(Asked("POST" if more else "GET", path, json.loads(more[1]) if more else None))
+    assert found
+    return found
+
+
+def blocks(section: str, language: str) -> list[str]:
+    """Return the blocks of code in a section of the document."""
+    _, text = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {section}\n")
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", text.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
+    return [block for name, block in fenced if name == language]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
 import pytest
+from tests.server.conftest import blocks, documented
 
 from cofactor.server import schemas
 from cofactor.server.operations import OPERATIONS
@@ -81,6 +84,28 @@ def test_predictions(server, models) -> None:
     assert np.array_equal(np.array([one["probabilities"] for one in found]).astype(chances.dtype), chances)
 
 
+def test_predictions_for_new_users_beside_known_ones(server, models) -> None:
+    """Users with the same ratings are folded in once, and all of them together."""
+    first, second = [("film/4 é", 5.0), ("film/0 é", 1.0)], [("film/7 é", 2.0)]
+    users = [{"ratings": [{"item": i, "rating": r} for i, r in one]} for one in (first, second, first)]
+    items = ["film/1 é", "film/2 é", "film/7 é"]
+    pairs = [{"user": user, "item": item} for user, item in zip(users, items, strict=True)]
+    pairs.insert(1, {"user": "user 3", "item": "film/4 é"})
+    found = server.post("/v1/predictions", {"pairs": pairs, "model": "named"})["predictions"]
+    X = [("a", item) for item, _ in first] + [("b", item) for item, _ in second]
+    new = models.named.fold_in(X, [rating for _, rating in first + second])
+    asked = list(zip("aba", items, strict=True))
+    known = models.named.predict_proba([("user 3", "film/4 é")])
+    expected = np.insert(new.predict_proba(asked), 1, known, axis=0)
+    assert [(one["user"], one["item"]) for one in found] == [
+        (None, items[0]),
+        ("user 3", "film/4 é"),
+        *((None, i) for i in items[1:]),
+    ]
+    assert np.array_equal(np.array([one["probabilities"] for one in found]).astype(expected.dtype), expected)
+    assert [one["prediction"] for one in found[2:]] == new.predict(asked[1:]).tolist()
+
+
 def test_predictions_without_probabilities(server, models) -> None:
     (found,) = server.post("/v1/predictions", {"pairs": [{"user": 7, "item": "11"}]})["predictions"]
     assert (found["user"], found["item"]) == (7, 11)
@@ -95,6 +120,19 @@ def test_similar_items(server, models) -> None:
     assert [one["item"] for one in answer["similar"]] == items[0].tolist()
     found = np.array([one["similarity"] for one in answer["similar"]]).astype(similarities.dtype)
     assert np.array_equal(found, similarities[0])
+
+
+def test_items_without_titles_are_found_by_id(server, models) -> None:
+    """Those with most ratings first."""
+    ids, counts = models.stars.items_.ids.tolist(), models.stars.ratings_.item_counts
+    best = sorted(range(len(ids)), key=lambda k: (-counts[k], k))
+    expected = [{"item": ids[k], "ratings": counts[k]} for k in best]
+    assert server.get("/v1/items?n=5")["items"] == expected[:5]
+    found = server.get("/v1/items?search=16&n=200")["items"]
+    assert found == [one for one in expected if str(one["item"]).startswith("16")]
+    assert [one["item"] for one in server.get("/v1/items?ids=7&ids=none&ids=3")["items"]] == [7, 3]
+    (film,) = server.get("/v1/items?model=named&search=29")["items"]
+    assert film["item"] == "film/29 é"
 
 
 def test_an_id_may_hold_what_addresses_do_not(server) -> None:
@@ -116,7 +154,20 @@ def test_health(server) -> None:
     assert server.get("/health/ready") == {"ready": True}
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.public_path)
+@pytest.mark.parametrize("asked", documented("What can be asked"), ids=lambda one: one.path)
+def test_requests_of_the_document(server, asked) -> None:
+    assert server.ask(asked.method, asked.path, asked.body).status == 200
+
+
+def test_python_of_the_document(server, capsys) -> None:
+    (block,) = blocks("What can be asked", "python")
+    exec(block.replace(":8000", f":{server.port}"), {})
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "operation", [one for one in OPERATIONS if one.kind != "labels"], ids=lambda one: one.public_path
+)
 def test_answers_are_as_the_document_says(server, operation) -> None:
     """The examples of the document work as they stand, and answers hold all that they must."""
     described = server.get("/openapi.json")["paths"][operation.public_path][operation.method.lower()]
@@ -135,3 +186,15 @@ def test_the_document_knows_all_that_it_refers_to(server) -> None:
     for name in text.split("#/components/schemas/")[1:]:
         assert name.partition("'")[0] in document["components"]["schemas"]
     assert schemas.Failures.__name__ in document["components"]["schemas"]
+
+
+def test_answers_on_one_connection_do_not_wait_for_each_other(server) -> None:
+    """Parts of an answer are sent at once: else each waits until a delayed acknowledgement, 40 ms later."""
+    connection, seconds = HTTPConnection("127.0.0.1", server.port, timeout=60), []
+    for _ in range(40):
+        began = time.perf_counter()
+        connection.request("GET", "/v1/models")
+        assert connection.getresponse().read()
+        seconds.append(time.perf_counter() - began)
+    connection.close()
+    assert min(seconds[-10:]) < 0.03

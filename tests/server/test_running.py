@@ -14,9 +14,10 @@ import pytest
 from tests.children import Command
 from tests.server.conftest import Client, answer_from
 
+from cofactor import save
 from cofactor.cli import main
 from cofactor.datasets import make_labels
-from cofactor.labels import PLST
+from cofactor.labels import MNMTF
 from cofactor.server import Limits, Served, application, run
 
 BODY = b'{"pairs": [{"user": 7, "item": 3}]}'
@@ -40,11 +41,13 @@ def test_sigterm_lets_requests_end(models) -> None:
 class Fake:
     """Stands for a model."""
 
+    kind = "ratings"
+
     def __init__(self, fault: Exception | None = None, *, fails_at_once: bool = False) -> None:
         self.fault, self.fails_at_once = fault, fails_at_once
 
     def example(self) -> dict[str, Any]:
-        return {"user": 1, "item": 2, "rating": 3.0}
+        return {"kind": self.kind, "user": 1, "item": 2, "rating": 3.0}
 
     def rehearse(self) -> None:
         if self.fails_at_once and self.fault is not None:
@@ -178,13 +181,21 @@ def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:
     [
         (["{stars}", "{stars}"], "{stars}: has no name; write NAME={stars}"),
         (["a={stars}", "a={stars}"], "a={stars}: two models are called a; give each another name"),
-        (["{tags}"], "{tags}: is a model of labels, which cannot be served"),
+        (
+            ["{parts}"],
+            "{parts}: MNMTF is no model of ratings or labels; use transformers, and pipelines with them, from Python",
+        ),
         (["none.cofactor"], "none.cofactor: no such file"),
+        (
+            ["{stars}", "--titles", "song=none.csv"],
+            "--titles song=none.csv: no model is called song: expected one of default",
+        ),
+        (["{stars}", "--titles", "none.csv"], "none.csv: no such file"),
     ],
 )
 def test_the_command_refuses(arguments, message, models, capsys) -> None:
-    files = {"stars": models.arguments[0], "tags": str(models.folder / "tags.cofactor")}
+    files = {"stars": models.arguments[0], "parts": str(models.folder / "parts.cofactor")}
     data, _ = make_labels(60, 5, 3, n_groups=1, n_factors=2, random_state=0)
-    PLST(2).fit(data.X, data.Y).save(files["tags"])
+    save(MNMTF(2, random_state=0).fit(abs(data.X), data.Y), files["parts"])
     assert main(["serve", *(one.format(**files) for one in arguments)]) == 2
     assert capsys.readouterr().err == f"cofactor: error: {message.format(**files)}\n"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cofactor.cli import (
     compare,
     datasets,
     demo,
+    demo_serve,
     doctor,
     evaluate,
     explain,
@@ -26,8 +28,19 @@ from cofactor.cli import (
 )
 from cofactor.cli.options import with_task_options
 
+
+class _Commands(TyperGroup):
+    """Commands, some of which are called by two words: demo, and demo serve."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return name and command of the first words, and what follows them."""
+        both = " ".join(args[:2])
+        return super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
+
+
 app = typer.Typer(
     name="cofactor",
+    cls=_Commands,
     help="Fill in matrices of ratings and of labels: predictions and recommendations from a file.",
     epilog="New here? [bold]cofactor demo[/bold] shows everything in a minute.",
     no_args_is_help=True,
@@ -57,6 +70,7 @@ def options(
 
 EXAMPLES = {
     "demo": ("cofactor demo", "cofactor demo labels", "cofactor demo --quick --out /tmp/report"),
+    "demo serve": ("cofactor demo serve", "cofactor demo serve --port 8080 --no-browser"),
     "fit": (
         "cofactor fit ratings.csv --out model.cofactor",
         "cofactor fit plays.csv --count plays --model implicit-als",
@@ -90,7 +104,7 @@ EXAMPLES = {
         "cofactor update model.cofactor today.csv --duplicates last --out updated.cofactor",
     ),
     "serve": (
-        "cofactor serve model.cofactor",
+        "cofactor serve model.cofactor --titles ml-100k",
         "cofactor serve model.cofactor songs=songs.cofactor --port 8080",
     ),
     "evaluate": (
@@ -129,6 +143,7 @@ def _add(name: str, function: Callable[..., None], panel: str) -> None:
 
 
 _add("demo", demo.demo, "Start")
+_add("demo serve", demo_serve.demo_serve, "Start")
 _add("doctor", doctor.doctor, "Start")
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Start")
 _add("fit", fit.fit, "Work")

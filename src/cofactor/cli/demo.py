@@ -60,6 +60,8 @@ def demo(
 
     [bold]cofactor demo labels[/bold] measures every label method against binary relevance, beside published figures,
     in two minutes: on emotions, medical and cal500 where they are here, else on synthetic labels.
+
+    [bold]cofactor demo serve[/bold] opens a page on which to rate films, and see what is recommended then.
     """
     folder = check_folder(out)
     warn_of_data_variable()

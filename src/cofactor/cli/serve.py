@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from cofactor.cli.files import load_model
-from cofactor.cli.interrupts import loading
-from cofactor.errors import InvalidInputError, MissingPackageError
-from cofactor.tasks import task_of
+from cofactor.cli.serving import server_for, titles_by_model
+from cofactor.errors import InvalidInputError
+from cofactor.tasks import answers_of
+from cofactor.tasks.places import about
 
 _LIMITS = "The most that requests may ask for"
 
@@ -27,6 +30,15 @@ def serve(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
     ] = "127.0.0.1",
+    titles: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Titles of items: a known data set such as ml-100k, or a table of id and title. They are those of the "
+            "first model; MODEL=NAME|FILE gives them to another one. Repeat.",
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of the text files of --titles.")] = "utf-8",
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Port; with 0 a free one, which the log names.")
     ] = 8000,
@@ -49,7 +61,9 @@ def serve(
     << 20,
     max_batch: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Users, pairs or candidates in a request.", rich_help_panel=_LIMITS),
+        typer.Option(
+            metavar="N", min=1, help="Users, pairs, candidates or rows in a request.", rich_help_panel=_LIMITS
+        ),
     ] = 1000,
     max_n: Annotated[int, typer.Option(metavar="N", min=1, help="Items in a list.", rich_help_panel=_LIMITS)] = 1000,
     max_concurrent: Annotated[
@@ -65,30 +79,31 @@ def serve(
         ),
     ] = 30.0,
 ) -> None:
-    """Answer requests for recommendations, predictions and similar items over HTTP, with models of ratings or of takes.
+    """Answer requests over HTTP with models of ratings, of takes, or of labels.
 
-    GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST /v1/predictions,
-    GET /v1/items/ID/similar, GET /v1/model; /health/ready, /metrics, and /openapi.json, which describes all of it.
+    A page at the address lets a person try a model: rate items, which it finds by --titles, and see the recommendations
+    move; or give a text or a row, and see its labels.
+
+    Of ratings: GET /v1/users/ID/recommendations, POST /v1/recommendations (new users with their ratings too), POST
+    /v1/predictions, GET /v1/items/ID/similar, GET /v1/items. Of labels: POST /v1/tags, for vectors of features, values
+    by name, rows of a table, or texts; GET /v1/labels, GET /v1/features. Of both: POST /v1/explanations, GET /v1/model;
+    /health/ready, /metrics, and /openapi.json, which describes all of it.
 
     A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C
     end it when requests are answered, and SIGHUP asks that all files be read again.
     """
-    with loading():
-        try:
-            from cofactor import server
-        except ModuleNotFoundError as error:
-            package = (error.name or "cofactor").partition(".")[0]
-            if package == "cofactor":
-                raise
-            raise MissingPackageError(package, "cofactor serve needs", "serve") from error
-    served: dict[str, server.Served] = {}
+    server = server_for("cofactor serve")
+    files: dict[str, str] = {}
     for given in models:
-        name, file = _named(given, first=not served)
-        if name in served:
+        name, file = _named(given, first=not files)
+        if name in files:
             raise InvalidInputError(f"{given}: two models are called {name}", advice="give each another name")
-        served[name] = (
-            server.Served(name, _answers_of(file)) if file == "-" else server.Source(name, file, _answers_of).read()
-        )
+        files[name] = file
+    of_items = titles_by_model(titles or (), list(files), encoding)
+    served = {}
+    for name, file in files.items():
+        answers = partial(_answers_of, of_items.get(name))
+        served[name] = server.Served(name, answers(file)) if file == "-" else server.Source(name, file, answers).read()
     limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent, answer=max_seconds)
     keys = None if api_key_file is None else server.Keys.read(api_key_file)
     access = server.Access(server.served_hosts(host, allowed_host or ()), keys)
@@ -111,10 +126,8 @@ def _named(given: str, *, first: bool) -> tuple[str, str]:
     return "default", given
 
 
-def _answers_of(file: str) -> Any:
-    """Return what answers for the model in a file."""
+def _answers_of(titles: Mapping[str, str] | None, file: str) -> Any:
+    """Return what answers for the model in a file, whose items have titles."""
     model = load_model(file)
-    task = task_of(model)
-    if not task.can("answer"):
-        raise InvalidInputError(f"{file}: is a model of {task.name}, which cannot be served")
-    return task.answers(model)
+    with about(file):
+        return answers_of(model, titles)

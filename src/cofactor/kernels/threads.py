@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -64,8 +64,9 @@ def _libraries(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def library_limit(limit: int, user_api: str | None = None) -> AbstractContextManager[object]:
-    """Return a context in which BLAS and OpenMP use `limit` threads each, in all threads of the process.
+@contextmanager
+def library_limit(limit: int, user_api: str | None = None) -> Iterator[None]:
+    """Let BLAS and OpenMP use `limit` threads each, in all threads of the process.
 
     One thread keeps the order of sums, and hence bits, independent of the machine; and for many small products it is
     the fastest.
@@ -84,7 +85,18 @@ def library_limit(limit: int, user_api: str | None = None) -> AbstractContextMan
     ...     all(pool["num_threads"] == 1 for pool in threadpool_info())
     True
     """
-    return _libraries(len(sys.modules)).limit(limits=limit, user_api=user_api)
+    libraries = _libraries(len(sys.modules)).lib_controllers
+    # The limits of threadpoolctl also ask each library for its version and so on, which takes ten times as long.
+    before = [(one, one.get_num_threads()) for one in libraries if user_api in (None, one.user_api)]
+    for library, n in before:
+        if n != limit:
+            library.set_num_threads(limit)
+    try:
+        yield
+    finally:
+        for library, n in before:
+            if n != limit:
+                library.set_num_threads(n)
 
 
 #: Multiplications of a decomposition below which BLAS gets one thread, about 2 seconds of one core. There a second

@@ -445,8 +445,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
         height = max(1, _SCORES_PER_BLOCK // len(self.label_names_))
         for (part,) in together(X):
-            for rows in gen_batches(part.shape[0], height):
-                yield part if part.shape[0] <= height else part[rows]
+            few = part.shape[0] <= height  # checks in `gen_batches` take longer than the scores of an instance
+            yield from (part,) if few else (part[rows] for rows in gen_batches(part.shape[0], height))
 
     # ---------------------------------------------------------------- for the choice of parameters
 

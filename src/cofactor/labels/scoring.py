@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.labels.calibration import Calibrated, learn_calibrated
+from cofactor.labels.conformal import sets_by_scores
 from cofactor.labels.data import as_labels, in_trained_order
-from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, learn_threshold
+from cofactor.labels.decoding import AUTO, FAR, JOINT, Cut, Decoder, Joint, learn_threshold
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.known import as_known_labels, known_in_order
 from cofactor.metrics.labels import micro_f1
@@ -22,7 +23,17 @@ from cofactor.weights import as_weights
 if TYPE_CHECKING:
     from cofactor.labels.base import LabelModel
 
-__all__ = ["cut_of_rule", "in_form", "of_all_labels", "offers_probabilities", "on_by_scores", "score", "with_constant"]
+__all__ = [
+    "Said",
+    "cut_of_rule",
+    "in_form",
+    "of_all_labels",
+    "offers_probabilities",
+    "on_by_scores",
+    "said_of",
+    "score",
+    "with_constant",
+]
 
 
 def in_form(model: Any, X: Features, decide: Callable[[CheckedFeatures], NDArray[np.bool_]]) -> Any:
@@ -86,6 +97,49 @@ def on_by_scores(model: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
     if model.decision_.takes == "probabilities":
         scores = model.calibration_.probabilities(scores)
     return model.decision_.apply(scores)
+
+
+class Said(NamedTuple):
+    """What a model says of some instances, each of shape (n, L); probabilities are None if they were not asked for."""
+
+    scores: NDArray[Any]
+    on: NDArray[np.bool_]
+    probabilities: NDArray[Any] | None
+
+
+def said_of(
+    model: Any, X: CheckedFeatures, *, probabilities: bool = False, coverage: float | None = None
+) -> Iterator[Said]:
+    """Yield scores, labels that are on, and probabilities, for blocks of instances; each is computed once.
+
+    They are those of `decision_function`, `predict`, or with a coverage `predict_set`, and `predict_proba`.
+
+    Parameters
+    ----------
+    model : LabelModel
+        Fitted.
+    X : ndarray or csr_array of shape (n, D)
+        Checked features, scaled as the model scales them.
+    probabilities : bool, default=False
+        Whether to yield them; only of models that have some.
+    coverage : float, optional
+        Of sets, see `predict_set`.
+    """
+    for block in model._blocks(X):
+        scores = model._all_scores(block)
+        chances = None
+        if probabilities:
+            calibrated = model.calibration_ is not None
+            chances = model.calibration_.probabilities(scores) if calibrated else model._all_probabilities(block)
+        if coverage is not None:
+            on = sets_by_scores(model, scores, coverage)
+        elif isinstance(model.decision_, Joint):  # which does not follow from scores
+            on = model._decoded(block)
+        elif chances is not None and model.decision_.takes == "probabilities":
+            on = model.decision_.apply(chances)
+        else:
+            on = on_by_scores(model, scores)
+        yield Said(scores, on, chances)
 
 
 def cut_of_rule(rule: str, decide_for: str, scores: NDArray[Any], truth: sparse.csr_array) -> Decoder:

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.server.failures import RefusalError, parsed, refusal_of
+from cofactor.server.front import FILES, file_of_page
 from cofactor.server.guarding import Access, Guarded
 from cofactor.server.limits import Limits
 from cofactor.server.measures import Measures
@@ -33,7 +34,7 @@ _PATIENCE = 16  #: how many times too large a body may be that is read to its en
 _SOON, _CLOSE = {"Retry-After": "1"}, {"Connection": "close"}
 _OTHERS = ("/health/live", "/health/ready", "/metrics", "/openapi.json")
 
-ROUTES = (*dict.fromkeys(one.public_path for one in OPERATIONS), *_OTHERS)
+ROUTES = (*dict.fromkeys(one.public_path for one in OPERATIONS), *_OTHERS, *FILES)
 """What measures tell apart."""
 
 
@@ -64,8 +65,11 @@ def application(
     """
     service = _Service(models, limits or Limits(), measures or Measures(ROUTES, tuple(models)), row, n_threads)
     routes = [Route(one.path, service.endpoint(one), methods=[one.method]) for one in OPERATIONS]
-    others = (service.live, service.ready, service.metrics, service.openapi)
-    routes += [Route(path, _noting(path, handler)) for path, handler in zip(_OTHERS, others, strict=True)]
+    others: dict[str, Any] = dict(
+        zip(_OTHERS, (service.live, service.ready, service.metrics, service.openapi), strict=True)
+    )
+    others |= dict.fromkeys(FILES, file_of_page)
+    routes += [Route(path, _noting(path, handler)) for path, handler in others.items()]
     handlers: Any = {HTTPException: _no_route, RefusalError: _refusal}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
@@ -133,7 +137,7 @@ class _Service:
 
     def _reply(self, operation: Operation, question: Question) -> bytes:
         with thread_limit(self.n_threads):
-            return msgspec.json.encode(operation.reply(question))
+            return msgspec.json.encode(operation.answer_to(question))
 
     def _ended(self, work: asyncio.Future[bytes]) -> None:
         """Let the next request have the thread."""
@@ -188,10 +192,10 @@ class _Service:
 
 
 def _query(request: Request) -> dict[str, Any]:
-    """Return the query of an address: a text for each name, a list of texts for candidates."""
+    """Return the query of an address: a text for each name, a list of texts for candidates, ids and names."""
     query: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
-        if name == "candidates":
+        if name in ("candidates", "ids", "names"):
             query.setdefault(name, []).append(value)
         elif name in query:
             raise RefusalError(422, "is given twice", argument=name, found=value, advice="give it once")

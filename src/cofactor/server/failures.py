@@ -85,7 +85,8 @@ def refusal_of(error: InvalidInputError) -> RefusalError:
     """
     status = 404 if isinstance(error, NotInTrainingError) else 422
     found = None if error.found is MISSING else error.found
-    return RefusalError(status, _text(error.problem), error.argument, found, _text(error.advice) or None)
+    problem = _text(error.problem) if error.place is None else f"{error.place}: {_text(error.problem)}"
+    return RefusalError(status, problem, error.argument, found, _text(error.advice) or None)
 
 
 def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:

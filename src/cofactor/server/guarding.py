@@ -16,11 +16,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cofactor.errors import InputWarning, InvalidInputError, Place
 from cofactor.server.failures import RefusalError
+from cofactor.server.front import FILES
 from cofactor.server.observing import KEY, refused
 
 __all__ = ["Access", "Guarded", "Keys", "is_loopback", "served_hosts"]
 
-OPEN = frozenset({"/health/live", "/health/ready"})  #: what anybody may ask
+OPEN = frozenset({"/health/live", "/health/ready", *FILES})  #: what anybody may ask; the page asks for the key
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LEAST = 16  #: characters of a key
 _ANY = "*"

@@ -24,15 +24,26 @@ _REFUSED = {
 }
 
 
-def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[str, Any]:
+#: Examples for models of another kind than the one that is known.
+_GENERIC: dict[str, Any] = {
+    "user": 42,
+    "item": 50,
+    "rating": 5.0,
+    "row": {"first feature": 1, "second feature": 0.5},
+    "label": "a label",
+}
+
+
+def document(operations: Sequence[Operation], known: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI document.
 
     Parameters
     ----------
     operations : sequence of Operation
-    known : mapping from str to object
-        User, item and rating for examples, as ``answers.example()`` returns them.
+    known : dict
+        Kind of the first model, and what it knows, for examples, as ``answers.example()`` returns it.
     """
+    known = _GENERIC | known
     types = [*{kind for one in operations for kind in (one.asked, one.answer)}, Failures]
     _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {
@@ -57,7 +68,7 @@ def document(operations: Sequence[Operation], known: Mapping[str, Any]) -> dict[
 def _described(one: Operation, components: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     refused = {status: _answer(text, "Failures") for status, text in _REFUSED.items()}
     described: dict[str, Any] = {
-        "summary": one.summary,
+        "summary": one.summary if one.kind is None else f"{one.summary} (models of {one.kind})",
         "responses": {"200": _answer("The answer", one.answer.__name__), **refused},
     }
     if one.method == "POST":

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cofactor.server import schemas
+from cofactor.errors import InvalidInputError
+from cofactor.server import label_schemas, labelling, reason_schemas, schemas
+from cofactor.server.explaining import example_reasons, explanations, given_user
 from cofactor.server.limits import Limits
 from cofactor.server.served import Served, chosen
 from cofactor.tasks.answers import NewUser
@@ -59,6 +61,8 @@ class Operation:
         Returns the answer to a `Question`.
     example : callable, optional
         Returns an example of the body from what ``answers.example()`` returned.
+    kind : {"ratings", "labels"}, optional
+        Which models can be asked; by default all.
     """
 
     method: str
@@ -68,11 +72,34 @@ class Operation:
     answer: type[Any]
     reply: Callable[[Question], Any]
     example: Callable[[Mapping[str, Any]], Any] | None = None
+    kind: str | None = None
 
     @property
     def public_path(self) -> str:
         """The address as documents and measures have it."""
         return self.path.replace("{id:path}", "{id}")
+
+    def answer_to(self, question: Question) -> Any:
+        """Return the answer; refuse a question to a model that cannot be asked.
+
+        Parameters
+        ----------
+        question : Question
+        """
+        if self.kind is not None:
+            served = chosen(question.models, question.asked.model)
+            if served.answers.kind != self.kind:
+                raise _other_kind(self, served, question.models)
+        return self.reply(question)
+
+
+def _other_kind(operation: Operation, served: Served, models: Mapping[str, Served]) -> InvalidInputError:
+    """Return the error for a question to a model of another kind, with the models that can be asked."""
+    able = [name for name, one in models.items() if one.answers.kind == operation.kind]
+    asks = f"{operation.method} {operation.public_path} asks models of {operation.kind}"
+    advice = f"name one of them: {', '.join(able)}" if able else "none is served here"
+    problem = f"{served.name} is a model of {served.answers.kind}, and {asks}"
+    return InvalidInputError(problem, argument="model", found=served.name, advice=advice)
 
 
 def _for_one(question: Question) -> dict[str, Any]:
@@ -90,13 +117,7 @@ def _for_one(question: Question) -> dict[str, Any]:
 def _for_some(question: Question) -> dict[str, Any]:
     asked, limits = question.asked, question.limits
     limits.check(len(asked.users), "batch", "users")
-    users: list[Any] = []
-    for k, user in enumerate(asked.users):
-        if isinstance(user, schemas.NewUser):
-            limits.check(len(user.ratings), "batch", f"users[{k}].ratings")
-            users.append(NewUser([(one.item, one.rating) for one in user.ratings]))
-        else:
-            users.append(user)
+    users = [given_user(user, limits, f"users[{k}]") for k, user in enumerate(asked.users)]
     found = _recommended(question, users, asked.candidates)
     match = question.answers.users.match
     ids = [None if isinstance(user, NewUser) else match(user) for user in users]
@@ -121,7 +142,8 @@ def _recommended(question: Question, users: list[Any], candidates: list[Any] | N
 def _predicted(question: Question) -> dict[str, Any]:
     pairs, answers = question.asked.pairs, question.answers
     question.limits.check(len(pairs), "batch", "pairs")
-    columns = answers.predict([(pair.user, pair.item) for pair in pairs])
+    users = [given_user(pair.user, question.limits, f"pairs[{k}].user") for k, pair in enumerate(pairs)]
+    columns = answers.predict([(user, pair.item) for user, pair in zip(users, pairs, strict=True)])
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return {"levels": answers.model.scale_.tolist(), "predictions": rows}
 
@@ -133,6 +155,15 @@ def _similar(question: Question) -> dict[str, Any]:
         "item": answers.items.match(question.id),
         "similar": answers.similar(question.id, asked.n, asked.min_ratings),
     }
+
+
+def _items(question: Question) -> dict[str, Any]:
+    asked, limits = question.asked, question.limits
+    limits.check(asked.n, "n", "n")
+    limits.check(len(asked.ids or ()), "batch", "ids")
+    if asked.ids is not None:
+        return {"items": question.answers.items_of(asked.ids)}
+    return {"items": question.answers.catalogue.found(asked.search, asked.n)}
 
 
 def _model(question: Question) -> dict[str, Any]:
@@ -160,6 +191,7 @@ OPERATIONS = (
         schemas.FromOne,
         schemas.List,
         _for_one,
+        kind="ratings",
     ),
     Operation(
         "POST",
@@ -169,15 +201,17 @@ OPERATIONS = (
         schemas.Lists,
         _for_some,
         _example_lists,
+        "ratings",
     ),
     Operation(
         "POST",
         "/v1/predictions",
-        "Predict the ratings of pairs of user and item",
+        "Predict the ratings of pairs of user and item, of known users or of new ones with their ratings",
         schemas.Some,
         schemas.Predictions,
         _predicted,
         _example_pairs,
+        "ratings",
     ),
     Operation(
         "GET",
@@ -186,6 +220,53 @@ OPERATIONS = (
         schemas.SimilarQuery,
         schemas.SimilarItems,
         _similar,
+        kind="ratings",
+    ),
+    Operation(
+        "GET",
+        "/v1/items",
+        "Find items by words of their titles",
+        schemas.ItemsQuery,
+        schemas.Items,
+        _items,
+        kind="ratings",
+    ),
+    Operation(
+        "POST",
+        "/v1/tags",
+        "Tell the labels of rows: vectors, values by name, rows of a table, or texts",
+        label_schemas.Tagging,
+        label_schemas.Tags,
+        labelling.tags,
+        labelling.example_tags,
+        "labels",
+    ),
+    Operation(
+        "POST",
+        "/v1/explanations",
+        "Tell what speaks for and against items of a user, or labels of a row",
+        reason_schemas.Asked,
+        reason_schemas.Explanations,
+        explanations,
+        example_reasons,
+    ),
+    Operation(
+        "GET",
+        "/v1/labels",
+        "List the names of labels",
+        label_schemas.Names,
+        label_schemas.Labels,
+        labelling.labels,
+        kind="labels",
+    ),
+    Operation(
+        "GET",
+        "/v1/features",
+        "List what rows may name: features, or columns",
+        label_schemas.FeatureNames,
+        label_schemas.Features,
+        labelling.features,
+        kind="labels",
     ),
     Operation("GET", "/v1/model", "Describe a model", schemas.ModelQuery, schemas.Model, _model),
     Operation("GET", "/v1/models", "List the models", schemas.ModelQuery, schemas.Models, _models),

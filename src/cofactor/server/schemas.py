@@ -13,6 +13,9 @@ __all__ = [
     "Failures",
     "FromOne",
     "FromSome",
+    "Item",
+    "Items",
+    "ItemsQuery",
     "List",
     "Lists",
     "Model",
@@ -88,9 +91,9 @@ class FromSome(_Wish, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pair(Struct, forbid_unknown_fields=True):
-    """A user and an item."""
+    """A user, known by id or new with ratings, and an item."""
 
-    user: Id
+    user: Id | NewUser
     item: Id
 
 
@@ -98,6 +101,16 @@ class Some(ModelQuery, kw_only=True, forbid_unknown_fields=True):
     """Predictions for pairs of user and item."""
 
     pairs: Annotated[list[Pair], Meta(min_length=1)]
+
+
+class ItemsQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
+    """Items by words of their titles, or by id, as the query of an address."""
+
+    n: Count = 10
+    search: Annotated[
+        str, Meta(description="Each word begins a word of the title; case and accents do not matter.")
+    ] = ""
+    ids: Annotated[list[str] | None, Meta(description="These items instead, as far as they are known; repeat.")] = None
 
 
 class SimilarQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
@@ -111,7 +124,9 @@ class SimilarQuery(ModelQuery, kw_only=True, forbid_unknown_fields=True):
 
 
 class RecommendedItem(Struct):
-    """An item of a list; `p_take` and `p_like` are of recommenders, `prediction` of models which predict ratings."""
+    """An item of a list; `p_take` and `p_like` are of recommenders, `prediction` of models which predict ratings, and
+    `title` of items whose title is known.
+    """
 
     item: Id
     score: float
@@ -119,6 +134,7 @@ class RecommendedItem(Struct):
     p_like: float | UnsetType = UNSET
     prediction: float | UnsetType = UNSET
     meaning: str | UnsetType = UNSET
+    title: str | UnsetType = UNSET
 
 
 class List(Struct):
@@ -136,10 +152,10 @@ class Lists(Struct):
 
 class Prediction(Struct):
     """The predicted rating, its level from 1, and the score, which is the expected rating where there are
-    probabilities; these are of all levels.
+    probabilities; these are of all levels. Of a new user the id is null.
     """
 
-    user: Id
+    user: Id | None
     item: Id
     prediction: float
     level: int
@@ -155,11 +171,26 @@ class Predictions(Struct):
     predictions: list[Prediction]
 
 
+class Item(Struct):
+    """An item, its number of ratings, and its title if that is known."""
+
+    item: Id
+    ratings: int
+    title: str | UnsetType = UNSET
+
+
+class Items(Struct):
+    """Items that were found, those with most ratings first; or those that were asked for by id, in that order."""
+
+    items: list[Item]
+
+
 class SimilarItem(Struct):
-    """An item, and how similar it is, from -1 to 1."""
+    """An item, its title if that is known, and how similar it is, from -1 to 1."""
 
     item: Id
     similarity: float
+    title: str | UnsetType = UNSET
 
 
 class SimilarItems(Struct):
@@ -170,15 +201,21 @@ class SimilarItems(Struct):
 
 
 class Model(Struct):
-    """What there is to say of a model: other members are those of its class."""
+    """What there is to say of a model of ratings, or of labels; other members are those of its class."""
 
     name: str
     version: str
     sha256: str | None
+    kind: Literal["ratings", "labels"]
     model: str
-    users: int
-    items: int
     settings: dict[str, Any]
+    users: int | UnsetType = UNSET
+    items: int | UnsetType = UNSET
+    features: int | UnsetType = UNSET
+    labels: int | UnsetType = UNSET
+    rows: list[str] | UnsetType = UNSET
+    label_names: list[Id] | UnsetType = UNSET
+    row_names: list[str] | UnsetType = UNSET
 
 
 class Models(Struct):

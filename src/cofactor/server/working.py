@@ -42,7 +42,9 @@ class Listening(socket.socket):
     """
 
     def __init__(self, host: str, port: int) -> None:
-        super().__init__(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # asyncio sets TCP_NODELAY where the protocol is said: without it, the second part of an answer waits for 40 ms.
+        super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             if sys.platform != "win32":  # where it means that others may take the port away
                 self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

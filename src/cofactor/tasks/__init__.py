@@ -6,6 +6,7 @@
 `task_named`  a task by its name
 `sniff`       the task of a file
 `task_of`     the task of a fitted model
+`answers_of`  what answers questions to a fitted model, as those to a server
 ============  =====================================================================
 
 A task returns plain data (`cofactor.tasks.plain`) and never prints. Nothing heavy is loaded before
@@ -13,6 +14,6 @@ a task is asked for.
 """
 
 from cofactor.tasks.options import Option
-from cofactor.tasks.registry import TASKS, Entry, sniff, task_named, task_of
+from cofactor.tasks.registry import TASKS, Entry, answers_of, sniff, task_named, task_of
 
-__all__ = ["TASKS", "Entry", "Option", "sniff", "task_named", "task_of"]
+__all__ = ["TASKS", "Entry", "Option", "answers_of", "sniff", "task_named", "task_of"]

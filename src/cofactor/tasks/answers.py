@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.tasks.catalogue import Catalogue
 from cofactor.tasks.matching import IdsByText
+from cofactor.tasks.model_answers import ModelAnswers, told
 from cofactor.tasks.plain import Request
 from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model_of
 from cofactor.tasks.recommending import Lists, at_latest, with_meaning
@@ -36,8 +37,8 @@ class NewUser:
     ratings: Sequence[tuple[Any, float | None]]
 
 
-class RatingAnswers:
-    """What a server may ask a fitted model of ratings, or of who takes what. The model is not changed.
+class RatingAnswers(ModelAnswers):
+    """What a server may ask a fitted model of ratings, or of who takes what.
 
     Ids are those of training, or texts that read like these.
 
@@ -45,6 +46,8 @@ class RatingAnswers:
     ----------
     model : RatingModel, ExposureModel or Recommender
         Fitted.
+    titles : mapping from str to str, optional
+        Titles of items by the text of their ids.
 
     Examples
     --------
@@ -57,9 +60,12 @@ class RatingAnswers:
     [['Up', 'Cars'], ['Up', 'Cars']]
     """
 
-    def __init__(self, model: Any) -> None:
+    kind = "ratings"
+
+    def __init__(self, model: Any, titles: Mapping[str, str] | None = None) -> None:
         self.model = model
         self.users, self.items = IdsByText(model.users_), IdsByText(model.items_)
+        self.catalogue = Catalogue(model.items_.ids.tolist(), _counts_of_items(model), titles or {})
         self._levels = frozenset(model.scale_.tolist()) if predicts_ratings(model) else frozenset()
 
     def recommend(
@@ -81,7 +87,8 @@ class RatingAnswers:
         Returns
         -------
         list of list of dict
-            Each row has item and score; of a `Recommender` p_take and p_like; prediction where ratings are predicted.
+            Each row has item and score; of a `Recommender` p_take and p_like; prediction where ratings are predicted;
+            title where it is known.
 
         Raises
         ------
@@ -99,9 +106,9 @@ class RatingAnswers:
         if known:
             made |= zip(known, _lists(self.model, list(known.values()), request, allowed), strict=True)
         if new:
-            folded, ids = self._folded_in(new)
+            folded, ids = self._folded_in({f"users[{k}]": user for k, user in new.items()})
             made |= zip(new, _lists(folded, ids, request, allowed), strict=True)
-        return [made[k] for k in range(len(users))]
+        return [self.catalogue.titled(made[k]) for k in range(len(users))]
 
     def predict(self, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
         """Return the columns of predictions for pairs of user and item.
@@ -109,32 +116,32 @@ class RatingAnswers:
         Parameters
         ----------
         pairs : sequence of tuple
-            User and item of each.
+            User, by id or as a `NewUser`, and item of each. Users with the same ratings are folded in once.
 
         Returns
         -------
         dict
-            user, item, prediction, meaning where levels have one, level (from 1), score, and of a model with
-            probabilities those of all levels. Of such a model the score is the expected rating.
+            user (None of a new one), item, prediction, meaning where levels have one, level (from 1), score, and of a
+            model with probabilities those of all levels. Of such a model the score is the expected rating.
         """
-        model = rating_model_of(self.model)
-        X = np.empty((len(pairs), 2), dtype=object)
-        for k, (user, item) in enumerate(pairs):
-            X[k] = self._user(user, f"pairs[{k}].user"), self._item(item, f"pairs[{k}].item")
-        if not len(X):
-            return {"user": [], "item": []}
-        asked = at_latest(model, X)
-        found = model.predict(asked)
-        columns = {
-            "user": X[:, 0],
-            "item": X[:, 1],
-            **with_meaning(model, found),
-            "level": np.searchsorted(model.scale_, found) + 1,
-            "score": shortest(model.decision_function(asked)),
-        }
-        if hasattr(model, "predict_proba"):
-            columns["probabilities"] = shortest(model.predict_proba(asked))
-        return {name: _listed(column) for name, column in columns.items()}
+        rating_model_of(self.model)  # there is one, or the request is refused
+        items = [self._item(item, f"pairs[{k}].item") for k, (_, item) in enumerate(pairs)]
+        new = {k: user for k, (user, _) in enumerate(pairs) if isinstance(user, NewUser)}
+        known = [k for k in range(len(pairs)) if k not in new]
+        parts = []
+        if known:
+            users = [self._user(pairs[k][0], f"pairs[{k}].user") for k in known]
+            parts.append((known, _predictions(self.model, users, [items[k] for k in known])))
+        if new:
+            of_ratings: dict[Any, int] = {}
+            first = {k: of_ratings.setdefault(tuple(user.ratings), k) for k, user in new.items()}
+            folded, ids = self._folded_in({f"pairs[{k}].user": new[k] for k in of_ratings.values()})
+            called = dict(zip(of_ratings.values(), ids, strict=True))
+            found = _predictions(folded, [called[k] for k in first.values()], [items[k] for k in new])
+            parts.append((list(new), found | {"user": [None] * len(new)}))
+        order = np.argsort([k for places, _ in parts for k in places]).tolist()
+        joined = {name: [one for _, columns in parts for one in columns[name]] for name in parts[0][1]} if parts else {}
+        return {name: [column[k] for k in order] for name, column in joined.items()}
 
     def similar(self, item: Any, n: int, min_ratings: int = 5) -> list[dict[str, Any]]:
         """Return the items most like one, with their similarity.
@@ -150,27 +157,76 @@ class RatingAnswers:
         """
         model = with_similar(self.model, "item")
         columns = similar_columns(model, [self._item(item, "id")], n, "item", min_ratings)
-        return _rows({"item": columns["similar"], "similarity": columns["similarity"]})
+        return self.catalogue.titled(_rows({"item": columns["similar"], "similarity": columns["similarity"]}))
 
-    def describe(self) -> dict[str, Any]:
-        """Return class, sizes, levels and settings of the model."""
-        return {**facts_of(self.model).values, "settings": _plain(self.model, outermost=True)}
+    def items_of(self, ids: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return items by id, with their number of ratings and title; those which are not known are left out.
+
+        Parameters
+        ----------
+        ids : sequence of id
+            Which.
+        """
+        return self.catalogue.of(map(self.items.match, ids))
+
+    def explain(self, user: Any, items: Sequence[Any], n: int) -> list[dict[str, Any]]:
+        """Return which of a user's own ratings raise and lower the scores of items, the strongest reasons first.
+
+        Parameters
+        ----------
+        user : id or NewUser
+            Whose; a new one is folded in.
+        items : sequence of ids
+            In training.
+        n : int
+            Number of reasons for each; the others are added up.
+
+        Returns
+        -------
+        list of dict
+            item, score, reasons, rest, and intercept where they sum to the score; see `RatingModel.explain`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the scores of the model cannot be explained, or the user has no ratings.
+        """
+        wanted = [self._item(one, f"items[{k}]") for k, one in enumerate(items)]
+        if isinstance(user, NewUser):
+            model, (asked,) = self._folded_in({"user": user})
+        else:
+            model, asked = self.model, self._user(user, "user")
+        found = told(model.explain(asked, list(dict.fromkeys(wanted))).explanation(n), "item")
+        by_item = {one["item"]: one for one in found}
+        return [by_item[one] for one in wanted]
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return class, sizes and levels of the model, and whether it has probabilities of levels."""
+        probable = bool(self._levels) and hasattr(rating_model_of(self.model), "predict_proba")
+        return {**facts_of(self.model).values, "probabilities": probable}
 
     def example(self) -> dict[str, Any]:
         """Return a user, an item and a rating that the model knows; None as rating where it knows none."""
         rating = float(self.model.scale_[-1]) if self._levels else None
         user, item = (ids.ids[:1].tolist()[0] for ids in (self.model.users_, self.model.items_))
-        return {"user": user, "item": item, "rating": rating}
+        return {"kind": self.kind, "user": user, "item": item, "rating": rating}
 
     def rehearse(self) -> None:
         """Answer one question of each kind that the model can answer, so that all it needs is compiled."""
-        user, item, rating = self.example().values()
+        _, user, item, rating = self.example().values()
         self.recommend([user], Request(n=1))
         self.recommend([NewUser([(item, rating)])], Request(n=1))
-        if self._levels:
-            self.predict([(user, item)])
-        with suppress(InvalidInputError):  # not every model knows similar items
-            self.similar(item, 1, 0)
+        self.describe()
+
+    def questions(self) -> Mapping[str, Callable[[], object]]:
+        """Return small questions that not every model answers, by name."""
+        _, user, item, rating = self.example().values()
+        new = NewUser([(item, rating)])
+        return {
+            "predictions": lambda: self.predict([(user, item)]),
+            "similar": lambda: self.similar(item, 1, 0),
+            "explanations": lambda: self.explain(new, [item], 1),
+        }
 
     def _user(self, one: Any, argument: str) -> Any:
         return self.users.found(one, argument, _ADVICE["user"])
@@ -178,13 +234,13 @@ class RatingAnswers:
     def _item(self, one: Any, argument: str) -> Any:
         return self.items.found(one, argument, _ADVICE["item"])
 
-    def _folded_in(self, users: Mapping[int, NewUser]) -> tuple[Any, list[str]]:
-        """Return a model of new users, and what they are called there, in the order in which they are given."""
-        called = [f"new user {k:09}" for k in users]
+    def _folded_in(self, users: Mapping[str, NewUser]) -> tuple[Any, list[str]]:
+        """Return a model of new users, by their places, and what they are called there, in their order."""
+        called = [f"new user {k:09}" for k in range(len(users))]
         pairs: list[tuple[str, Any]] = []
         ratings: list[float | None] = []
-        for (k, user), name in zip(users.items(), called, strict=True):
-            pairs += [(name, item) for item in self._rated(user, f"users[{k}].ratings")]
+        for (place, user), name in zip(users.items(), called, strict=True):
+            pairs += [(name, item) for item in self._rated(user, f"{place}.ratings")]
             ratings += [rating for _, rating in user.ratings]
         X = np.empty((len(pairs), 2), dtype=object)
         X[:] = pairs
@@ -214,6 +270,30 @@ class RatingAnswers:
         return items
 
 
+def _predictions(model: Any, users: Sequence[Any], items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of predictions for pairs of user and item that a model knows."""
+    model = rating_model_of(model)
+    X = np.empty((len(users), 2), dtype=object)
+    X[:] = list(zip(users, items, strict=True))
+    asked = at_latest(model, X)
+    found = model.predict(asked)
+    columns = {
+        "user": X[:, 0],
+        "item": X[:, 1],
+        **with_meaning(model, found),
+        "level": np.searchsorted(model.scale_, found) + 1,
+        "score": shortest(model.decision_function(asked)),
+    }
+    if hasattr(model, "predict_proba"):
+        columns["probabilities"] = shortest(model.predict_proba(asked))
+    return {name: _listed(column) for name, column in columns.items()}
+
+
+def _counts_of_items(model: Any) -> NDArray[Any]:
+    """Return how many ratings items have; none where the ratings are there no more."""
+    return np.zeros(len(model.items_), dtype=np.int64) if model.ratings_ is None else model.ratings_.item_counts
+
+
 def _lists(model: Any, ids: Sequence[Any], request: Request, allowed: Sequence[Any] | None) -> list[Any]:
     """Return for each user of a model a list of rows."""
     columns, lengths = Lists.asked(request, allowed, None, {})(model, ids)
@@ -230,17 +310,3 @@ def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _listed(column: NDArray[Any] | list[Any]) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
-
-
-def _plain(value: Any, *, outermost: bool = False) -> Any:
-    """Return settings as JSON has them; a model within another as its class and settings."""
-    if hasattr(value, "get_params"):
-        settings = {key: one for key, one in value.get_params(deep=False).items() if key not in ("callback", "verbose")}
-        return _plain(settings) if outermost else {"model": type(value).__name__, **_plain(settings)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -360,8 +360,16 @@ class Task(OnLists, ABC):
         """Return sizes and settings of a fitted model."""
         self._cannot("describe")
 
-    def answers(self, model: Any) -> Any:
-        """Return what answers questions to a fitted model that come without files, as those to a server."""
+    def answers(self, model: Any, titles: Mapping[str, str] | None = None) -> Any:
+        """Return what answers questions to a fitted model that come without files, as those to a server.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        titles : mapping from str to str, optional
+            Titles of items by the text of their ids.
+        """
         self._cannot("answer")
 
     # ---------------------------------------------------------------- evaluation

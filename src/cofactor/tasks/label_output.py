@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.labels.conformal import sets_by_scores
-from cofactor.labels.data import as_labels
-from cofactor.labels.decoding import Joint
-from cofactor.labels.scoring import on_by_scores
+from cofactor.labels.scoring import said_of
 from cofactor.tasks.words import shortest
 
-__all__ = ["Answers", "RowNames", "ambiguous", "columns_of_labels", "records_of_labels", "separator_of"]
+__all__ = ["Answers", "RowNames", "ambiguous", "best_labels", "columns_of_labels", "records_of_labels", "separator_of"]
 
 
 @dataclass(frozen=True)
@@ -51,14 +48,10 @@ class Answers:
     @classmethod
     def of(cls, model: Any, X: Any, options: Mapping[str, Any]) -> Answers:
         """Return those of features of a file."""
-        scores, coverage = model.decision_function(X), options["coverage"]
-        if coverage is not None:
-            on = sets_by_scores(model, scores, coverage)
-        elif isinstance(model.decision_, Joint):  # which does not follow from scores
-            on = as_labels(model.predict(X))[0].toarray() > 0
-        else:
-            on = on_by_scores(model, scores)
-        return cls(scores, on, model.predict_proba(X) if options["proba"] else None)
+        proba = options["proba"]
+        said = list(said_of(model, model._features(X), probabilities=proba, coverage=options["coverage"]))
+        scores, on, chances = zip(*said, strict=True)
+        return cls(np.concatenate(scores), np.concatenate(on), np.concatenate(chances) if proba else None)
 
     @property
     def shown(self) -> tuple[str, NDArray[Any]]:
@@ -79,7 +72,7 @@ def _columns(model: Any, answers: Answers, names: list[str], options: Mapping[st
     """Return the columns which say what is predicted."""
     heading, values = answers.shown
     if options["top"] is not None:
-        best = _best(values, options["top"])
+        best = best_labels(values, options["top"])
         return {
             "rank": np.tile(np.arange(1, best.shape[1] + 1), len(values)),
             "label": np.array(names, dtype=object)[best].ravel(),
@@ -111,7 +104,7 @@ def _tags(on: NDArray[np.bool_], names: list[str]) -> Iterator[list[str]]:
     return ([names[j] for j in np.flatnonzero(row)] for row in on)
 
 
-def _best(values: NDArray[Any], top: int) -> NDArray[np.int64]:
+def best_labels(values: NDArray[Any], top: int) -> NDArray[np.int64]:
     """Return the labels with the highest values of each row; of equal ones the label with the lower number first."""
     return np.argsort(-values, axis=1, kind="stable")[:, :top]
 
@@ -122,7 +115,7 @@ def records_of_labels(
     """Yield an object for each instance."""
     one, values = answers.shown
     many = "probabilities" if options["proba"] else "scores"
-    best = None if options["top"] is None else _best(values, options["top"])
+    best = None if options["top"] is None else best_labels(values, options["top"])
     tags = _tags(answers.on, names)
     for k, (id, row) in enumerate(zip(rows.ids.tolist(), values, strict=True)):
         record: dict[str, Any] = {"labels": next(tags)}

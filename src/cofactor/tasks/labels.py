@@ -26,7 +26,9 @@ from cofactor.model.named_splits import splitter_of
 from cofactor.tasks import label_files
 from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import LabelFrequencies
+from cofactor.tasks.label_answers import LabelAnswers
 from cofactor.tasks.label_explaining import explanation_table
+from cofactor.tasks.label_facts import label_facts, without_names
 from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
 from cofactor.tasks.label_settings import OTHER_NAMES, decisions_of, known_estimator
 from cofactor.tasks.matching import align_features
@@ -68,17 +70,6 @@ class Split(NamedTuple):
     train: NDArray[Any]
     test: NDArray[Any]
     by_label: bool = False  # whether to measure each label too
-
-
-#: What the facts of a model say of decisions by probabilities, beside the cut.
-_DECIDES = {
-    "micro": "by a cut of probabilities, for micro-F1",
-    "macro": "by cuts of probabilities, for macro-F1",
-    "example": "by sets of the largest expected F1, with at least so many labels",
-    "hamming": "by a cut of probabilities, for Hamming loss",
-    "subset": "by likely sets, with at least so many labels",
-    "joint": "about whole label sets, by its own rule",
-}
 
 
 class LabelTask(Task):
@@ -235,22 +226,11 @@ class LabelTask(Task):
 
     def describe(self, model: Any) -> Facts:
         """Return sizes and threshold of a fitted model."""
-        values = {
-            "model": type(model).__name__,
-            "features": int(model.n_features_in_),
-            "labels": len(model.label_names_),
-            "constant_labels": [str(name) for name in model.label_names_[model.constant_ != 0]],
-            "threshold": model.threshold_,
-        }
-        constant = values["constant_labels"]
-        shown = {
-            "features": f"{values['features']:,}",
-            "labels": f"{values['labels']:,}",
-            "constant labels": ", ".join(constant[:5]) + (f", ... ({len(constant)})" if len(constant) > 5 else ""),
-            "threshold": _cuts_shown(model.threshold_),
-            "decides": _DECIDES.get(model.decision_.rule, ""),
-        }
-        return Facts(values["model"], values, {name: text for name, text in shown.items() if text})
+        return label_facts(model)
+
+    def answers(self, model: Any, titles: Mapping[str, str] | None = None) -> LabelAnswers:
+        """Return what answers questions to a fitted model, or to a pipeline that ends in one; see `Task.answers`."""
+        return LabelAnswers(model)
 
     # ---------------------------------------------------------------- evaluation
 
@@ -385,20 +365,6 @@ def _left_out(measured: Measured) -> Iterator[str]:
             yield f"{split} knows nothing of {names}: its measures leave {them} out"
 
 
-def without_names(model: Any) -> Any:
-    """Return a label model that takes features without names, because they were matched before.
-
-    Parameters
-    ----------
-    model : LabelModel
-        Fitted; not changed.
-    """
-    plain = copy.copy(model)
-    if hasattr(plain, "feature_names_in_"):
-        del plain.feature_names_in_
-    return plain
-
-
 def _require_probabilities(model: LabelModel, scores: bool, called: str) -> None:
     """Refuse a model without probabilities, and scores beside them, which would have the same headings."""
     asked = Argument("proba")
@@ -417,14 +383,6 @@ def _require_sets(model: LabelModel, options: Mapping[str, Any]) -> None:
     require_set_cuts(model, "coverage")
 
 
-def _cuts_shown(threshold: Any) -> str:
-    """Return the cut of a model, or the range of its cuts; nothing where it has none."""
-    if threshold is None:
-        return ""
-    cuts = np.atleast_1d(threshold)
-    return f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label"
-
-
 def _choices(model: LabelModel) -> dict[str, Any]:
     """Return what a fitted model chose by itself."""
     params = model.get_params(deep=False)
@@ -437,7 +395,7 @@ def _choices(model: LabelModel) -> dict[str, Any]:
 
 def _fit_facts(model: LabelModel, loaded: Loaded, chosen: Mapping[str, Any], seconds: float) -> Facts:
     """Describe a model that was just fitted."""
-    data, known = loaded.data, LabelTask().describe(model)
+    data, known = loaded.data, label_facts(model)
     predicted = without_names(model).predict(data.X)
     score = micro_f1(data.targets, predicted)
     values = {

@@ -288,9 +288,11 @@ class RatingTask(Task):
         """Return sizes, scale and effort of a fitted model."""
         return facts_of(model)
 
-    def answers(self, model: Any) -> RatingAnswers:
+    def answers(self, model: Any, titles: Mapping[str, str] | None = None) -> RatingAnswers:
         """Return what answers questions to a fitted model; see `Task.answers`."""
-        return RatingAnswers(model)
+        if not self.owns(model):
+            raise InvalidInputError(f"{type(model).__name__} is no {self.one_model}")
+        return RatingAnswers(model, titles)
 
     def _require_probabilities(self, model: Any, option: str, called: str) -> None:
         """Refuse a model without probabilities of levels; the message names the models that have them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from cofactor.text import did_you_mean
 if TYPE_CHECKING:
     from cofactor.tasks.base import Task
 
-__all__ = ["TASKS", "Entry", "sniff", "task_named", "task_of"]
+__all__ = ["TASKS", "Entry", "answers_of", "sniff", "task_named", "task_of"]
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,31 @@ def task_of(model: object) -> Task:
             return found
     message = f"{type(model).__name__} is no model of {' or '.join(TASKS)}"
     raise InvalidInputError(message, advice="use transformers, and pipelines with them, from Python")
+
+
+def answers_of(model: Any, titles: Mapping[str, str] | None = None) -> Any:
+    """Return what answers questions to a fitted model that come without files, as those to a server.
+
+    Parameters
+    ----------
+    model : estimator
+        Such as `cofactor.load` returns; a pipeline of transformers may end in a model of labels.
+    titles : mapping from str to str, optional
+        Titles of items by the text of their ids.
+
+    Raises
+    ------
+    InvalidInputError
+        If nothing does.
+
+    Examples
+    --------
+    >>> from cofactor.labels import LabelRidge
+    >>> answers_of(LabelRidge().fit([[0.0], [1.0], [2.0], [3.0]], [[0], [0], [1], [1]])).kind
+    'labels'
+    """
+    end = model.steps[-1][1] if hasattr(model, "steps") else model
+    task = task_of(end)
+    if not task.can("answer"):
+        raise InvalidInputError(f"is a model of {task.name}, which cannot be served")
+    return task.answers(model, titles)

@@ -28,12 +28,12 @@ def is_frame(value: Any) -> bool:
 
 
 def table_of_frame(value: Any) -> ArrowTable | None:
-    """Return a frame as a table; None for anything else. Rows are counted from 1 in messages.
+    """Return a frame, or a table of Arrow, as a table; None for anything else. Rows are counted from 1 in messages.
 
     Parameters
     ----------
     value : object
-        A frame, or a path.
+        A frame of pandas or polars, a table of Arrow, or a path.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def table_of_frame(value: Any) -> ArrowTable | None:
     is_pandas = is_pandas_like_dataframe(value)
     if not is_pandas and not is_frame(value):
         return None
-    twice = first_repeated(map(str, value.columns))
+    names = value.column_names if isinstance(value, pa.Table) else value.columns
+    twice = first_repeated(map(str, names))
     if twice is not None:
         raise InvalidInputError(f"two columns are named {twice!r}", place=Place(_FRAME))
     try:

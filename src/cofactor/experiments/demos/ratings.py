@@ -27,7 +27,7 @@ from cofactor.reports.demo import Recommended
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded, Settings
 
-__all__ = ["RatingDemo"]
+__all__ = ["RatingDemo", "timed_recommender"]
 
 _PROTOCOL = (
     "Each alpha is the one of {n_alphas} candidates with the lowest MAE on a tenth of the training part; the test part "
@@ -309,13 +309,26 @@ def best_row(trial: Trial) -> Row:
 
 def fit_recommender(trial: Trial, extent: Extent, report: Reporter) -> tuple[Recommender, float]:
     """Return a recommender fitted to the training part, and how long that took."""
-    data, train = trial.data, trial.parts[0][0]
+    return timed_recommender(trial.data, trial.parts[0][0], extent, report)
+
+
+def timed_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) -> tuple[Recommender, float]:
+    """Return a recommender fitted to rows of data, and how long that took.
+
+    Parameters
+    ----------
+    data : RatingDataset
+    rows : slice or ndarray of int
+    extent : Extent
+    report : Reporter
+        Shows that the fit begins.
+    """
     sweeps: dict[str, Any] = {"n_sweeps": 80, "burn_in": 30} if extent.quick else {}
     likes = OrdinalProbit(n_factors=10, levels=data.scale, **sweeps)
     with report.steps(1):
         report.step("fitting Recommender, which says who takes what, and likes it")
         began = time.perf_counter()
-        model = Recommender(ratings=likes, random_state=extent.seed).fit(data.X[train], data.y[train])
+        model = Recommender(ratings=likes, random_state=extent.seed).fit(data.X[rows], data.y[rows])
     return model, time.perf_counter() - began
 
 

@@ -1,0 +1,97 @@
+"""``cofactor demo serve``: a page on which to rate films, and see what is recommended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from cofactor.cli import options
+from cofactor.cli.datasets import warn_of_data_variable
+from cofactor.cli.demo import TerminalReporter
+from cofactor.cli.interrupts import loading
+from cofactor.cli.output import Download, limited_threads
+from cofactor.cli.serving import server_for
+
+
+def demo_serve(
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to bind to; by default this machine alone can ask.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; with 0 a free one.")] = 8000,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page, where there is a screen.")] = (
+        True
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Fit in a third of the time, a little less well.")] = False,
+    seed: options.Seed = 0,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
+    ] = False,
+    threads: options.Threads = None,
+) -> None:
+    """Fit a recommender to MovieLens 100K, or to synthetic ratings, and serve it: open the page, and rate films.
+
+    It is what cofactor fit and cofactor serve do, in one step. Nothing is written. Ctrl-C ends it.
+    """
+    server = server_for("cofactor demo serve")
+    warn_of_data_variable()
+    with loading():
+        from cofactor.experiments.demos.base import Extent
+        from cofactor.experiments.demos.ratings import RatingDemo, timed_recommender
+        from cofactor.tasks import answers_of
+
+    report = TerminalReporter(quiet=False)
+    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=False))
+    with limited_threads(threads):
+        (data,), _ = RatingDemo().data(extent, report)
+        report.say(f"{data.description}.")
+        model, seconds = timed_recommender(data, slice(None), extent, report)
+        report.say(f"A Recommender was fitted in {seconds:.1f} s; its code is made ready.")
+        titles = {str(item): title for item, title in data.item_names.items()}
+        served = {"default": server.Served("default", answers_of(model, titles))}
+        teller = _Teller(report, browser=browser and _has_screen())
+        logger = logging.getLogger("cofactor.server")
+        logger.addFilter(teller)
+        try:
+            server.run(served, host, port)
+        finally:
+            logger.removeFilter(teller)
+
+
+class _Teller(logging.Filter):
+    """Tells a person where the page is when the log says that it is ready; of all else it passes on what is wrong.
+
+    Parameters
+    ----------
+    report : TerminalReporter
+        Prints it.
+    browser : bool
+        Whether to open the page.
+    """
+
+    def __init__(self, report: TerminalReporter, *, browser: bool) -> None:
+        super().__init__()
+        self.report, self.browser, self.address = report, browser, ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line of the log is shown."""
+        event = json.loads(record.getMessage())
+        if event["event"] == "listening":
+            host = f"[{event['host']}]" if ":" in event["host"] else event["host"]
+            self.address = f"http://{host}:{event['port']}/"
+        elif event["event"] == "ready":
+            self.report.say(f"\nRate films at {self.address} and see what follows. Ctrl-C ends it.")
+            sys.stdout.flush()
+            if self.browser:
+                webbrowser.open(self.address)
+        return record.levelno > logging.INFO
+
+
+def _has_screen() -> bool:
+    """Return whether a browser would open a window, and not take the terminal."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
