@@ -11,7 +11,6 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 import pytest
-
 from tests.server.conftest import blocks, documented
 
 from cofactor.server import schemas

@@ -100,7 +100,7 @@ def on_by_scores(model: Any, scores: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 class Said(NamedTuple):
-    """What a model says of some instances, of shape (n, L) each; probabilities are None where they were not asked for."""
+    """What a model says of some instances, each of shape (n, L); probabilities are None if they were not asked for."""
 
     scores: NDArray[Any]
     on: NDArray[np.bool_]

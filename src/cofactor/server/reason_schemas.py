@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from cofactor.server.label_schemas import Row
-from cofactor.server.schemas import Count, Id, ModelQuery, NewUser
+from cofactor.server.schemas import Id, ModelQuery, NewUser
 
 __all__ = ["Asked", "Explanation", "Explanations", "Reason", "Rest"]
 

@@ -60,7 +60,7 @@ class LabelAnswers(ModelAnswers):
         self.model, self.rows = model, RowReader(model)
         self._end = self.rows.end
         self.labels = [name if isinstance(name, int | float | str) else str(name) for name in _names_of(self._end)]
-        self._by_name = {str(name): name for name in self.labels} | {name: name for name in self.labels}
+        self._by_name: dict[Any, Any] = {str(name): name for name in self.labels} | {name: name for name in self.labels}
         self._probable = hasattr(self._end, "predict_proba")
 
     def tag(
@@ -142,7 +142,7 @@ class LabelAnswers(ModelAnswers):
     def facts(self) -> Mapping[str, Any]:
         """Return class, sizes and threshold of the model, the forms of rows, and names if they are few."""
         steps = {"steps": [type(step).__name__ for _, step in self.model.steps]} if hasattr(self.model, "steps") else {}
-        few = {"label_names": self.labels, "row_names": self.rows.names}
+        few: dict[str, list[Any]] = {"label_names": self.labels, "row_names": self.rows.names}
         return {
             **label_facts(self._end).values,
             **steps,

@@ -24,7 +24,7 @@ __all__ = ["Given", "Row", "RowReader", "hint"]
 #: A vector of all features; values by names of features, or of columns of a table; or a text.
 Row: TypeAlias = Sequence[float] | Mapping[str, Any] | str
 
-_FORMS = {list: "numbers", dict: "names", str: "text"}
+_FORMS: dict[type[Any], str] = {list: "numbers", dict: "names", str: "text"}
 _MOST_KNOWN = 5000  #: names among which similar ones are looked for
 _LONGEST = 100  #: characters of a name for which similar ones are looked for
 
