@@ -48,6 +48,14 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     return [one for one in found if not isinstance(one, DoctestModule)]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
+
+    They also take long, and wait: at the end no core would have anything else to do.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("processes") is None)
+
+
 def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
     gc.collect()

@@ -150,6 +150,7 @@ def test_an_offline_demo_says_why_there_are_no_data(
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_path: Path) -> None:
     child = start("demo")
     child.let_work()

@@ -22,6 +22,8 @@ from cofactor.evaluation import ResultStore
 from cofactor.experiments.demos import ratings as demo
 from cofactor.ratings import EASE, OrdinalProbit, Recommender
 
+pytestmark = pytest.mark.processes
+
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "1"))
 NOBODY = 65534
 KILOBYTE = 1024

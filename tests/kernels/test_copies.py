@@ -6,6 +6,8 @@ Where kernels were compiled just now it is the inner kernel itself; where they c
 import pytest
 from tests.children import answer_of
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = """
 import zlib
 import numpy as np

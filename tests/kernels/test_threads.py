@@ -152,6 +152,7 @@ answer.send(threads.n_threads())
 """
 
 
+@pytest.mark.processes
 def test_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer_of(SHOW) == 3
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

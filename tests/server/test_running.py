@@ -18,6 +18,8 @@ from cofactor.datasets import make_labels
 from cofactor.labels import PLST
 from cofactor.server import Limits, Served, application
 
+pytestmark = pytest.mark.processes
+
 BODY = b'{"pairs": [{"user": 7, "item": 3}]}'
 
 
