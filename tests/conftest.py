@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("COFACTOR_NUM_THREADS", "1")
 
 import pytest
+from _pytest.doctest import DoctestModule
 from joblib import cpu_count
 
 # Importing and collecting leave little garbage, and searching for it takes a sixth of their time.
@@ -39,9 +41,19 @@ def little_movielens(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "load_ratings", lambda name: {"ml-100k": little}[name])
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Look for doctests in no helper of tests: some of them fit models when they are imported."""
-    return (collection_path.suffix == ".py" and not collection_path.name.startswith("test_")) or None
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in no module of tests: it takes a tenth of collecting, and helpers would be imported for it."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
+
+    They also take long, and wait: at the end no core would have anything else to do.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("processes") is None)
 
 
 def pytest_collection_finish() -> None:

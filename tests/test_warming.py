@@ -15,6 +15,8 @@ from cofactor.labels import TRANSFORMERS
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.ratings.ranking import MODELS as RANKING_MODELS
 
+pytestmark = pytest.mark.processes
+
 #: Counts what is compiled, not what is read from disk.
 COUNT = """
 import gc, warnings

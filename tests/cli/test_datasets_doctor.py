@@ -76,6 +76,7 @@ def test_verify(run, data_dir: Path, nowhere: Path) -> None:
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_doctor_finds_all_well(process) -> None:
     outcome = process("doctor")
     assert outcome.status == 0, outcome.out
@@ -105,6 +106,7 @@ def test_doctor_finds_what_is_broken(run, monkeypatch: pytest.MonkeyPatch) -> No
     assert all(broken.values())
 
 
+@pytest.mark.processes
 def test_a_mistyped_data_folder_is_told(run, process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COFACTOR_DATA", "/mistyped")
     fault = "COFACTOR_DATA is /mistyped, which is no folder"
@@ -115,6 +117,7 @@ def test_a_mistyped_data_folder_is_told(run, process, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_doctor_and_a_wrong_number_of_threads(process) -> None:
     outcome = process("doctor", COFACTOR_NUM_THREADS="many")
     assert outcome.status == 1

@@ -36,10 +36,8 @@ def check_marks(results: dict, text: str) -> None:
         assert f"{row['name']} ({row['alpha']:.3g})" in text.partition("a better alpha may lie beyond:")[2]
 
 
-@pytest.mark.evidence
-def test_quick_demo_on_movielens(
-    run, data_dir: Path, tmp_path: Path, check_report, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that are measured are fitted as ever; what only recommends, and is only drawn, is fitted briefly."""
 
     def recommender(ratings: OrdinalProbit, random_state: int) -> Recommender:
@@ -48,6 +46,13 @@ def test_quick_demo_on_movielens(
 
     monkeypatch.setattr(demo_of_ratings, "Recommender", recommender)
     monkeypatch.setattr(demo_of_ratings, "_SOLVERS", demo_of_ratings._SOLVERS[:1])
+
+
+@pytest.mark.evidence
+def test_quick_demo_on_movielens(
+    run, data_dir: Path, brief: None, tmp_path: Path, check_report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RatingDemo, "alphas", lambda *_: [10.0, 10**1.5])  # the ends of the grid
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
     outcome = run("demo", "--quick", "--out", "report")
@@ -102,8 +107,14 @@ def test_the_commands_at_the_end_work(
 
 
 @pytest.mark.evidence
-def test_demo_without_data_is_synthetic(process, tmp_path: Path, check_report, without_data) -> None:
-    outcome = process("demo", "--quick", "--json", **without_data(tmp_path))
+@pytest.mark.filterwarnings("default:COFACTOR_DATA")
+def test_demo_without_data_is_synthetic(
+    run, brief: None, tmp_path: Path, check_report, without_data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in without_data(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "--quick", "--json")
     assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
     results = json.loads(outcome.out)
     assert results["data"]["name"] == "synthetic"
@@ -140,6 +151,7 @@ def test_an_offline_demo_says_why_there_are_no_data(
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_path: Path) -> None:
     child = start("demo")
     child.let_work()

@@ -113,6 +113,7 @@ def test_text_ids_that_look_like_numbers(run, tmp_path: Path) -> None:
     assert float(rows(outcome.out)[0]["prediction"]) == direct.predict([("3", 4)])[0]
 
 
+@pytest.mark.processes
 def test_model_through_standard_streams(start, csv: Path, tmp_path: Path, model: Path) -> None:
     child = start("fit", "-", "--alpha", 3, "--factors", 5, "--out", "-")
     out, err = child.communicate(csv.read_bytes(), timeout=60)

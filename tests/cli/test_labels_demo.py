@@ -38,8 +38,12 @@ def check_tables(results: dict, text: str) -> None:
 
 
 @pytest.mark.evidence
-def test_quick_demo_on_emotions(process, check_report, data_dir: Path, tmp_path: Path) -> None:
-    outcome = process("demo", "labels", "--quick", "--out", "report")
+def test_quick_demo_on_emotions(
+    run, check_report, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "labels", "--quick", "--out", "report")
     assert outcome.status == 0
     assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 96  # the line of the files is not broken
@@ -64,8 +68,14 @@ def test_quick_demo_on_emotions(process, check_report, data_dir: Path, tmp_path:
 
 
 @pytest.mark.evidence
-def test_demo_without_data_is_synthetic(process, check_report, without_data, tmp_path: Path) -> None:
-    outcome = process("demo", "labels", "--quick", "--json", **without_data(tmp_path))
+@pytest.mark.filterwarnings("default:COFACTOR_DATA")
+def test_demo_without_data_is_synthetic(
+    run, check_report, without_data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in without_data(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "labels", "--quick", "--json")
     results = json.loads(outcome.out)
     assert [table["name"] for table in results["tables"]] == ["synthetic"]
     assert "emotions" in results["missing"][0]

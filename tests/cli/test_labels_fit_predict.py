@@ -258,6 +258,7 @@ def test_shorter_libsvm_file(run, tags: LabelDataset, tmp_path: Path) -> None:
     assert list(line["scores"].values()) == pytest.approx(expected.tolist())
 
 
+@pytest.mark.processes
 def test_standard_streams(run, start, arff: Path, table: Path, fitted: Path, tmp_path: Path) -> None:
     expected = run("predict", fitted, table).out
     assert run("predict", fitted, "-", stdin=table.read_bytes()).out == expected
@@ -427,6 +428,7 @@ def test_standard_input_is_recognised(run, arff: Path, tags: LabelDataset, tmp_p
         assert run("fit", "-", *options, *FAST, "-o", out, stdin=content).status == 0
 
 
+@pytest.mark.processes
 def test_the_peek_of_a_pipe_reads_nothing_away(start, tags: LabelDataset, tmp_path: Path) -> None:
     svm = tmp_path / "t.svm"
     write_libsvm(svm, tags.X, tags.Y, header=False)

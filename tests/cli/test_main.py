@@ -79,6 +79,7 @@ def test_wrong_usage_is_one_line(run, arguments: list[str], message: str) -> Non
     assert run(*arguments).error == message
 
 
+@pytest.mark.processes
 def test_status_of_the_process(process, csv: Path) -> None:
     assert process("fit", "nowhere.csv").error.startswith("nowhere.csv: no such file, and no known data set (")
     fitted = process("fit", csv, "--alpha", 3, "--json", "--out", "new.cofactor")
@@ -120,6 +121,7 @@ def test_errors_of_the_operating_system_name_the_file(run, csv: Path, monkeypatc
     assert run("fit", csv, "--alpha", 3).error == "model.cofactor: No space left on device"
 
 
+@pytest.mark.processes
 def test_warnings_are_one_line_without_a_place(process, csv: Path) -> None:
     outcome = process("fit", csv, "--alpha", 3, "--param", "max_iter=2", "--out", "x.cofactor")
     (line,) = outcome.err.splitlines()
@@ -136,6 +138,7 @@ def test_warnings_are_one_line_without_a_place(process, csv: Path) -> None:
         ["fit", "--help"],
     ],
 )
+@pytest.mark.processes
 def test_a_reader_who_goes_away_is_no_error(start, model: Path, arguments: list[object]) -> None:
     child = start(*(model if argument == "MODEL" else argument for argument in arguments), PYTHONUNBUFFERED="1")
     child.stdout.close()
@@ -155,6 +158,7 @@ answer.send((main(arguments), sys.stderr.getvalue()))
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_a_full_disk_is_named(run, csv: Path, model: Path) -> None:
     assert run("fit", csv, "--alpha", 3, "--out", "/dev/full").error == "/dev/full: No space left on device"
     refused = (2, "cofactor: error: standard output: No space left on device\n")

@@ -14,6 +14,8 @@ from cofactor.errors import InvalidInputError
 from cofactor.ratings import OrdinalProbit
 from cofactor.tasks import clusters, predicting
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

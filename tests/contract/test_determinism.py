@@ -120,6 +120,7 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
 
 @parallel
 @pytest.mark.parametrize(("n_jobs", "backend"), [(1, "loky"), (2, "threading"), (2, "loky"), (2, "sequential")])
+@pytest.mark.processes
 def test_carriers_of_parallel_tasks_do_not_change_a_bit(name, backend, n_jobs):
     with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
         assert bits(fresh(name).fit(*data(name))) == bits(fitted(name))
@@ -132,6 +133,7 @@ def test_n_jobs_does_not_change_a_bit(name, n_jobs):
 
 
 @parallel
+@pytest.mark.processes
 def test_callbacks_stay_at_home_when_processes_carry_the_tasks(name):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         model = fresh(name).set_params(callback=[].append, verbose=1).fit(*data(name))

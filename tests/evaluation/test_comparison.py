@@ -190,6 +190,7 @@ def test_official_and_other_splits() -> None:
     assert kept[3][0] == kept[3][1] == kept[None][1] != kept[None][0]  # a splitter without a seed gets ours
 
 
+@pytest.mark.processes
 def test_processes_change_nothing(tmp_path: Path) -> None:
     methods = {"ALS": ALS(3, 5.0), **MEANS}
     one = compare(methods, [STARS], seeds=(0, 1))
@@ -244,6 +245,7 @@ if answer is not None:
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_keys_do_not_depend_on_the_process_or_on_what_one_sees(start: Start) -> None:
     ours, theirs = multiprocessing.Pipe()
     start(KEYS, callback=None, verbose=0, answer=theirs)

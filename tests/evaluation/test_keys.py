@@ -469,6 +469,7 @@ LabelModel.predict = lambda self, X: np.zeros((len(X), 2), dtype=int)
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_a_changed_estimator_is_computed_again(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store once gave the old figure of an estimator that had been changed."""
     monkeypatch.chdir(tmp_path)

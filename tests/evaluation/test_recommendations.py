@@ -434,8 +434,11 @@ def test_a_comparison_of_takes() -> None:
         compare({"EASE": EASE()}, takes, at=5, likes=1)
 
 
-@pytest.mark.parametrize("takes", [TakeDataset("clicks", X, np.ones(len(X)), None), EASE().fit(X).ratings_])
-def test_models_of_ratings_refuse_takes(takes) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda: TakeDataset("clicks", X, np.ones(len(X)), None), lambda: EASE().fit(X).ratings_]
+)
+def test_models_of_ratings_refuse_takes(make) -> None:
+    takes = make()
     with pytest.raises(InvalidInputError, match="these are takes, without ratings, .* Recommender, EASE, ImplicitALS"):
         MMMF(2, 1.0).fit(takes)
     ratings = RatingDataset("stars", X, Y, DATA.scale)

@@ -89,6 +89,7 @@ def test_known_data_must_be_the_same_everywhere(monkeypatch: pytest.MonkeyPatch)
         copy.work()
 
 
+@pytest.mark.processes
 def test_processes_find_what_one_finds() -> None:
     data = {"stars": (STARS.X, STARS.y)}
     alone = compare({"mean": Mean()}, data, seeds=(0, 1))
@@ -110,6 +111,7 @@ def total(rows: Reference[list[int]], k: int) -> dict[str, int]:
     return {"total": k * sum(rows.value()), "process": os.getpid()}
 
 
+@pytest.mark.processes
 def test_a_process_loads_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     rows = Reference("rows", f"of {tmp_path}", [1, 2, 3], partial(logged, str(log)))

@@ -35,6 +35,8 @@ from cofactor.kernels.threads import n_threads, thread_limit
 from cofactor.model import parallel
 from cofactor.ratings import GibbsMMMF
 
+pytestmark = pytest.mark.processes
+
 Start = Callable[..., BaseProcess]
 
 

@@ -106,6 +106,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.processes
 def test_a_claim_ends_with_its_process(store: ResultStore, path: Path, start: Start) -> None:
     ours, theirs = multiprocessing.Pipe()
     child = start(CLAIM_AND_WAIT, path=str(path), answer=theirs)
@@ -317,6 +318,7 @@ with ResultStore(path) as store:
 """
 
 
+@pytest.mark.processes
 def test_a_new_file_may_be_made_by_several_processes_at_once(path: Path, start: Start) -> None:
     gate = multiprocessing.get_context("forkserver").Barrier(3)
     ours, theirs = multiprocessing.Pipe()

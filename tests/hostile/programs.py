@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import NamedTuple
@@ -49,15 +49,23 @@ class Program:
         Where it runs, and where what it says is kept while it runs.
     user : int, optional
         Whose rights to write it has; it may read everything, so that it finds the package.
+    prepare : callable, optional
+        A function of a module, which is called in its process first.
     """
 
     def __init__(
-        self, arguments: list[str], folder: Path, said: Path, environment: Mapping[str, str], user: int | None = None
+        self,
+        arguments: list[str],
+        folder: Path,
+        said: Path,
+        environment: Mapping[str, str],
+        user: int | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.said = said
         ours, theirs = Pipe(duplex=False)
         self.process = forking().Process(
-            target=_run, args=(arguments, folder, said, dict(environment), user, theirs), daemon=False
+            target=_run, args=(arguments, folder, said, dict(environment), user, prepare, theirs), daemon=False
         )
         self.process.start()
         theirs.close()
@@ -106,6 +114,7 @@ def _run(
     said: Path,
     environment: dict[str, str],
     user: int | None,
+    prepare: Callable[[], None] | None,
     ready: Connection,
 ) -> None:
     from cofactor.cli import main
@@ -122,6 +131,8 @@ def _run(
     os.chdir(folder)
     os.environ.update(environment)
     sys.argv = ["cofactor", *arguments]
+    if prepare is not None:
+        prepare()
     ready.send(True)
     ready.close()
     status = main()

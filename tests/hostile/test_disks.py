@@ -19,6 +19,10 @@ from tests.hostile.programs import Ended, Program
 
 from cofactor.datasets import RatingDataset, make_ratings, write_table
 from cofactor.evaluation import ResultStore
+from cofactor.experiments.demos import ratings as demo
+from cofactor.ratings import EASE, OrdinalProbit, Recommender
+
+pytestmark = pytest.mark.processes
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "1"))
 NOBODY = 65534
@@ -38,6 +42,16 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
 }
 #: What writes to standard output alone.
 SAYING = {"evaluate": ["evaluate", "ratings.csv", "-m", "als", "--alpha", "3", "--splits", "2"]}
+
+
+def brief_demo() -> None:
+    """Let a demo fit each model once, and briefly what recommends: what it finds is not looked at."""
+
+    def recommender(ratings: OrdinalProbit, random_state: int) -> Recommender:
+        return Recommender(EASE(100.0), OrdinalProbit(2, n_sweeps=6, burn_in=2), random_state=random_state)
+
+    demo.RatingDemo.alphas = lambda *_: [10.0]  # type: ignore[method-assign]
+    demo.Recommender = recommender  # type: ignore[attr-defined]
 
 
 class Disk:
@@ -70,7 +84,8 @@ class Disk:
     def run(self, arguments: list[str], *, user: int | None = NOBODY, said: Path | None = None) -> Ended:
         places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_DATA"), str(self.home))
         environment = {**places, "MPLCONFIGDIR": str(self.fonts), "COFACTOR_NUM_THREADS": "1"}
-        return Program(arguments, self.work, said or self.said, environment, user).end(300)
+        prepare = brief_demo if arguments[0] == "demo" else None
+        return Program(arguments, self.work, said or self.said, environment, user, prepare).end(300)
 
     def fill(self, left: int) -> None:
         """Leave this many bytes free."""

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from tests.children import answer_of
 from tests.together import together
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -142,18 +143,18 @@ def test_many_callers_at_once() -> None:
     assert_array_equal(results, 5 * np.repeat(np.arange(n_callers)[:, None], n_tasks, axis=1))
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    environ = {key: value for key, value in os.environ.items() if key != "COFACTOR_NUM_THREADS"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environ | environment, capture_output=True, text=True, timeout=120
-    )
+SHOW = """
+import os
+os.environ["COFACTOR_NUM_THREADS"] = "3"
+from cofactor.kernels import threads
+threads._default_threads.cache_clear()  # the server of processes has read its own environment
+answer.send(threads.n_threads())
+"""
 
 
-SHOW = "from cofactor.kernels.threads import n_threads; print(n_threads())"
-
-
+@pytest.mark.processes
 def test_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(SHOW, COFACTOR_NUM_THREADS="3").stdout == "3\n"
+    assert answer_of(SHOW) == 3
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     monkeypatch.setenv("COFACTOR_NUM_THREADS", "")
     assert threads._default_threads.__wrapped__() == available  # what is remembered for the process is left alone

@@ -332,6 +332,7 @@ def saved(model: MLCHMF) -> dict[str, Any]:
     return {"learned": header["learned"], **{name: a.tobytes() for name, a in arrays.items()}}
 
 
+@pytest.mark.processes
 def test_bits_depend_on_no_number_of_jobs_or_threads() -> None:
     X, Y = noisy(150, 8)
     reference = saved(MLCHMF.paper(alpha=5.0, n_jobs=1).fit(X, Y))

@@ -21,6 +21,8 @@ from cofactor.labels import MLCHMF, BinaryRelevance, ChainCRFEnsemble, EnsembleO
 from cofactor.ratings import ALS, HMF, MMMF, Ensemble, OrdinalProbit, ShardedRatings, as_ratings
 from cofactor.solvers import workers
 
+pytestmark = pytest.mark.processes
+
 LABELS: dict[str, Callable[[], Any]] = {
     "BinaryRelevance": lambda: BinaryRelevance(GaussianNB(), random_state=0),
     "EnsembleOfChains": lambda: EnsembleOfChains(GaussianNB(), n_estimators=3, random_state=0),

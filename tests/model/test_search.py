@@ -153,6 +153,7 @@ def test_labels_are_chosen_by_any_kind_of_split(validation):
 # ---------------------------------------------------------------- the class
 
 
+@pytest.mark.processes
 def test_progress_is_told_of_every_candidate():
     told = []
     Search(PLST.paper(), {"alpha": [1, 10]}, callback=told.append, n_jobs=2).fit(X, Y)

@@ -105,6 +105,7 @@ def test_input_is_left_alone_and_figures_are_freed(name):
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_pictures_do_not_touch_pyplot_or_settings(tmp_path):
     code = """
 import os, sys, warnings

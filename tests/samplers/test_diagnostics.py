@@ -85,6 +85,7 @@ def test_inference_data(arviz):
     assert list(arviz.summary(data).index) == ["noise", *(f"thresholds[{k}]" for k in range(1, 5))]
 
 
+@pytest.mark.processes
 def test_processes_that_import_arviz_at_the_same_moment(tmp_path):
     """Each notes the day in one file, and one of them finds its own part of it gone."""
     (tmp_path / "arviz.py").write_text("""
@@ -105,6 +106,7 @@ answer.send(require_arviz().stamp.exists())
     assert answer_of(code, folder=str(tmp_path)) is True
 
 
+@pytest.mark.processes
 def test_without_arviz_the_error_says_how_to_install_it():
     code = """
 import sys, warnings

@@ -16,6 +16,8 @@ from tests.server.conftest import blocks, documented
 from cofactor.server import schemas
 from cofactor.server.operations import OPERATIONS
 
+pytestmark = pytest.mark.processes
+
 
 def rows_of(found: tuple[Any, Any], row: int) -> list[tuple[Any, float]]:
     """Return items and scores of a row, as the library gives them."""

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.server.conftest import answer_from
 
+pytestmark = pytest.mark.processes
+
 RECOMMEND, PREDICT = "/v1/recommendations", "/v1/predictions"
 NEW = {"item": 3, "rating": 5}
 

@@ -20,6 +20,8 @@ from cofactor.datasets import make_labels
 from cofactor.labels import MNMTF
 from cofactor.server import Limits, Served, application, run
 
+pytestmark = pytest.mark.processes
+
 BODY = b'{"pairs": [{"user": 7, "item": 3}]}'
 
 

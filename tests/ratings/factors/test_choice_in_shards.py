@@ -33,7 +33,7 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 #: Exponents of few candidates: three are tried first, then those around the best.
 FEW = range(12, 21)
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [pytest.mark.processes, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
 
 #: A fit in a process of its own, which is killed when so many candidates were tried.
 KILLED = """

@@ -37,6 +37,8 @@ from cofactor.ratings import (
     as_ratings,
 )
 
+pytestmark = pytest.mark.processes
+
 SHARDS = 3
 MODELS: dict[str, Callable[..., Any]] = {
     "MMMF": lambda **more: MMMF(3, alpha=1.0, random_state=0, **more),

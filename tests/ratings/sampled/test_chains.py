@@ -135,6 +135,7 @@ def test_an_interrupt_ends_all_chains(n_jobs, how, stage):
     assert not any(chain.interrupted for chain in model.chains_)
 
 
+@pytest.mark.processes
 def test_chains_in_other_processes_do_the_same():
     with joblib.parallel_config(backend="loky", n_jobs=2):
         assert same(fit(MODELS[0], n_chains=2), fit(MODELS[0], n_chains=2, n_jobs=1))

@@ -22,6 +22,8 @@ from cofactor.ratings import BPMF, GibbsMMMF, OrdinalProbit, Ratings, ShardedRat
 from cofactor.samplers import SampleFile
 from cofactor.tasks.sharding import checked_shards
 
+pytestmark = pytest.mark.processes
+
 SHARDS = 3
 SWEEPS: dict[str, Any] = {"n_sweeps": 8, "burn_in": 2, "thin": 2, "random_state": 0}
 MODELS: dict[str, Callable[..., Any]] = {

@@ -19,6 +19,8 @@ from tests.ratings.sharding.files import rows, small, write
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import ShardedRatings, shard_files
 
+pytestmark = pytest.mark.processes
+
 
 def killed(files: list[Path], folder: Path, phase: str, after: int, options: dict[str, Any]) -> None:
     """Shard in this process, and kill it when a phase has told so often how far it is."""
