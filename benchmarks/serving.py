@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,16 +89,16 @@ def figures(folder: Path) -> None:
         file = fitted(folder, name)
         model = cofactor.load(file)
         known, new = known_users({"a": model}, 500), new_users({"a": model}, 200)
-        with Serving(str(file)) as serving:
+        with Serving.started(str(file)) as serving:
             most = capacity(serving.port, known)
             half, new_late = late(serving.port, known, asked / 2), late(serving.port, new, 50)
         cells = [f"{milliseconds:.1f}" for milliseconds in (*half, *new_late)]
         rows.append([name, f"{most:,.0f}", f"{asked:,}", *cells])
     head = ["model", "requests/s", "asked", "median ms at half of that", "p99 (asked: 20)", "new users at 50/s: median"]
     text = (
-        "One process answers, on the same two cores as its clients. Ten recommendations for a user who was in training, "
-        f"over 16 connections; then at half the rate that was asked for, and new users with 20 ratings each at 50 a "
-        f"second, {SECONDS:.0f} s each. Every answer at a rate is compared with the library's.\n\n"
+        "One process answers, on the same two cores as its clients. Ten recommendations for a user who was in "
+        "training, over 16 connections; then at half the rate that was asked for, and new users with 20 ratings each "
+        f"at 50 a second, {SECONDS:.0f} s each. Every answer at a rate is compared with the library's.\n\n"
         + table([*head, "p99 (asked: 40)"], rows)
     )
     publish("requests a second", f"{text}\n\n{tags(folder)}")
@@ -115,7 +116,7 @@ def tags(folder: Path) -> str:
         there = slice(X.indptr[row], X.indptr[row + 1])
         named = {data.feature_names[j]: float(v) for j, v in zip(X.indices[there], X.data[there], strict=True)}
         questions.append(Question.of("POST", "/v1/tags", {"rows": [named]}))
-    with Serving(str(file)) as serving:
+    with Serving.started(str(file)) as serving:
         most = capacity(serving.port, questions)
         half, ninety_nine = late(serving.port, questions, 300)
     return (
@@ -130,38 +131,39 @@ def start(folder: Path) -> None:
         file = fitted(folder, name)
         known = known_users({"a": cofactor.load(file)}, 100)
         for n_workers in (1, 2, 4):
-            with Serving(str(file), "--workers", str(n_workers)) as serving:
+            began = time.perf_counter()
+            with Serving.started(str(file), "--workers", str(n_workers)) as serving:
+                seconds = time.perf_counter() - began
                 asyncio.run(Load(serving.port, known).closed(5.0))
                 own = [one.memory_full_info().uss / 1e6 for one in serving.workers()]
-                rows.append([name, n_workers, f"{serving.seconds:.1f}", f"{max(own):.0f}", f"{serving.memory():.0f}"])
+                rows.append([name, n_workers, f"{seconds:.1f}", f"{max(own):.0f}", f"{serving.memory():.0f}"])
     head = ["model", "processes", "seconds to ready (asked: 5)", "MB of one alone (asked: 150)", "MB of all"]
     text = (
         "From the start of the command to an open port, kernels having been compiled before. Then memory after five "
-        "seconds of requests: what only the largest of the processes that answer has (USS), and all of them with the one "
-        "that watches over them (PSS)."
+        "seconds of requests: what only the largest of the processes that answer has (USS), and all of them with the "
+        "one that watches over them (PSS)."
     )
     publish("start of a server", f"{text}\n\n{table(head, rows)}")
 
 
-def endure(folder: Path, minutes: float, name: str = "MMMF") -> None:
+def endure(folder: Path, minutes: float = 10, name: str = "MMMF") -> None:
     versions = {version: fitted(folder, name, seed) for seed, version in enumerate("ab")}
     models = {version: cofactor.load(file) for version, file in versions.items()}
     questions = [*known_users(models, 400), *new_users(models, 100)]
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, "served.cofactor")
         shutil.copy(versions["a"], file)
-        with Serving(str(file), "--workers", "2") as serving:
+        with Serving.started(str(file), "--workers", "2") as serving:
             ordeal = Ordeal(serving, file, versions, questions)
             most = asyncio.run(ordeal.load.closed(10.0))
             ordeal.load.found = type(ordeal.load.found)()
             endured = asyncio.run(ordeal.endure(0.8 * most, 60 * minutes))
     text = (
-        f"{name} with two processes, asked at {endured.rate:,.0f} a second, 80 % of what it can, by clients that compare every answer with the "
-        f"library's; four of five ask for known users, the others bring 20 ratings. {minutes:g} minutes."
+        f"{minutes:g} minutes of {name} with two processes, asked at {endured.rate:,.0f} a second, 80 % of what they "
+        "can, by clients that compare every answer with the library's. Four of five ask for known users, the others "
+        f"bring 20 ratings.\n\n{table(*_told(endured))}"
     )
-    publish("ten minutes of trouble", f"{text}\n\n{table(*_told(endured))}") if minutes == 10 else print(
-        table(*_told(endured))
-    )
+    publish("ten minutes of trouble", text) if minutes == 10 else print(text)
 
 
 def _told(endured: Endured) -> tuple[list[str], list[list[Any]]]:

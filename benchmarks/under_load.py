@@ -15,82 +15,97 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
 import psutil
 
 
-class Serving:
-    """`cofactor serve` in processes of its own, and what its log says beside requests."""
+class Log:
+    """What a server says beside requests, as it comes."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.began = time.perf_counter()
-        command = [sys.executable, "-m", "cofactor", "serve", *arguments, "--port", "0"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    def __init__(self, stream: IO[bytes]) -> None:
         self.events: list[dict[str, Any]] = []
-        self._changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-        self.wait_for("ready")
-        self.seconds = time.perf_counter() - self.began
-        self.port = self.wait_for("listening")["port"]
+        self.changed = threading.Condition()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
-    def _read(self) -> None:
-        for line in self.process.stderr:
-            if b'"event": "request"' in line:
-                continue
-            event = json.loads(line) if line.startswith(b"{") else {"event": "text", "text": line.decode()}
-            with self._changed:
-                self.events.append(event)
-                self._changed.notify_all()
-        with self._changed:
-            self.events.append({"event": "end of log"})
-            self._changed.notify_all()
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            if b'"event": "request"' not in line:
+                self._note(json.loads(line) if line.startswith(b"{") else {"event": "text", "text": line.decode()})
+        self._note({"event": "end of log"})
+
+    def _note(self, event: dict[str, Any]) -> None:
+        with self.changed:
+            self.events.append(event)
+            self.changed.notify_all()
+
+
+class Serving:
+    """A server in processes of its own.
+
+    Parameters
+    ----------
+    pid : int
+        The process that was started, which ends the others.
+    log : object
+        Has `events`, a list of what the log says, and `changed`, a condition.
+    """
+
+    def __init__(self, pid: int, log: Any) -> None:
+        self.pid, self.log = pid, log
+        self.wait_for("ready")
+        self.port: int = self.wait_for("listening")["port"]
+
+    @classmethod
+    @contextmanager
+    def started(cls, *arguments: str) -> Iterator["Serving"]:
+        """Within the block, `cofactor serve` runs."""
+        command = [sys.executable, "-m", "cofactor", "serve", *arguments, "--port", "0"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        try:
+            yield cls(process.pid, Log(process.stderr))
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+        finally:
+            process.kill()
 
     def number(self, event: str) -> int:
         """Return how many times something happened."""
-        return sum(one["event"] == event for one in list(self.events))
+        return sum(one["event"] == event for one in list(self.log.events))
 
     def wait_for(self, event: str, number: int = 1) -> dict[str, Any]:
         """Return what the log says when something has happened so many times."""
 
         def found() -> Any:
-            if self.events and self.events[-1]["event"] == "end of log":
-                raise RuntimeError(f"the server ended: {self.events}")
-            return [one for one in self.events if one["event"] == event][number - 1 :]
+            events = self.log.events
+            if events and events[-1]["event"] == "end of log":
+                raise RuntimeError(f"the server ended: {events}")
+            return [one for one in events if one["event"] == event][number - 1 :]
 
-        with self._changed:
-            if not self._changed.wait_for(found, timeout=300):
-                raise TimeoutError(f"no {event!r} in the log: {self.events[-20:]}")
+        with self.log.changed:
+            if not self.log.changed.wait_for(found, timeout=300):
+                raise TimeoutError(f"no {event!r} in the log: {self.log.events[-20:]}")
             return found()[0]
 
     def workers(self) -> list[psutil.Process]:
         """Return the processes that answer."""
-        return psutil.Process(self.process.pid).children()
+        return psutil.Process(self.pid).children()
 
     def memory(self) -> float:
         """Return the memory of all processes in MB; what they share counts once."""
         total = 0
-        for one in (psutil.Process(self.process.pid), *self.workers()):
+        for one in (psutil.Process(self.pid), *self.workers()):
             try:
                 total += one.memory_full_info().pss
             except psutil.NoSuchProcess:
                 continue
         return total / 1e6
-
-    def __enter__(self) -> "Serving":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(60)
-        finally:
-            self.process.kill()
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from cofactor.server.working import DRAIN, GRACE, READY, Listening, Worker
 
 __all__ = ["Supervisor", "rehearse"]
 
-_LOOK = 1.0  #: seconds between two looks at the files
+_LOOK = 0.5  #: seconds between two looks at the files
 _YOUNG = 5.0  #: seconds; a worker that lived less long is replaced with a delay
 _DELAYS = (0.1, 10.0)  #: seconds, the first and the longest
 _PATIENCE = 8  #: workers that may end at once before one was ever ready

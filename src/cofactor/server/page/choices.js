@@ -138,11 +138,11 @@ export class Choices {
     }
     this.part("none").hidden = keys.length > 0;
     this.part("clear").hidden = keys.length < 2;
-    this.asking?.abort(); // what it would answer is old
     this.followSoon();
   }
 
   async followNow() {
+    this.asking?.abort(); // the latest answer wins
     this.asking = new AbortController();
     await this.follow(this.asking.signal);
   }

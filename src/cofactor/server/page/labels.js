@@ -1,14 +1,12 @@
 /** The page of a model of labels: give a text or a row, and see its labels and what speaks for them. */
 
 import { Choices } from "./choices.js";
-import { arrange, calmly, copy, element, part, percent, say } from "./dom.js";
-import { telling } from "./asking.js";
+import { arrange, copy, element, part, percent, say } from "./dom.js";
 import { change, decoded, read } from "./state.js";
 
 const BEST = 10; // labels that are shown
 const EXPLAINED = 5; // those whose reasons are shown, of them
 const REASONS = 5;
-const CALM = 300; // milliseconds without a keystroke, after which the server is asked
 const LONGEST = 20000; // letters of a text that the address keeps
 const OF_ROWS = {
   heading: "Fill in a row, and see its labels",
@@ -35,11 +33,10 @@ export class LabelsPage extends Choices {
     this.text = this.root.querySelector("#text");
     for (const name of ["find", "own"]) this.part(name).hidden = this.isText;
     this.part("text").hidden = !this.isText;
-    const typed = calmly(CALM, () => {
-      const text = this.text.value.slice(0, LONGEST);
-      change("text", encodeURIComponent(text), { step: false });
-      telling(() => this.followNow());
-    });
+    const typed = () => {
+      change("text", encodeURIComponent(this.text.value.slice(0, LONGEST)), { step: false });
+      this.followSoon();
+    };
     this.text.addEventListener("input", typed, { signal: this.ending.signal });
   }
 
