@@ -352,9 +352,10 @@ class Ordeal:
         try:
             status, _ = await line.ask(content)
         except OSError:
-            endured.malformed["lost"] += 1
+            endured.found.lost.append(time.perf_counter())
         else:
-            endured.malformed["as it must be" if status in statuses else f"{status}: {content[:60]!r}"] += 1
+            is_right = status in (*statuses, 503)  # which it gets where too many wait
+            endured.malformed["as it must be" if is_right else f"{status}: {content[:60]!r}"] += 1
         line.close()
 
     async def _kill(self, endured: Endured) -> None:

@@ -48,8 +48,7 @@ class LabelAnswers(ModelAnswers):
     >>> answers.tag([{"wind": 4}, [0, 2]])
     Traceback (most recent call last):
     ...
-    cofactor.errors.InvalidInputError: rows[1] is of the form numbers, and others are names; send each form in its own
-    request
+    cofactor.errors.InvalidInputError: is of the form numbers, and others are names; send each form in its own request
     >>> [one["labels"] for one in answers.tag([{"wind": 4}, {"rain": 1}])]
     [['sail'], ['read']]
     """

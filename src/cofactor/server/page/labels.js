@@ -22,6 +22,7 @@ const OF_ROWS = {
 const OF_TEXTS = {
   ...OF_ROWS,
   heading: "Paste a text, and see its labels",
+  lead: "Labels follow as you type. The address of this page keeps the text, the server does not.",
   empty: "Paste or type a text on this page, and the most likely labels appear here.",
 };
 
