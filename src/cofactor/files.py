@@ -1,6 +1,7 @@
 """Files as bytes: gzip, standard streams, encodings, and files which are written completely or not at all."""
 
 import codecs
+import errno
 import gzip
 import io
 import itertools
@@ -218,6 +219,11 @@ def naming_file(path: PathLike) -> Iterator[None]:
         if error.filename is None and error.errno is not None:
             error.filename = os.fspath(path)
         raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether an error says that a disk is full, or the part of it that is ours."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager

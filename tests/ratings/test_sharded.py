@@ -195,10 +195,11 @@ def test_a_manifest_that_is_no_json_or_not_ours(folder) -> None:
 
 def test_a_manifest_of_another_version(folder) -> None:
     path = folder / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
-    refused(folder, "manifest.json", "format 2", "reads format 1")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": "1"}))
-    refused(folder, "manifest.json", "is of format '1'", "reads format 1")
+    there = json.loads(path.read_text())
+    path.write_text(json.dumps({**there, "format": 2, "cofactor": "9.0"}))
+    refused(folder, "manifest.json", "is of format 2, written by cofactor 9.0", "reads format 1")
+    path.write_text(json.dumps({**there, "format": 2}))
+    refused(folder, "manifest.json", "was changed after it was written")
 
 
 def test_missing_and_cut_off_shards(folder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -11,11 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 __all__ = ["Journal"]
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+#: How safetensors says which error of the system it met.
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
 
 
 class Journal:
@@ -111,5 +117,13 @@ def _save(path: Path, arrays: Arrays) -> None:
     try:
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, partial)
         os.replace(partial, path)
+    except SafetensorError as error:
+        number = _SYSTEM.search(str(error))
+        if number is None:
+            raise
+        told = (
+            f"{os.strerror(int(number[1]))}; what was done is kept, and a fit that resumes goes on when there is room"
+        )
+        raise OSError(int(number[1]), told, os.fspath(path)) from error
     finally:
         partial.unlink(missing_ok=True)

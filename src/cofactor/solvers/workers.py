@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
 from cofactor.progress import tell
 from cofactor.solvers.journal import Journal, write_state
@@ -219,7 +220,7 @@ class OnWorkers(Rounds):
         """Go on after an error that comes from losing a worker; raise any other."""
         from distributed import CancelledError, KilledWorker  # an extra
 
-        if not isinstance(error, CancelledError | KilledWorker | OSError):
+        if is_full(error) or not isinstance(error, CancelledError | KilledWorker | OSError):
             raise error
         self._lose(group)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from dask import config
 from distributed import Client, LocalCluster, Worker
+from safetensors import SafetensorError
 from tests.children import forking
 from tests.clusters import two_workers
 
@@ -38,6 +39,7 @@ from cofactor.ratings import (
 )
 
 pytestmark = pytest.mark.processes
+from cofactor.solvers import journal
 
 SHARDS = 3
 MODELS: dict[str, Callable[..., Any]] = {
@@ -326,5 +328,17 @@ def test_a_killed_scheduler_is_told_apart_and_the_fit_goes_on(folder: Path) -> N
             MODELS["ALS"](callback=kill).fit(ShardedRatings.open(folder).on(one))
         one.loop.add_callback(worker.close)
     scheduler.join()
+    gone_on = MODELS["ALS"]().fit(ShardedRatings.open(folder).on(resume=True))
+    assert_same_bits(gone_on, MODELS["ALS"]().fit(ShardedRatings.open(folder)))
+
+
+def test_a_full_disk_says_how_to_go_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(arrays: Any, path: Path) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "save_file", full)
+        with pytest.raises(OSError, match="No space left on device; what was done is kept"):
+            MODELS["ALS"]().fit(ShardedRatings.open(folder))
     gone_on = MODELS["ALS"]().fit(ShardedRatings.open(folder).on(resume=True))
     assert_same_bits(gone_on, MODELS["ALS"]().fit(ShardedRatings.open(folder)))

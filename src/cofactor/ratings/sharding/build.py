@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ from cofactor.columns import Column
 from cofactor.datasets.readers.rating_batches import BatchOptions
 from cofactor.datasets.readers.ratings import Scale
 from cofactor.errors import Argument, InvalidInputError, Place
-from cofactor.files import PathLike, alone
+from cofactor.files import PathLike, alone, is_full
 from cofactor.metrics.scale import as_scale
 from cofactor.model.state import plain
 from cofactor.ratings import shard_folder
@@ -127,7 +126,7 @@ def shard_files(
         kept = f"interrupted: what was done is kept in {os.fspath(folder)}, and the same command goes on"
         raise KeyboardInterrupt(kept) from None
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             error.strerror = f"{error.strerror}; what was done is kept, and the same command goes on when there is room"
         raise
 

@@ -152,10 +152,13 @@ def abandon(folder: Path) -> None:
 
 def _check_same(found: Journal, sources: Sequence[Source], options: dict[str, Any], folder: Path) -> None:
     """Refuse to go on with other files, or to read them otherwise."""
-    changed = [new.path for new, old in zip(sources, found.sources, strict=False) if new != old]
-    if changed or len(sources) != len(found.sources):
-        other = f"other files ({changed[0]})" if changed else f"{len(found.sources)} files and not {len(sources)}"
-        what = f"holds the beginning of shards of {other}"
+    changed = next(((new, old) for new, old in zip(sources, found.sources, strict=False) if new != old), None)
+    if changed is not None:
+        new, old = changed
+        why = "which has changed since" if new.path == old.path else f"and not of {new.path}"
+        what = f"holds the beginning of shards of {old.path}, {why}"
+    elif len(sources) != len(found.sources):
+        what = f"holds the beginning of shards of {len(found.sources)} files and not {len(sources)}"
     elif options != found.options:
         name = next(name for name in options if options[name] != found.options.get(name))
         what = (
