@@ -7,6 +7,9 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.text import counted, is_number
 from cofactor.typing import Frame
@@ -128,6 +131,22 @@ def refuse_other_tables(
             advice=take,
             place=Place(name),
         )
+
+
+def frame_of(X: Any) -> Any:
+    """Return the narwhals frame around a frame of pandas or polars; None of anything else.
+
+    Arrays and lists are known at once: all that narwhals asks of them takes longer than a prediction.
+
+    Examples
+    --------
+    >>> frame_of([("ann", 7)]) is None
+    True
+    """
+    if isinstance(X, np.ndarray | list | tuple):
+        return None
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:

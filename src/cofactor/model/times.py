@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import listed
-from cofactor.columns import find_timestamp
+from cofactor.columns import find_timestamp, frame_of
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
@@ -165,8 +165,8 @@ def likely_seconds(values: NDArray[Any]) -> bool:
 
 
 def _split(X: Any) -> tuple[Any, Any]:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         names = frame.columns
         position = find_timestamp([str(name) for name in names], 3, ()) if len(names) == 3 else None
         if position is None:
@@ -220,8 +220,8 @@ def with_times(X: Any, seconds: NDArray[np.float64]) -> Any:
     >>> with_times([("ann", "Up"), ("bob", "Up")], np.array([20.0, 30.0]))
     [('ann', 'Up', 20.0), ('bob', 'Up', 30.0)]
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = frame_of(X)
+    if frame is not None:
         if hasattr(X, "assign"):  # of pandas, whose index a series of its own would have to share
             return X.assign(timestamp=seconds)
         return frame.with_columns(nw.new_series("timestamp", seconds, backend=frame.implementation)).to_native()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import listed
-from cofactor.columns import check_pair_names
+from cofactor.columns import check_pair_names, frame_of
 from cofactor.errors import InvalidInputError
 from cofactor.masks import refuse_masked
 from cofactor.model.times import split_times
@@ -70,11 +69,10 @@ def timed_columns(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any
     (array(['ann', 'bob'], dtype=object), array([7, 9]), [20, 10])
     """
     refuse_masked(X, "X")
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    X, times = split_times(X if isinstance(frame, nw.DataFrame) else listed(X, "X"), time)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    X, times = split_times(listed(X, "X") if frame_of(X) is None else X, time)
+    frame = frame_of(X)
     columns: Sequence[Any]
-    if isinstance(frame, nw.DataFrame):
+    if frame is not None:
         if len(frame.columns) != 2:
             raise InvalidInputError(
                 f"X must have two columns, user ids and item ids; found {frame.columns}",
