@@ -121,9 +121,7 @@ def _save(path: Path, arrays: Arrays) -> None:
         number = _SYSTEM.search(str(error))
         if number is None:
             raise
-        told = (
-            f"{os.strerror(int(number[1]))}; what was done is kept, and a fit that resumes goes on when there is room"
-        )
-        raise OSError(int(number[1]), told, os.fspath(path)) from error
+        kept = "what was done is kept, and a fit that resumes goes on when there is room"
+        raise OSError(int(number[1]), f"{os.strerror(int(number[1]))}; {kept}", os.fspath(path)) from error
     finally:
         partial.unlink(missing_ok=True)

@@ -170,23 +170,25 @@ class OnWorkers(Rounds):
         return [answers[group.first] for group in self._groups]
 
     def _submit(self, group: _Group, task: Callable[..., Any], question: Question, number: int | None) -> None:
-        """Send the question straight to a worker, and its task through the scheduler."""
+        """Send the question, and what parts are made of anew, straight to a worker; the task through the scheduler."""
         from dask import config  # an extra
 
+        sent: list[Any] = [dict(question)]
+        if not group.placed:
+            sent.append((self.make, self.states, list(self.replay), __version__))
         try:
             with config.set(_CONNECT):
-                [shared] = self.client.scatter(
-                    [dict(question)], workers=[group.worker], direct=True, hash=False, timeout=_GONE
+                shared, *anew = self.client.scatter(
+                    sent, workers=[group.worker], direct=True, hash=False, timeout=_GONE
                 )
         except (OSError, TimeoutError):
             group.worker, group.placed = "", False
             return
-        anew = None if group.placed else (self.make, self.states, list(self.replay), __version__)
         before = self.number if number is None else number - 1
         what = task_name(self.name, question)
         label = f"{what}-round {self.number}, shards {group.first} to {group.last - 1}"
         group.future = self.client.submit(
-            _work, self._run, group.first, group.last, before, number, task, shared, anew,
+            _work, self._run, group.first, group.last, before, number, task, shared, *anew,
             key=f"{label}-{uuid.uuid4().hex}", workers=[group.worker], allow_other_workers=False, pure=False,
         )  # fmt: skip
 
@@ -354,7 +356,7 @@ def _work(
     number: int | None,
     task: Callable[..., Any],
     question: Question,
-    anew: tuple[Callable[[int], Part], Path | None, list[Question], str] | None,
+    anew: tuple[Callable[[int], Part], Path | None, list[Question], str] | None = None,
 ) -> Any:
     """Do a task with parts first..last-1 after round `before`; `number` is the round that it makes, if it makes one."""
     from distributed import get_worker  # an extra

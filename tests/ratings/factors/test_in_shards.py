@@ -37,10 +37,9 @@ from cofactor.ratings import (
     ShardedRatings,
     as_ratings,
 )
-
-pytestmark = pytest.mark.processes
 from cofactor.solvers import journal
 
+pytestmark = pytest.mark.processes
 SHARDS = 3
 MODELS: dict[str, Callable[..., Any]] = {
     "MMMF": lambda **more: MMMF(3, alpha=1.0, random_state=0, **more),
