@@ -410,3 +410,13 @@ def test_files_of_the_page_are_strict(site: Site) -> None:
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(|https?:", code)
         scripts += [f"/{name}" for name in re.findall(r'from "\./([\w.]+)"', code) if f"/{name}" not in scripts]
     assert {f"/{path.name}" for path in Path(__file__).parents[2].glob("src/cofactor/server/page/*.js")} == set(scripts)
+
+
+def test_what_a_model_offers_and_which_features_it_has(site: Site) -> None:
+    offers = {name: site.client.get(f"/v1/model?model={name}")["offers"] for name in ("default", "takes", "sky")}
+    of_ratings = ["predictions", "similar", "explanations"]
+    assert offers == {"default": of_ratings, "takes": of_ratings[1:], "sky": ["explanations"]}
+    (rain,) = site.client.get("/v1/features?model=sky&search=AI")["features"]
+    assert rain["name"] == "rain"
+    named = site.client.get("/v1/features?model=sky&names=wind&names=snow")
+    assert [one["name"] for one in named["features"]] == ["wind"]

@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent / "page"
 _SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
 
 #: Files of the page by their addresses.
-FILES = {"/": "page.html", "/page.css": "page.css", "/icon.svg": "icon.svg"} | {
+FILES = {"/": "page.html", "/page.css": "page.css", "/parts.css": "parts.css", "/icon.svg": "icon.svg"} | {
     f"/{name}.js": f"{name}.js" for name in _SCRIPTS
 }
 

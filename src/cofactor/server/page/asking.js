@@ -27,7 +27,7 @@ export async function ask(path, { query, body, signal } = {}) {
     const response = await attempt(address, body, signal);
     signal?.throwIfAborted();
     if (response?.status === 401) {
-      await unlocked();
+      await unlocked(sessionStorage.getItem(KEY) !== null);
       continue;
     }
     if (response && response.status !== 503) {
@@ -90,8 +90,9 @@ function pause(milliseconds, signal) {
 }
 
 /** Wait until a person has typed a key. It is kept as long as the tab is open. */
-function unlocked() {
+function unlocked(wasWrong) {
   locked.hidden = false;
+  locked.querySelector("label").textContent = wasWrong ? "This key is not known" : "This server asks for a key";
   return new Promise((resolve) => {
     locked.addEventListener(
       "submit",
