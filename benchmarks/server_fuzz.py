@@ -96,8 +96,8 @@ def from_document(port: int, n: int, seed: int) -> int:
     made = 0
     while made < n:
         address = f"http://127.0.0.1:{port}/openapi.json"
-        what = ["--checks", "not_a_server_error", "--phases", "fuzzing", "--mode", "all", "--max-examples", "2000"]
-        command = ["schemathesis", "run", address, *what, "--seed", str(seed), "--workers", "1"]
+        what = ["--checks", "not_a_server_error", "--phases", "fuzzing", "--mode", "all", "--max-examples", "200"]
+        command = ["schemathesis", "run", address, *what, "--seed", str(seed), "--workers", "2"]
         before = served(port)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         made, seed = made + served(port) - before, seed + 1
