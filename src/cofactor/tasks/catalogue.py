@@ -43,6 +43,7 @@ class Catalogue:
         ids, counts = list(ids), np.asarray(counts)
         best_first = np.argsort(-counts, kind="stable")
         self._ids, self._counts = [ids[k] for k in best_first.tolist()], counts[best_first]
+        self._place_of = {one: place for place, one in enumerate(self._ids)}
         self._titles = {one: titles[str(one)] for one in ids if titles.get(str(one))}
         by_word: dict[str, list[int]] = {}
         for place, one in enumerate(self._ids):
@@ -76,8 +77,7 @@ class Catalogue:
         ids : iterable of id
             As the model has them.
         """
-        place_of = {one: place for place, one in enumerate(self._ids)}
-        return [self._row(place_of[one]) for one in ids if one in place_of]
+        return [self._row(self._place_of[one]) for one in ids if one in self._place_of]
 
     def titled(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return rows of items, each with its title where that is known.
