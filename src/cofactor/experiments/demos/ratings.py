@@ -184,7 +184,7 @@ class RatingDemo(Demo):
     def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
         """Recommend to a known user, and to a new one."""
         (trial,) = finding.trials
-        model, seconds = fit_recommender(trial, finding.extent, report)
+        model, seconds = timed_recommender(trial.data, trial.parts[0][0], finding.extent, report)
         known, new = advise_known(model, trial), advise_new(model, trial)
         finding.examples = {"best": best_row(trial).name, "known_user": known, "new_user": new, "seconds": seconds}
         report.heading(f"{number}  Ten recommendations for user {known.user}, by Recommender")
@@ -305,11 +305,6 @@ def best_row(trial: Trial) -> Row:
 
 
 # ---------------------------------------------------------------- recommendations
-
-
-def fit_recommender(trial: Trial, extent: Extent, report: Reporter) -> tuple[Recommender, float]:
-    """Return a recommender fitted to the training part, and how long that took."""
-    return timed_recommender(trial.data, trial.parts[0][0], extent, report)
 
 
 def timed_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) -> tuple[Recommender, float]:
