@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from cofactor.files import is_full
+
 __all__ = ["Journal"]
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -118,10 +120,14 @@ def _save(path: Path, arrays: Arrays) -> None:
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, partial)
         os.replace(partial, path)
     except SafetensorError as error:
-        number = _SYSTEM.search(str(error))
-        if number is None:
+        found = _SYSTEM.search(str(error))
+        if found is None:
             raise
-        kept = "what was done is kept, and a fit that resumes goes on when there is room"
-        raise OSError(int(number[1]), f"{os.strerror(int(number[1]))}; {kept}", os.fspath(path)) from error
+        number = int(found[1])
+        refused = OSError(number, os.strerror(number), os.fspath(path))
+        if is_full(refused):
+            kept = "what was done is kept, and a fit that resumes goes on when there is room"
+            refused.strerror = f"{refused.strerror}; {kept}"
+        raise refused from error
     finally:
         partial.unlink(missing_ok=True)
