@@ -174,6 +174,15 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         """Whether `_score_block` and `_criterion_block` are rough, so that the best need their exact scores."""
         return False
 
+    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+        """Return the scores of some items of each user, (len(users), m) as `items`, or another measure.
+
+        Where blocks are rough, these are nearer to what is exact.
+        """
+        if criterion is None:
+            return of_all_pairs(self._scores, users, items)
+        return self._criterion_block(users, items, criterion)
+
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of as many pairs as there may be."""
         return self._in_blocks(self._probabilities, users, items)
