@@ -27,9 +27,9 @@ _P0, _P1, _P2, _P3, _P4, _P5 = (
 def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, biased, out):  # type: ignore[no-untyped-def]
     """Write Σ_r weights_r p_r for some users and items in float32, by some of the samples.
 
-    `items` has a row for each user, with as many columns as `out`, or one row for all of them. p_r is the mean over `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all,
-    with errors up to 1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a
-    column for each user.
+    `items` has a row for each user, with as many columns as `out`, or one row for all of them. p_r is the mean over
+    `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all, with errors up to
+    1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a column for each user.
     """
     d = V.shape[2] - 1 if biased else V.shape[2]
     n_thresholds = thresholds.shape[2]
