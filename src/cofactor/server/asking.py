@@ -19,7 +19,8 @@ _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 
 #: Seconds for which an answer is kept while others that wait are answered: the event loop and the thread hand the lock
 #: of the interpreter to each other whenever the loop is woken up, which takes as long as the answer of a quick model.
-_KEPT = 0.002
+
+_KEPT = 0.005
 
 
 class Asking:
@@ -33,7 +34,8 @@ class Asking:
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
-        self._waiting: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._next: list[_Waiting] = []
+        self._waiting: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -62,23 +64,32 @@ class Asking:
             If there is no answer in time.
         """
         async with asyncio.timeout(seconds):
-            answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-            self._waiting.put((answer, reply))
+            loop = asyncio.get_running_loop()
+            if not self._next:
+                loop.call_soon(self._hand_over)
+            answer: asyncio.Future[bytes] = loop.create_future()
+            self._next.append((answer, reply))
             return await answer
 
+    def _hand_over(self) -> None:
+        """Let the thread have all that came since the event loop last waited."""
+        self._waiting.put(self._next)
+        self._next = []
+
     def _answer_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer whatever waits, until nothing does or some milliseconds are over; then tell the loop; and so on."""
-        answered: list[_Answered] = []
-        began = time.monotonic()
+        """Answer whatever is handed over, and tell the loop."""
         with thread_limit(self.n_threads), suppress(RuntimeError):  # which says that the loop has ended
             while (waiting := self._waiting.get()) is not None:
-                answer, reply = waiting
-                began = began if answered else time.monotonic()
-                if not answer.cancelled():
-                    answered.append((answer, _outcome(reply)))
-                if self._waiting.empty() or time.monotonic() - began > _KEPT:
+                answered: list[_Answered] = []
+                began = time.monotonic()
+                for answer, reply in waiting:
+                    if not answer.cancelled():
+                        answered.append((answer, _outcome(reply)))
+                    if time.monotonic() - began > _KEPT:
+                        loop.call_soon_threadsafe(_tell, answered)
+                        answered, began = [], time.monotonic()
+                if answered:
                     loop.call_soon_threadsafe(_tell, answered)
-                    answered = []
 
 
 def _outcome(reply: Callable[[], bytes]) -> bytes | BaseException:
