@@ -63,13 +63,16 @@ class Asking:
         TimeoutError
             If there is no answer in time.
         """
-        async with asyncio.timeout(seconds):
-            loop = asyncio.get_running_loop()
-            if not self._next:
-                loop.call_soon(self._hand_over)
-            answer: asyncio.Future[bytes] = loop.create_future()
-            self._next.append((answer, reply))
+        loop = asyncio.get_running_loop()
+        if not self._next:
+            loop.call_soon(self._hand_over)
+        answer: asyncio.Future[bytes] = loop.create_future()
+        self._next.append((answer, reply))
+        timer = loop.call_later(seconds, _tell, [(answer, TimeoutError())])
+        try:
             return await answer
+        finally:
+            timer.cancel()
 
     def _hand_over(self) -> None:
         """Let the thread have all that came since the event loop last waited."""
@@ -83,7 +86,7 @@ class Asking:
                 answered: list[_Answered] = []
                 began = time.monotonic()
                 for answer, reply in waiting:
-                    if not answer.cancelled():
+                    if not answer.done():
                         answered.append((answer, _outcome(reply)))
                     if time.monotonic() - began > _KEPT:
                         loop.call_soon_threadsafe(_tell, answered)
@@ -103,7 +106,7 @@ def _outcome(reply: Callable[[], bytes]) -> bytes | BaseException:
 def _tell(answered: list[_Answered]) -> None:
     """Give answers to those who wait for them still."""
     for answer, outcome in answered:
-        if answer.cancelled():
+        if answer.done():
             continue
         if isinstance(outcome, BaseException):
             answer.set_exception(outcome)
