@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from queue import SimpleQueue
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
@@ -14,13 +14,13 @@ from cofactor.kernels.threads import thread_limit
 
 __all__ = ["Asking"]
 
-_Waiting: TypeAlias = "tuple[asyncio.Future[bytes], Callable[[], bytes]]"
+_Asked: TypeAlias = "tuple[asyncio.Future[bytes], Callable[[], bytes]]"
 _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 
-#: Seconds for which an answer is kept while others that wait are answered: the event loop and the thread hand the lock
-#: of the interpreter to each other whenever the loop is woken up, which takes as long as the answer of a quick model.
-
-_KEPT = 0.005
+#: Seconds for which the event loop sleeps while models are asked, and hears nothing. If whatever comes woke it up, it
+#: and the thread would hand the lock of the interpreter, and all that is cached, from one core to the other: 13 times
+#: for each answer of MMMF, which took a third of the time.
+_NAP = 0.001
 
 
 class Asking:
@@ -34,17 +34,20 @@ class Asking:
 
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
-        self._next: list[_Waiting] = []
-        self._waiting: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
+        self._next: list[_Asked] = []  # for the round after this one
+        self._round: SimpleQueue[list[_Asked] | None] = SimpleQueue()
+        self._answered: deque[_Answered] = deque()
+        self._ended: SimpleQueue[None] = SimpleQueue()
+        self._is_asking = False
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Within the block, in which an event loop runs, requests are answered."""
-        Thread(target=self._answer_all, args=(asyncio.get_running_loop(),), name="cofactor", daemon=True).start()
+        """Within the block requests are answered."""
+        Thread(target=self._answer, name="cofactor", daemon=True).start()
         try:
             yield
         finally:
-            self._waiting.put(None)
+            self._round.put(None)
 
     async def answer(self, reply: Callable[[], bytes], seconds: float) -> bytes:
         """Return what a function returns when its turn has come.
@@ -64,35 +67,41 @@ class Asking:
             If there is no answer in time.
         """
         loop = asyncio.get_running_loop()
-        if not self._next:
-            loop.call_soon(self._hand_over)
+        if not (self._next or self._is_asking):
+            loop.call_soon(self._go_on, loop)
         answer: asyncio.Future[bytes] = loop.create_future()
         self._next.append((answer, reply))
-        timer = loop.call_later(seconds, _tell, [(answer, TimeoutError())])
+        timer = loop.call_later(seconds, _tell, answer, TimeoutError())
         try:
             return await answer
         finally:
             timer.cancel()
 
-    def _hand_over(self) -> None:
-        """Let the thread have all that came since the event loop last waited."""
-        self._waiting.put(self._next)
-        self._next = []
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the thread have all that came during its last round, sleep until it has answered or a moment is over,
+        and tell what it has answered.
+        """
+        if not self._is_asking:
+            self._round.put(self._next)
+            self._next, self._is_asking = [], True
+        try:
+            self._ended.get(timeout=_NAP)
+            self._is_asking = False
+        except Empty:
+            pass
+        while self._answered:
+            _tell(*self._answered.popleft())
+        if self._next or self._is_asking:
+            loop.call_soon(self._go_on, loop)
 
-    def _answer_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer whatever is handed over, and tell the loop."""
-        with thread_limit(self.n_threads), suppress(RuntimeError):  # which says that the loop has ended
-            while (waiting := self._waiting.get()) is not None:
-                answered: list[_Answered] = []
-                began = time.monotonic()
-                for answer, reply in waiting:
+    def _answer(self) -> None:
+        """Answer one round after the other."""
+        with thread_limit(self.n_threads):
+            while (asked := self._round.get()) is not None:
+                for answer, reply in asked:
                     if not answer.done():
-                        answered.append((answer, _outcome(reply)))
-                    if time.monotonic() - began > _KEPT:
-                        loop.call_soon_threadsafe(_tell, answered)
-                        answered, began = [], time.monotonic()
-                if answered:
-                    loop.call_soon_threadsafe(_tell, answered)
+                        self._answered.append((answer, _outcome(reply)))
+                self._ended.put(None)
 
 
 def _outcome(reply: Callable[[], bytes]) -> bytes | BaseException:
@@ -103,12 +112,11 @@ def _outcome(reply: Callable[[], bytes]) -> bytes | BaseException:
         return error
 
 
-def _tell(answered: list[_Answered]) -> None:
-    """Give answers to those who wait for them still."""
-    for answer, outcome in answered:
-        if answer.done():
-            continue
-        if isinstance(outcome, BaseException):
-            answer.set_exception(outcome)
-        else:
-            answer.set_result(outcome)
+def _tell(answer: asyncio.Future[bytes], outcome: bytes | BaseException) -> None:
+    """Give an answer to who waits for it still."""
+    if answer.done():
+        return
+    if isinstance(outcome, BaseException):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
