@@ -148,8 +148,8 @@ def best_items(
             with thread_limit(1):  # the other threads have blocks of their own
                 values[there] = ranking.exact(of_users, columns[there].astype(items.dtype))
         order = np.lexsort((columns, -values))[:, :n_best]
-        found[lo:hi, :n_best] = np.take_along_axis(columns, order, axis=1)
-        scores[lo:hi, :n_best] = np.take_along_axis(values, order, axis=1)
+        rows = np.arange(hi - lo)[:, None]
+        found[lo:hi, :n_best], scores[lo:hi, :n_best] = columns[rows, order], values[rows, order]
 
     each_block(rank, len(users), max(1, pairs_per_block(n_levels) // max(n_kept, 1)))
     return found, scores

@@ -25,6 +25,7 @@ __all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "refused"]
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _AT_A_TIME = 4096  #: bytes which Linux writes to a pipe as one
+_JSON = json.JSONEncoder(default=str)
 _LOGGER = logging.getLogger("cofactor.server")
 
 
@@ -44,7 +45,7 @@ def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
 
 def _line(event: str, facts: Mapping[str, Any]) -> str:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return json.dumps({"time": now, "event": event, **facts}, default=str)
+    return _JSON.encode({"time": now, "event": event, **facts})
 
 
 class _Lines:
