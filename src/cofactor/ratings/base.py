@@ -342,7 +342,11 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *asked_pairs(self, X, time))
+        return self._predicted(*asked_pairs(self, X, time))
+
+    def _predicted(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the ratings of pairs by index; users may be `Visits`."""
+        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), users, items)
         return np.asarray(self.scale_[levels - 1])
 
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:

@@ -199,4 +199,5 @@ def highest(
     (array([[7, 2]]), array([[4., 1.]]))
     """
     order = np.lexsort((items, -scores))[:, :n]
-    return np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    rows = np.arange(len(items))[:, None]
+    return items[rows, order], scores[rows, order]
