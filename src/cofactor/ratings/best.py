@@ -113,6 +113,9 @@ class Hidden:
             hidden = np.concatenate([seen, hidden])
         if not len(items):
             return rows[:0], rows[:0]
+        if items[-1] == len(items) - 1:  # all from the first on, as where nobody names candidates
+            among = hidden < len(items)
+            return rows[among], hidden[among]
         place = np.minimum(np.searchsorted(items, hidden), len(items) - 1)
         among = items[place] == hidden
         return rows[among], place[among]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.threads import parallel_for
@@ -53,7 +52,7 @@ def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:
     >>> rows_of(np.array([3, 4, 5])), rows_of(np.array([3, 5, 4]))
     (slice(3, 6, None), array([3, 5, 4]))
     """
-    if not len(index) or (np.diff(index) != 1).any():
+    if not len(index) or not (index[1:] - index[:-1] == 1).all():
         return index
     return slice(int(index[0]), int(index[-1]) + 1)
 

@@ -120,9 +120,7 @@ class _Service:
     async def _answer(self, operation: Operation, question: Question) -> bytes:
         """Return the answer, if it is there in time."""
         try:
-            return await self.asking.answer(
-                lambda: msgspec.json.encode(operation.answer_to(question)), self.limits.answer
-            )
+            return await self.asking.answer(operation, question, self.limits.answer)
         except TimeoutError:
             problem = f"there was no answer within {self.limits.answer:g} seconds"
             raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from cofactor.kernels.threads import thread_limit
+from cofactor.server.operations import Operation, Question
 
 __all__ = ["Asking"]
 
-_Asked: TypeAlias = "tuple[asyncio.Future[bytes], Callable[[], bytes]]"
 _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 
 #: Seconds for which the event loop sleeps while models are asked, and hears nothing. If whatever comes woke it up, it
@@ -22,9 +24,22 @@ _Answered: TypeAlias = "tuple[asyncio.Future[bytes], bytes | BaseException]"
 #: for each answer of MMMF, which took a third of the time.
 _NAP = 0.001
 
+_TOGETHER = 16  #: questions that are answered at once, at most: the first of them waits for the last
+
+
+class _Asked(NamedTuple):
+    """A question, and who waits for its answer."""
+
+    answer: asyncio.Future[bytes]
+    operation: Operation
+    question: Question
+
 
 class Asking:
-    """One thread that asks models, a request after the other, so that the event loop can hear others meanwhile.
+    """One thread that asks models, so that the event loop can hear others meanwhile.
+
+    What came while it was busy is its next round. Questions of a round that differ in nothing but their ids are
+    answered together.
 
     Parameters
     ----------
@@ -49,15 +64,16 @@ class Asking:
         finally:
             self._round.put(None)
 
-    async def answer(self, reply: Callable[[], bytes], seconds: float) -> bytes:
-        """Return what a function returns when its turn has come.
+    async def answer(self, operation: Operation, question: Question, seconds: float) -> bytes:
+        """Return the answer to a question as JSON, when its turn has come.
 
         A thread cannot be interrupted: it ends what it has begun. What nobody waits for any more is not begun.
 
         Parameters
         ----------
-        reply : callable
-            Asks a model.
+        operation : Operation
+            What is asked.
+        question : Question
         seconds : float
             The longest to wait.
 
@@ -70,7 +86,7 @@ class Asking:
         if not (self._next or self._is_asking):
             loop.call_soon(self._go_on, loop)
         answer: asyncio.Future[bytes] = loop.create_future()
-        self._next.append((answer, reply))
+        self._next.append(_Asked(answer, operation, question))
         timer = loop.call_later(seconds, _tell, answer, TimeoutError())
         try:
             return await answer
@@ -98,18 +114,31 @@ class Asking:
         """Answer one round after the other."""
         with thread_limit(self.n_threads):
             while (asked := self._round.get()) is not None:
-                for answer, reply in asked:
-                    if not answer.done():
-                        self._answered.append((answer, _outcome(reply)))
+                for alike in _groups(asked):
+                    waiting = [one for one in alike if not one.answer.done()]
+                    self._answered.extend(zip([one.answer for one in waiting], _outcomes(waiting), strict=True))
                 self._ended.put(None)
 
 
-def _outcome(reply: Callable[[], bytes]) -> bytes | BaseException:
-    """Return what a function returns, or what it raises."""
+def _groups(asked: Sequence[_Asked]) -> Iterator[Sequence[_Asked]]:
+    """Yield the questions that are answered together, a few at a time."""
+    groups: dict[Hashable, list[_Asked]] = {}
+    for one in asked:
+        groups.setdefault(one.operation.likeness(one.question) or id(one), []).append(one)
+    for group in groups.values():
+        for first in range(0, len(group), _TOGETHER):
+            yield group[first : first + _TOGETHER]
+
+
+def _outcomes(asked: Sequence[_Asked]) -> list[bytes | BaseException]:
+    """Return the answers to questions that are alike, or what asking raises; one that raises spoils no other."""
+    if not asked:
+        return []
     try:
-        return reply()
+        answers = asked[0].operation.answers_to([one.question for one in asked])
+        return [msgspec.json.encode(answer) for answer in answers]
     except BaseException as error:
-        return error
+        return [error] if len(asked) == 1 else [outcome for one in asked for outcome in _outcomes([one])]
 
 
 def _tell(answer: asyncio.Future[bytes], outcome: bytes | BaseException) -> None:
