@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 
 import numpy as np
@@ -68,7 +67,6 @@ def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:
     0 5
     """
 
-    @wraps(task)
     def block(k: int) -> object:
         return task(k * size, min((k + 1) * size, n))
 

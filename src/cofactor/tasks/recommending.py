@@ -14,6 +14,7 @@ from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
 from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.visits import visits_of
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
 from cofactor.tasks.words import shortest
@@ -119,19 +120,16 @@ class Lists:
         else:
             items, scores = model.recommend(ids, request.n, **self.how)
         there = np.isfinite(scores)
-        users = np.empty(items.shape, dtype=object)
-        users[:] = np.array([*ids, None], dtype=object)[:-1, None]
-        ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
-        pairs = np.column_stack([users[there], items[there].astype(object)])
+        lengths, of_lists = there.sum(axis=1), items[there]
         columns = {
-            "user": pairs[:, 0].tolist(),
-            "rank": ranks[there],
-            "item": pairs[:, 1].tolist(),
+            "user": [one for one, n in zip(ids, lengths.tolist(), strict=True) for _ in range(n)],
+            "rank": np.nonzero(there)[1] + 1,
+            "item": of_lists.tolist(),
             "score": shortest(scores[there]),
             **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
-            **_predicted(model, pairs, self.new),
+            **_predicted(model, ids, lengths, of_lists, self.new),
         }
-        return columns, there.sum(axis=1)
+        return columns, lengths
 
 
 def recommendations(
@@ -180,17 +178,23 @@ def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:
     return ((f"{whom}{none}, since no more are left", *why),)
 
 
-def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dict[str, Any]:
-    """Return the column of predicted ratings, if there are any."""
+def _predicted(
+    model: Any, ids: Sequence[Any], lengths: NDArray[Any], items: NDArray[Any], new: FeatureTable | None
+) -> dict[str, Any]:
+    """Return the column of predicted ratings of some users' lists of items, one after the other, if there are any."""
     if not predicts_ratings(model):
         return {}
     rating_model = rating_model_of(model)
-    if not len(pairs):
-        return {"prediction": np.empty(0)}
-    if new is not None and rating_model._knows_features("item"):
+    if not len(items):
+        return with_meaning(rating_model, np.empty(0))
+    if new is not None:
+        pairs = np.column_stack([np.repeat(np.array([*ids, None], dtype=object)[:-1], lengths), items.astype(object)])
+        described = new if rating_model._knows_features("item") else None
         latest = latest_times(rating_model, len(pairs))
-        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, new, latest).answers("predict"))
-    return with_meaning(rating_model, rating_model.predict(at_latest(rating_model, pairs)))
+        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, described, latest).answers("predict"))
+    users = np.repeat(rating_model.users_.index(ids), lengths)
+    visitors = visits_of(rating_model, users, rating_model._now)
+    return with_meaning(rating_model, rating_model._predicted(visitors, rating_model.items_.index(items)))
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:
