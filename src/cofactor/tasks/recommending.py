@@ -20,7 +20,15 @@ from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
-__all__ = ["Lists", "at_latest", "check_users", "ranking_model", "recommendations", "with_meaning"]
+__all__ = [
+    "Lists",
+    "at_latest",
+    "check_users",
+    "latest_times",
+    "ranking_model",
+    "recommendations",
+    "with_meaning",
+]
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
@@ -59,13 +67,14 @@ def ranking_model(model: Any, request: Request) -> Any:
             )
     of_ratings = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
     if not predicts_ratings(model) and (of_ratings or asked not in (None, "take")):
-        option = Argument(of_ratings[0]) if of_ratings else Argument("rank_by", asked)
+        option = of_ratings[0] if of_ratings else "rank_by"
         does = "says who takes what" if isinstance(model, ExposureModel) else "was fitted to takes"
-        message = (option, f": {kind} {does}, and knows nothing of ratings")
-        raise InvalidInputError(message, advice="fit a recommender to ratings")
+        problem = f"{kind} {does}, and knows nothing of ratings"
+        advice = "fit a recommender to ratings"
+        raise InvalidInputError(problem, argument=option, found=getattr(request, option), advice=advice)
     if not isinstance(model, Recommender | ExposureModel) and asked not in (None, "rating"):
-        problem = (Argument("rank_by", asked), f": {kind} says what users like, and not what they take")
-        raise InvalidInputError(problem, advice="fit a recommender")
+        problem = f"{kind} says what users like, and not what they take"
+        raise InvalidInputError(problem, argument="rank_by", found=asked, advice="fit a recommender")
     return model
 
 
@@ -189,7 +198,15 @@ def _predicted(
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:
-    """Return the latest time that a rating model knows, n times; None where it knows none."""
+    """Return the latest time that a rating model knows, n times; None where it knows none.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    n : int
+        How many times.
+    """
     return None if model._now is None else np.full(n, model._now)
 
 
