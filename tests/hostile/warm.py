@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
+from pathlib import Path
 
 import cofactor.cli.program
 import cofactor.experiments.declared
-import cofactor.plots
-import cofactor.reports.comparison  # noqa: F401
+import cofactor.plots  # noqa: F401
+from cofactor.evaluation import compare
 from cofactor.experiments import experiments
 from cofactor.ratings import ALS, HMF, OrdinalProbit
+from cofactor.reports.comparison import write_report
 
 experiments()
 X, y = (
     [(u, i) for u in range(9) for i in range(9) if (u + i) % 3],
     [1 + (u * i) % 5 for u in range(9) for i in range(6)],
 )
-with warnings.catch_warnings():
+models = {"als": ALS(2, 1.0), "hmf": HMF(2, 1.0), "ordinal-probit": OrdinalProbit(2, n_sweeps=4, burn_in=1)}
+with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
     warnings.simplefilter("ignore")
-    for model in (ALS(2, 1.0), HMF(2, 1.0), OrdinalProbit(2, n_sweeps=4, burn_in=1)):
+    for model in models.values():
         model.set_params(random_state=0).fit(X, y).predict(X)
+    # A store asks for all sources that take part, and a report for what draws: each takes a second in a new process.
+    compared = compare(models, {"toy": (X, y)}, store=Path(folder, "store.sqlite"))
+    write_report(Path(folder, "report.html"), compared)
