@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
 
-import cofactor.cli.program
-import cofactor.experiments.declared
-import cofactor.plots  # noqa: F401
+from cofactor.cli.program import _program
 from cofactor.evaluation import compare
 from cofactor.experiments import experiments
 from cofactor.ratings import ALS, HMF, OrdinalProbit
 from cofactor.reports.comparison import write_report
 
+#: What commands import only where they need it.
+LATE = ["cofactor.cli.console", "cofactor.experiments.declared", "cofactor.tasks.sharding", "pyarrow.parquet"]
+
+for name in LATE:
+    import_module(name)
 experiments()
+_program().commands["compare"].make_context("compare", ["ratings.csv"])  # typer loads more to read arguments
 X, y = (
     [(u, i) for u in range(9) for i in range(9) if (u + i) % 3],
     [1 + (u * i) % 5 for u in range(9) for i in range(6)],
