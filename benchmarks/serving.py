@@ -36,7 +36,7 @@ MODELS: dict[str, tuple[Callable[[int], Any], int]] = {  # and requests a second
     "MMMF": (lambda seed: MMMF(alpha=12.0, random_state=seed), 1500),
 }
 SECONDS = 15.0
-SHARES = {"Recommender": 0.25, "OrdinalProbit": 0.05, "MMMF": 0.4, "of labels": 0.3}  #: of random requests
+SHARES = {"Recommender": 0.25, "OrdinalProbit": 0.2, "MMMF": 0.3, "of labels": 0.25}  #: of random requests
 
 
 def fitted(folder: Path, name: str, seed: int = 0) -> Path:
