@@ -53,7 +53,7 @@ def reasons(found: Any, what: str, names: Any = None) -> list[dict[str, Any]]:
                 one["rest"] = {"reasons": name, "contribution": term["contribution"]}
             else:
                 of_value = {"feature": "value", "rating": "rating"}[kind]
-                called = names[name] if kind == "feature" else name
+                called = names[name] if kind == "feature" and not isinstance(name, str) else name
                 parts = {key: term[key] for key in ("contribution", "take", "like") if term.get(key) is not None}
                 one["reasons"].append(
                     {"feature" if kind == "feature" else "item": called, of_value: term["value"]} | parts

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -244,37 +242,37 @@ def test_small_problems_get_one_blas_thread_and_large_ones_all() -> None:
             assert numbers() == before
 
 
-def test_the_last_of_several_threads_lifts_the_blas_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each restoring what it found, as a plain limit does, would leave one thread behind for good."""
-    events: list[str] = []
+def test_a_limit_holds_in_any_thread_until_the_last_that_holds_it_is_done() -> None:
+    """Each restoring what it found would leave one thread behind for good, or lift the limit of others."""
 
-    @contextmanager
-    def recorded(limit: int, user_api: str) -> Iterator[None]:
-        events.append(f"{user_api} {limit}")
-        yield
-        events.append("lifted")
+    def numbers() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
-    monkeypatch.setattr("cofactor.kernels.threads.library_limit", recorded)
-    inside, first_out = threading.Barrier(2), threading.Event()
+    inside, first_out, seen = threading.Barrier(2), threading.Event(), {}
 
     def first() -> None:
-        with blas_limit(10, 10):
+        with library_limit(1, "blas"):
+            seen["first"] = numbers()
             inside.wait()
-        events.append("first out")
         first_out.set()
 
     def second() -> None:
-        with blas_limit(10, 10):
+        with library_limit(1, "blas"):
             inside.wait()
             first_out.wait()
-            events.append("second still inside")
+            seen["second"] = numbers()
 
-    threads = [threading.Thread(target=task) for task in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert events == ["blas 1", "first out", "second still inside", "lifted"]
+    with threadpool_limits(2):
+        before = numbers()
+        with library_limit(1, "blas"):  # threadpoolctl would hear of OpenBLAS this thread alone from now on
+            pass
+        threads = [threading.Thread(target=task) for task in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == {"first": {1}, "second": {1}}
+        assert numbers() == before
 
 
 @pytest.mark.evidence

@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -64,12 +65,54 @@ def _libraries(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class _Held:
+    """A limit for the threads of a library, of which the process has one number: the lowest that somebody holds."""
+
+    def __init__(self, library: Any) -> None:
+        self.library, self.limits, self.free = library, list[int](), 0
+
+    def hold(self, limit: int) -> None:
+        """Begin to hold a limit."""
+        if not self.limits:
+            self.free = self.library.get_num_threads()
+        self.limits.append(limit)
+        self._set(min(self.limits))
+
+    def let_go(self, limit: int) -> None:
+        """Hold a limit no more."""
+        self.limits.remove(limit)
+        self._set(min(self.limits, default=self.free))
+
+    def _set(self, n: int) -> None:
+        if n == self.library.get_num_threads():
+            return
+        # From 3.8 on threadpoolctl hears, of OpenBLAS, the first thread alone that sets a limit, unless told otherwise.
+        release = getattr(self.library, "clear_controlling_thread", lambda force: None)
+        release(force=True)
+        self.library.set_num_threads(n)
+        release(force=True)
+
+
+_held: dict[str, _Held] = {}
+_holding = [threading.Lock()]
+
+
+def _hold_nothing() -> None:
+    """Forget who held limits in the process from which this one was forked."""
+    _held.clear()
+    _holding[0] = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_hold_nothing)
+
+
 @contextmanager
 def library_limit(limit: int, user_api: str | None = None) -> Iterator[None]:
-    """Let BLAS and OpenMP use `limit` threads each, in all threads of the process.
+    """Let BLAS and OpenMP use `limit` threads each: BLAS in all threads of the process, OpenMP in this one.
 
     One thread keeps the order of sums, and hence bits, independent of the machine; and for many small products it is
-    the fastest.
+    the fastest. Of several limits that are in force at the same time, in several threads, the lowest holds.
 
     Parameters
     ----------
@@ -85,16 +128,25 @@ def library_limit(limit: int, user_api: str | None = None) -> Iterator[None]:
     ...     all(pool["num_threads"] == 1 for pool in threadpool_info())
     True
     """
-    libraries = _libraries(len(sys.modules)).lib_controllers
     # The limits of threadpoolctl also ask each library for its version and so on, which takes ten times as long.
-    before = [(one, one.get_num_threads()) for one in libraries if user_api in (None, one.user_api)]
-    for library, n in before:
+    libraries = [one for one in _libraries(len(sys.modules)).lib_controllers if user_api in (None, one.user_api)]
+    own = [(one, one.get_num_threads()) for one in libraries if one.user_api == "openmp"]
+    shared = [one for one in libraries if one.user_api != "openmp"]
+    for library, n in own:
         if n != limit:
             library.set_num_threads(limit)
+    with _holding[0]:
+        held = [_held.setdefault(one.filepath, _Held(one)) for one in shared]
+        for one in held:
+            one.hold(limit)
     try:
         yield
     finally:
-        for library, n in before:
+        with _holding[0]:
+            for one in held:
+                if _held.get(one.library.filepath) is one:  # not in a process that was forked meanwhile
+                    one.let_go(limit)
+        for library, n in own:
             if n != limit:
                 library.set_num_threads(n)
 
@@ -109,9 +161,6 @@ _WORTH_BLAS_THREADS = 1.2e10
 @contextmanager
 def blas_limit(n_rows: int, n_columns: int) -> Iterator[None]:
     """Let BLAS use one thread while matrices of this size are multiplied and decomposed; large ones get all threads.
-
-    The number of BLAS threads is one for the process. So fits that run side by side in threads share one limit: the
-    first sets it, and the last lifts it.
 
     Parameters
     ----------
@@ -128,35 +177,8 @@ def blas_limit(n_rows: int, n_columns: int) -> Iterator[None]:
     if n_rows * n_columns * min(n_rows, n_columns) > _WORTH_BLAS_THREADS:
         yield
         return
-    _one_blas_thread.enter()
-    try:
+    with library_limit(1, "blas"):
         yield
-    finally:
-        _one_blas_thread.leave()
-
-
-class _OneBlasThread:
-    """A limit of one BLAS thread that holds while at least one caller is inside."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._limit = ExitStack()
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._limit.enter_context(library_limit(1, "blas"))
-            self._n_inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limit.close()
-
-
-_one_blas_thread = _OneBlasThread()
 
 
 def parallel_for(task: Callable[[int], object], n_tasks: int) -> None:
