@@ -104,7 +104,7 @@ class InvalidInputError(ValueError):
     argument : str, optional
         Name of the argument which is wrong.
     found : object, optional
-        Its value; then the message begins with ``argument=value: ``.
+        Its value; then the message begins with ``argument=value:``.
     advice : str, or parts of it, optional
         What to do.
     place : Place, optional

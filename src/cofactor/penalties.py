@@ -13,6 +13,21 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 from cofactor.kernels.regression import means_by, products_with
 
+__all__ = [
+    "L1",
+    "L2",
+    "L21",
+    "AroundL2",
+    "CentredL2",
+    "GraphL2",
+    "GroupL21",
+    "NonNegative",
+    "Penalty",
+    "RegressedL2",
+    "RowL2",
+    "SmoothPenalty",
+]
+
 
 class Penalty(ABC):
     """A convex penalty on a matrix.
@@ -308,7 +323,7 @@ class CentredL2(SmoothPenalty):
 
 
 class L1(Penalty):
-    """Sum of absolute values (2.13): alpha Σ |a|; prox is soft thresholding.
+    """Sum of absolute values (2.13): alpha Σ abs(a); prox is soft thresholding.
 
     Examples
     --------
