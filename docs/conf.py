@@ -44,7 +44,8 @@ html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"  # of extension.py: nothing is loaded from elsewhere
 html_theme_options = {
-    "navbar_end": ["version", "theme-switcher"],
+    "logo": {"text": f"cofactor {release}"},
+    "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],

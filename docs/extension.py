@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
+import tomllib
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -43,14 +45,21 @@ OUTSIDE = {
 
 
 def public_names() -> dict[str, list[str]]:
-    """Return the public names of each package; a name is shown where it is shortest."""
-    return {package: sorted(set(import_module(package).__all__), key=str.casefold) for package in PACKAGES}
+    """Return the public names of each package. What two packages offer is shown in the first of them."""
+    found, seen = {}, set()
+    for package in PACKAGES:
+        module = import_module(package)
+        names = sorted(module.__all__, key=str.casefold)
+        things = {name: getattr(module, name) for name in names}
+        found[package] = [name for name in names if not inspect.ismodule(things[name]) and id(things[name]) not in seen]
+        seen |= {id(thing) for thing in things.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
+    return found
 
 
 def summary(thing: Any) -> str:
     """Return the first paragraph of a docstring, for a table of names."""
     if not (inspect.isclass(thing) or callable(thing)):
-        return "" if inspect.ismodule(thing) else f"``{type(thing).__name__}``"
+        return f"``{type(thing).__name__}``"
     return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
 
 
@@ -59,7 +68,9 @@ def page_of(package: str, name: str) -> str:
     thing = getattr(import_module(package), name)
     full = f"{package}.{name}"
     lines = [name, "=" * len(name), "", f".. currentmodule:: {package}", ""]
-    if inspect.isclass(thing):
+    if not getattr(thing, "__module__", "cofactor").startswith("cofactor") and inspect.isclass(thing):
+        lines += [f".. py:class:: {name}", "", f"   That of ``{thing.__module__.split('.')[0]}``: {summary(thing)}", ""]
+    elif inspect.isclass(thing):
         lines += [f".. autoclass:: {name}", "   :members:", "   :show-inheritance:", ""]
         lines += inherited(thing)
     elif callable(thing):
@@ -71,7 +82,8 @@ def page_of(package: str, name: str) -> str:
 
 def held(thing: Any) -> list[str]:
     """Say which names a registry has."""
-    keys = [f"``{key}``" for key in thing] if isinstance(thing, dict | tuple | list | frozenset) else [f"``{thing!r}``"]
+    several = isinstance(thing, dict | tuple | list | frozenset)
+    keys = [f"``{key}``" for key in thing] if several else [f"``{thing!r}``"]
     return [", ".join(keys), ""]
 
 
@@ -88,8 +100,9 @@ def inherited(kind: type) -> list[str]:
 
 
 def public_place(kind: type) -> str | None:
-    """Return the package that makes a class public."""
-    return next((place for place in PACKAGES if getattr(import_module(place), kind.__name__, None) is kind), None)
+    """Return the package on whose pages a class is shown."""
+    offered = (place for place in PACKAGES if kind.__name__ in import_module(place).__all__)
+    return next((place for place in offered if getattr(import_module(place), kind.__name__) is kind), None)
 
 
 def write_api(app: Any) -> None:
@@ -99,9 +112,7 @@ def write_api(app: Any) -> None:
     wanted = {"index.rst": api_index()}
     for package, names in public_names().items():
         wanted[f"{package}.rst"] = package_page(package, names)
-        for name in names:
-            if not inspect.ismodule(getattr(import_module(package), name)):
-                wanted[f"{package}.{name}.rst"] = page_of(package, name)
+        wanted |= {f"{package}.{name}.rst": page_of(package, name) for name in names}
     for name, text in wanted.items():  # a page that did not change is not read again
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -122,12 +133,49 @@ def package_page(package: str, names: list[str]) -> str:
     """Return the table of the names of one package."""
     module = import_module(package)
     text = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
-    shown = [name for name in names if not inspect.ismodule(getattr(module, name))]
     lines = [package, "=" * len(package), "", f".. currentmodule:: {package}", "", text, ""]
     lines += [".. list-table::", "   :widths: 40 60", ""]
-    for name in shown:
+    for name in names:
         lines += [f"   * - :doc:`{name} <{package}.{name}>`", f"     - {summary(getattr(module, name))}"]
-    return "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", *(f"   {package}.{name}" for name in shown), ""])
+    return "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", *(f"   {package}.{name}" for name in names), ""])
+
+
+#: Parts of the page of methods: the registry of each, and its title.
+REGISTRIES = {
+    "ratings": ("cofactor.ratings", "MODELS", "Ratings"),
+    "ratings.ranking": ("cofactor.ratings.ranking", "MODELS", "Who takes what"),
+    "labels": ("cofactor.labels", "MODELS", "Labels"),
+    "labels.transformers": ("cofactor.labels", "TRANSFORMERS", "Features before a label model"),
+}
+
+
+def write_methods(app: Any) -> None:
+    """Write the page of methods: of each the objective in its docstring, and when to take it."""
+    folder = Path(app.srcdir) / "guide"
+    when = tomllib.loads((folder / "methods.toml").read_text(encoding="utf-8"))
+    lines = ["Methods", "=======", "", METHODS, ""]
+    for part, (package, registry, title) in REGISTRIES.items():
+        lines += [title, "-" * len(title), ""]
+        for name, kind in getattr(import_module(package), registry).items():
+            take, leave = when[part][name]
+            lines += [name, "^" * len(name), "", *objective(kind), ""]
+            link = f":py:class:`~{public_place(kind)}.{name}`"
+            lines += [f"**Take it** where {take}. **Not** where {leave}. More: {link}.", ""]
+    text = "\n".join(lines)
+    path = folder / "methods.rst"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+METHODS = """What each method minimises or draws, when to take it and when not. Symbols are those of :doc:`../notation`; the
+whole model, with its corrections and references, stands on its page. Not sure? :doc:`choosing` is shorter."""
+
+
+def objective(kind: type) -> list[str]:
+    """Return the first paragraph of a docstring, and its first formula."""
+    text = (inspect.getdoc(kind) or "").split("\nParameters\n")[0]
+    formula = re.search(r"^([ ]*)\.\. math::.*\n(?:\1[ ]+.*\n|[ ]*\n)+", text + "\n", re.M)
+    return [text.split("\n\n")[0], "", *([textwrap.dedent(formula[0])] if formula else [])]
 
 
 def skip_foreign(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
@@ -155,9 +203,22 @@ def visit_block(self: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+#: What the translator to MathML does not know, in words that it knows.
+SAID_OTHERWISE = (
+    (r"\\iff(?![a-z])", r"\\Longleftrightarrow"),
+    (r"\\[d]?dots(?![a-z])", r"\\ldots"),
+    (r"\\tag\{([^}]*)\}", r"\\qquad (\1)"),
+    (r"\\([td]?frac) ?(\w) ?(\w)", r"\\\1{\2}{\3}"),
+    (r"\\texttt\{", r"\\mathrm{"),
+    (r"\\(?:[bB]igg?|textstyle)(?![a-zA-Z])", ""),
+)
+
+
 def mathml(node: nodes.Element, *, block: bool) -> str:
     """Return a formula as MathML."""
     text = node.astext()
+    for said, otherwise in SAID_OTHERWISE:
+        text = re.sub(said, otherwise, text)
     if block and r"\\" in text and r"\begin" not in text:
         text = rf"\begin{{aligned}}{text}\end{{aligned}}"
     try:
@@ -170,6 +231,7 @@ def mathml(node: nodes.Element, *, block: bool) -> str:
 def setup(app: Any) -> dict[str, bool]:
     """Tell Sphinx of all this."""
     app.connect("builder-inited", write_api)
+    app.connect("builder-inited", write_methods)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("source-read", lead_inside)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))

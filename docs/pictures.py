@@ -66,7 +66,8 @@ def box(x: float, y: float, width: float, height: float, fill: str, stroke: str 
 
 def picture(width: float, height: float, title: str, parts: list[str]) -> str:
     """Return a drawing on white."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
+    size = f'viewBox="0 0 {width} {height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title)}">'
     return "\n".join([head, f"<title>{escape(title)}</title>", box(0, 0, width, height, "#fff"), *parts, "</svg>", ""])
 
 
@@ -123,7 +124,9 @@ def front() -> str:
     parts.append(words(548, 150, "→", 30))
     table(596, known, full)
     parts.append(words(596, 44, "gaps filled"))
-    return picture(784, 250, "A table of ratings with gaps becomes the product of two small matrices, which fills it", parts)
+    return picture(
+        784, 250, "A table of ratings with gaps becomes the product of two small matrices, which fills it", parts
+    )
 
 
 def main() -> None:

@@ -18,7 +18,17 @@ class Mine(LabelModel):
     _learned = ("coef_", "intercept_")  # what a file must hold
     _shapes = {"coef_": "DL", "intercept_": "L"}
 
-    def __init__(self, alpha=1.0, *, scale="auto", threshold="auto", decide_for="micro", random_state=None, callback=None, verbose=0):
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        scale="auto",
+        threshold="auto",
+        decide_for="micro",
+        random_state=None,
+        callback=None,
+        verbose=0,
+    ):
         self.alpha = alpha
         self.scale = scale
         self.threshold = threshold
@@ -38,8 +48,6 @@ class Mine(LabelModel):
 # %%
 # It is an estimator like any other: here beside two of the package.
 
-import numpy as np
-
 from cofactor.datasets import make_labels
 from cofactor.evaluation import evaluate_labels
 from cofactor.labels import PLST, MLkNN
@@ -53,8 +61,11 @@ results = {
 # %%
 from cofactor.plots import plot_splits
 
-plot_splits({name: [row["micro_f1"] for row in rows if row["decoding"] != "plain"] for name, rows in results.items()}, metric="micro-F1")
+plot_splits(
+    {name: [row["micro_f1"] for row in rows if row["decoding"] != "plain"] for name, rows in results.items()},
+    metric="micro-F1",
+)
 
 # %%
-# To make it a part of the package: its file, its import and its name in the registry, and a line for the contract tests.
-# :doc:`../../adding-a-method` has the steps.
+# To make it a part of the package: its file, its import and its name in the registry, and a line for the contract
+# tests. :doc:`../../adding-a-method` has the steps.

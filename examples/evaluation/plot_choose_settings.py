@@ -25,11 +25,18 @@ from cofactor.plots import plot_validation
 
 alphas = [0.3, 1.0, 3.0, 10.0, 30.0]
 grid = GridSearchCV(
-    ALS(5, random_state=0), {"alpha": alphas}, cv=WeakGeneralization(3, random_state=0), scoring="neg_mean_absolute_error"
+    ALS(5, random_state=0),
+    {"alpha": alphas},
+    cv=WeakGeneralization(3, random_state=0),
+    scoring="neg_mean_absolute_error",
 )
 grid.fit(data.X, data.y)
 plot_validation(
-    alphas, -grid.cv_results_["mean_test_score"], grid.cv_results_["std_test_score"], grid.best_params_["alpha"], score="MAE"
+    alphas,
+    -grid.cv_results_["mean_test_score"],
+    grid.cv_results_["std_test_score"],
+    grid.best_params_["alpha"],
+    score="MAE",
 )
 
 # %%
@@ -40,5 +47,7 @@ from cofactor.evaluation import Search
 from cofactor.labels import MLkNN
 
 labels, _ = make_labels(300, 30, 8, random_state=0)
-search = Search(MLkNN(random_state=0), {"n_neighbors": [5, 10, 20]}, thresholds=("plain", "global")).fit(labels.X, labels.Y)
+search = Search(MLkNN(random_state=0), {"n_neighbors": [5, 10, 20]}, thresholds=("plain", "global")).fit(
+    labels.X, labels.Y
+)
 print(search.best_params_, search.best_)

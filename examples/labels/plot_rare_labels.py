@@ -50,7 +50,9 @@ from sklearn.metrics import f1_score
 order = np.argsort(-counts)
 fig, ax = plt.subplots(figsize=(7, 3.5))
 for name, tags in tables.items():
-    ax.plot(f1_score(Y_new.toarray(), tags.toarray(), average=None, zero_division=0)[order], "o-", label=name, markersize=4)
+    ax.plot(
+        f1_score(Y_new.toarray(), tags.toarray(), average=None, zero_division=0)[order], "o-", label=name, markersize=4
+    )
 ax.set(xlabel="labels, from frequent to rare", ylabel="F1", xticks=[])
 ax.legend()
 fig.tight_layout()

@@ -22,7 +22,7 @@ names = list(topics)
 
 def report(tags):
     words = [word for k in np.flatnonzero(tags) for word in rng.choice(topics[names[k]].split(), 4)]
-    return " ".join(rng.permutation([*words, *rng.choice("we then the day with some one".split(), 5)]))
+    return " ".join(rng.permutation([*words, *rng.choice(["we", "then", "the", "day", "with", "some", "one"], 5)]))
 
 
 Y = (rng.random((400, 4)) < 0.35).astype(int)

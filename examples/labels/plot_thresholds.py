@@ -33,7 +33,9 @@ for threshold, report in found.items():
 from cofactor.plots import plot_threshold_curves
 
 plain = PLST(threshold="global", random_state=0).fit(X, Y)
-plot_threshold_curves({"PLST": micro_f1_curve(plain.decision_function(X_new), Y_new)}, {"PLST": float(plain.threshold_)})
+plot_threshold_curves(
+    {"PLST": micro_f1_curve(plain.decision_function(X_new), Y_new)}, {"PLST": float(plain.threshold_)}
+)
 
 # %%
 # Say what the decision is for: with ``decide_for`` the same probabilities are cut for another measure.

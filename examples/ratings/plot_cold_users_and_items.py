@@ -59,4 +59,6 @@ by_style = ALS(4, 3, random_state=0).fit(pairs[old], stars[old], item_features=f
 later = by_style.fold_in_items(item_features=(np.arange(50, 60), style[50:]))
 guess = later.predict(pairs[~old])
 plain = np.full(len(guess), np.median(stars[old]))
-print(f"MAE {mean_absolute_error(stars[~old], guess):.2f}, without features {mean_absolute_error(stars[~old], plain):.2f}")
+print(
+    f"MAE {mean_absolute_error(stars[~old], guess):.2f}, without features {mean_absolute_error(stars[~old], plain):.2f}"
+)

@@ -36,7 +36,5 @@ print(scores.text())
 
 from cofactor.plots import plot_coverage_tradeoff
 
-points = {
-    name: (scores.of_lists[name]["coverage@10"][0], scores.mean(name, "ndcg@10").mean) for name in scores.methods
-}
+points = {name: (scores.of_lists[name]["coverage@10"][0], scores.mean(name, "ndcg@10").mean) for name in scores.methods}
 plot_coverage_tradeoff(points)

@@ -32,7 +32,9 @@ neighbours = model.similar_items(everything, n=5)[0].astype(int)
 tastes = truth.items.T
 directions = tastes / np.linalg.norm(tastes, axis=1, keepdims=True)
 found = (directions[everything, None] * directions[neighbours]).sum(axis=-1).ravel()
-chance = (directions[everything, None] * directions[np.random.default_rng(0).permutation(neighbours)]).sum(axis=-1).ravel()
+chance = (
+    (directions[everything, None] * directions[np.random.default_rng(0).permutation(neighbours)]).sum(axis=-1).ravel()
+)
 fig, ax = plt.subplots(figsize=(6, 3.5))
 ax.hist([found, chance], bins=20, label=["five most similar items", "items by chance"])
 ax.set(xlabel="cosine of the true tastes", ylabel="pairs of items")

@@ -11,8 +11,6 @@ Ratings in shards by users, and labels in chunks: the same models, to the same b
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from cofactor.datasets import make_ratings, write_table
 from cofactor.ratings import ALS, ShardedRatings, append_files, shard_files
 

@@ -23,7 +23,7 @@ data = make_ratings(300, 100, density=0.2, random_state=0)
 ALS(5, alpha=3, random_state=0).fit(data.X, data.y).save(folder / "books.cofactor")
 
 # %%
-# ``cofactor serve books.cofactor`` writes a log of lines of JSON. Port 0 means any that is free; the log says which one.
+# ``cofactor serve books.cofactor`` writes a log of lines of JSON. Port 0 means any that is free; the log says which.
 
 server = subprocess.Popen(
     [sys.executable, "-m", "cofactor", "serve", str(folder / "books.cofactor"), "--port", "0"],
