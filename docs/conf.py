@@ -75,6 +75,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 0,
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "plot_gallery": "True",
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib",),

@@ -8,7 +8,7 @@ Models, metrics, protocols and measures are registered: a loop over all of them 
 # %%
 # Every model of the package, by its class name. `RatingModel`, `ExposureModel` and `LabelModel` are their bases.
 
-from cofactor import labels, ratings
+from cofactor import __version__, labels, ratings
 
 families = {
     "ratings": ratings.MODELS,
@@ -16,6 +16,7 @@ families = {
     "labels": labels.MODELS,
     "features": labels.TRANSFORMERS,
 }
+print("cofactor", __version__)
 for family, models in families.items():
     print(f"{family:9} {', '.join(list(models)[:6])} ...")
 

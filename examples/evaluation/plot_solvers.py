@@ -38,11 +38,16 @@ class Ridge:
 
 
 # %%
-from cofactor.solvers import gradient_descent, lbfgs
+from cofactor.solvers import Problem, Progress, Result, conjugate_gradient, gradient_descent, lbfgs
 
-results = {
-    "L-BFGS": lbfgs(Ridge(), np.zeros(50), max_iter=300, tol=1e-10),
-    "gradient descent": gradient_descent(Ridge(), np.zeros(50), max_iter=300, tol=1e-10),
+problem: Problem = Ridge()
+results: dict[str, Result] = {
+    name: solver(problem, np.zeros(50), max_iter=300, tol=1e-10)
+    for name, solver in {
+        "L-BFGS": lbfgs,
+        "conjugate gradients": conjugate_gradient,
+        "gradient descent": gradient_descent,
+    }.items()
 }
 for name, result in results.items():
     print(f"{name:18} {result.objective:.6f} after {result.n_iter} iterations, {result.message}")
@@ -57,3 +62,48 @@ for name, result in results.items():
 ax.set(xlabel="iterations", ylabel="objective above the best")
 ax.legend()
 fig.tight_layout()
+
+# %%
+# A callback sees how far a solver is, and ends it by returning True.
+
+
+def enough(progress: Progress) -> bool:
+    """End after ten iterations."""
+    return progress.iteration >= 10
+
+
+print(lbfgs(problem, np.zeros(50), callback=enough).message)
+
+# %%
+# A penalty without a gradient needs proximal steps. With them most of the coefficients are 0.
+
+from cofactor.penalties import L1
+from cofactor.solvers import SolverMismatchError, alternating_least_squares, proximal_gradient
+
+sparse = L1(1.0)
+
+
+class Lasso(Ridge):
+    """½ ‖A x - b‖² + ½ · 0.1 ‖x‖² + ‖x‖₁."""
+
+    smooth = False
+
+    def nonsmooth_value(self, x):
+        """Return the part without a gradient."""
+        return sparse.value(x)
+
+    def prox(self, x, step, out):
+        """Write its proximal map."""
+        out[:] = sparse.prox(x, step)
+
+
+found = proximal_gradient(Lasso(), np.zeros(50))
+print(f"{np.count_nonzero(found.x)} of 50 coefficients are not 0")
+
+# %%
+# Solvers say what they need before the first iteration.
+
+try:
+    alternating_least_squares(Lasso(), np.zeros(50))
+except SolverMismatchError as error:
+    print(error)

@@ -164,7 +164,14 @@ class InvalidInputError(ValueError):
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
-    """Something that a user gave has a type that cannot be used."""
+    """Something that a user gave has a type that cannot be used.
+
+    Examples
+    --------
+    >>> from cofactor.errors import InvalidTypeError
+    >>> issubclass(InvalidTypeError, TypeError)
+    True
+    """
 
 
 class InputWarning(UserWarning):

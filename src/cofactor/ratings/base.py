@@ -75,6 +75,13 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
         Whether so much was taken in that a fit of all ratings is worth its time, see `update`.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS, RatingModel
+    >>> model = ALS(1, alpha=1.0, random_state=0).fit([("ann", "Up"), ("ann", "Heat"), ("bob", "Up")], [4, 2, 5])
+    >>> isinstance(model, RatingModel), model.fold_in([("eve", "Up")], [5]).predict([("eve", "Heat")]).shape
+    (True, (1,))
     """
 
     #: Parameters in the constructor of every model.

@@ -76,6 +76,12 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
         Whether a tenth of the takes came after the last fit.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import EASE, ExposureModel
+    >>> isinstance(EASE(), ExposureModel)
+    True
     """
 
     #: Parameter in the constructor of every model.
