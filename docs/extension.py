@@ -167,8 +167,8 @@ def write_methods(app: Any) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-METHODS = """What each method minimises or draws, when to take it and when not. Symbols are those of :doc:`../notation`; the
-whole model, with its corrections and references, stands on its page. Not sure? :doc:`choosing` is shorter."""
+METHODS = """What each method minimises or draws, when to take it and when not. Symbols are those of :doc:`../notation`;
+the whole model, with its corrections and references, stands on its page. Not sure? :doc:`choosing` is shorter."""
 
 
 def objective(kind: type) -> list[str]:

@@ -1,4 +1,4 @@
-"""The sources of the site: every public name has an example, every method a line, every block of code is run or marked."""
+"""The sources of the site: every public name has an example, every method a paragraph, every call exists."""
 
 import ast
 import importlib
