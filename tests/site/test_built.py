@@ -52,7 +52,8 @@ class Page(HTMLParser):
             self.links.append(have["href"])
         if tag in ("img", "script") and "src" in have:
             self.links.append(have["src"])
-        if tag == "img" and not have.get("alt", "").strip():
+        decorates = have.get("alt") == "" and "_thumb." in have.get("src", "")  # beside the title of its example
+        if tag == "img" and not have.get("alt", "").strip() and not decorates:
             self.mute.append(have.get("src", ""))
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
