@@ -3,27 +3,24 @@
     python benchmarks/server_fuzz.py MODEL [REQUESTS]    a hundred thousand requests by default
     (pip install schemathesis)
 
-Nine tenths are made from the document, half of them against its rules; a tenth are bytes: requests cut off, with
-headers of all kinds, with bodies that are no JSON, or no requests at all. The server may refuse, but not fail: no
-status of 500 and above but 503 with Retry-After, the same process at the end, and an answer to a good request after it.
+Three tenths are made from the document, some thirty a second and half of them against its rules; the others are bytes:
+requests cut off, with headers of all kinds, with bodies that are no JSON, or no requests at all. The server may refuse,
+but not fail: no status of 500 and above but 503 with Retry-After, the same processes at the end, and an answer to a
+good request after it.
 """
 
-import json
 import os
 import random
 import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from urllib.request import urlopen
 
 from common import publish, table
+from under_load import Serving
 
 STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})[^\r\n]*\r\n(.*?)\r\n\r\n", re.S)
 METHODS = (b"GET", b"POST", b"PUT", b"HEAD", b"OPTIONS", b"\x00", b"G E T", b"")
@@ -66,29 +63,6 @@ BODIES = (
     b"5\r\nabcde\r\n0\r\n\r\n",
     b"zz\r\n",
 )
-
-
-@contextmanager
-def server(model: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Serve a model on a free port."""
-    with tempfile.NamedTemporaryFile() as log:
-        command = [sys.executable, "-m", "cofactor", "serve", model, "--port", "0"]
-        with subprocess.Popen(command, stderr=log) as process:
-            port = wait_for(process, Path(log.name))
-            try:
-                yield process, port
-            finally:
-                process.terminate()
-
-
-def wait_for(process: subprocess.Popen[bytes], log: Path) -> int:
-    """Return the port when models are ready."""
-    while process.poll() is None:
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        if any(line.get("event") == "ready" for line in lines):
-            return next(int(line["port"]) for line in lines if "port" in line)
-        time.sleep(0.1)
-    raise RuntimeError(log.read_text())
 
 
 def from_document(port: int, n: int, seed: int) -> int:
@@ -161,17 +135,18 @@ def _status(got: bytes) -> str:
 
 def main(model: str, n: int) -> None:
     rows = []
-    with server(model) as (process, port):
+    with Serving.started(model) as serving:
+        port, worker = serving.port, serving.workers()
         began = time.perf_counter()
-        made = from_document(port, 9 * n // 10, 0)
+        made = from_document(port, 3 * n // 10, 0)
         rows.append(["from the document", f"{made:,}", f"{time.perf_counter() - began:.0f}", "none of 5xx"])
         began = time.perf_counter()
-        answers = raw(port, n // 10, 0)
+        answers = raw(port, n - 3 * n // 10, 0)
         found = ", ".join(f"{status}: {count:,}" for status, count in sorted(answers.items()))
-        rows.append(["bytes", f"{n // 10:,}", f"{time.perf_counter() - began:.0f}", found])
+        rows.append(["bytes", f"{n - 3 * n // 10:,}", f"{time.perf_counter() - began:.0f}", found])
         urlopen(f"http://127.0.0.1:{port}/v1/model").read()
-        if process.poll() is not None:
-            raise RuntimeError("the server ended")
+        if serving.workers() != worker:
+            raise RuntimeError("a process ended")
     publish("requests that are wrong", table(["kind", "requests", "s", "answers"], rows))
 
 

@@ -3,6 +3,7 @@
 python benchmarks/serving.py figures FOLDER            requests a second and p99 of three models, new users, tags
 python benchmarks/serving.py start FOLDER              seconds to ready, memory of each process
 python benchmarks/serving.py endure FOLDER [MINUTES]   80 % of what it can, while files change and processes die
+python benchmarks/serving.py equal FOLDER [REQUESTS]   random requests, each answer compared with the library's
 
 FOLDER holds the models; those that are not there are fitted first, which takes some minutes. Capacity is measured by
 wrk (https://github.com/wg/wrk) where it is installed, else by clients of our own, which take more of the two cores.
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from common import ml1m, publish, table
 from scipy.sparse import csr_array
+from server_equal import OfLabels, OfRatings, compare
 from under_load import Endured, Load, Ordeal, Question, Serving, known_users, new_users
 
 import cofactor
@@ -34,6 +36,7 @@ MODELS: dict[str, tuple[Callable[[int], Any], int]] = {  # and requests a second
     "MMMF": (lambda seed: MMMF(alpha=12.0, random_state=seed), 1500),
 }
 SECONDS = 15.0
+SHARES = {"Recommender": 0.25, "OrdinalProbit": 0.2, "MMMF": 0.3, "of labels": 0.25}  #: of random requests
 
 
 def fitted(folder: Path, name: str, seed: int = 0) -> Path:
@@ -108,11 +111,17 @@ def figures(folder: Path) -> None:
     publish("requests a second", f"{text}\n\n{tags(folder)}")
 
 
-def tags(folder: Path) -> str:
-    """Return what the labels of a medical report cost."""
+def of_labels(folder: Path) -> Path:
+    """Return the file of a model of labels; fit it if it is not there."""
     file = folder / "medical.cofactor"
     if not file.exists():
         subprocess.run([sys.executable, "-m", "cofactor", "fit", "medical", "--out", str(file)], check=True)
+    return file
+
+
+def tags(folder: Path) -> str:
+    """Return what the labels of a medical report cost."""
+    file = of_labels(folder)
     data = load_labels("medical")
     X = csr_array(data.X)
     questions = []
@@ -170,6 +179,34 @@ def endure(folder: Path, minutes: float = 10, name: str = "MMMF") -> None:
     publish("ten minutes of trouble", text) if minutes == 10 else print(text)
 
 
+def equal(folder: Path, n_requests: int = 10_000) -> None:
+    """Compare the answers to random requests with the library's; slow models get fewer of the requests."""
+    files = {name: fitted(folder, name) for name in MODELS} | {"of labels": of_labels(folder)}
+    counts, wrong, seconds = {}, [], {}
+    for seed, (name, file) in enumerate(files.items()):
+        model = cofactor.load(file)
+        questions = iter(OfLabels(model, seed) if name == "of labels" else OfRatings(model, seed))
+        with Serving.started(str(file)) as serving:
+            began = time.perf_counter()
+            counts[name], odd = compare(questions, serving.port, round(SHARES[name] * n_requests))
+            seconds[name] = time.perf_counter() - began
+        for asked, status, answer in odd[:3]:
+            print(f"{name}: {asked}\n  status {status}: {answer}", flush=True)
+        wrong.append([name, len(odd)])
+        print(f"{name}: {dict(counts[name])}, {len(odd)} wrong, {seconds[name]:.0f} s", flush=True)
+    operations = list(dict.fromkeys(one for counted in counts.values() for one in counted))
+    rows: list[list[Any]] = [[one, *(counts[name][one] or "–" for name in files)] for one in operations]
+    rows.append(["not as the library's", *(number for _, number in wrong)])
+    rows.append(["seconds, the library's own included", *(f"{seconds[name]:.0f}" for name in files)])
+    text = (
+        "Random requests with random settings: known users and new ones, alone and in batches, n, seen items or none, "
+        "candidates, ways to rank; rows of features, thresholds, coverage. Every number of every answer is compared "
+        "with what the methods of the model give for the same batch, to the bit. Reasons of an MMMF are refused, as "
+        "they must be.\n\n" + table(["requests", *files], rows)
+    )
+    publish("equal answers", text) if n_requests == 10_000 else print(text)
+
+
 def _told(endured: Endured) -> tuple[list[str], list[list[Any]]]:
     found = endured.found
     nonsense = endured.malformed["as it must be"]
@@ -195,6 +232,8 @@ def main(what: str, folder: str, *rest: str) -> None:
     place.mkdir(exist_ok=True)
     if what == "endure":
         endure(place, *map(float, rest))
+    elif what == "equal":
+        equal(place, *map(int, rest))
     else:
         {"figures": figures, "start": start}[what](place)
 

@@ -51,9 +51,15 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
 
-    They also take long, and wait: at the end no core would have anything else to do.
+    They also take long, and wait: at the end no core would have anything else to do. Those that end joblib's workers,
+    which take seconds to start, are the last of them.
     """
-    items.sort(key=lambda item: item.get_closest_marker("processes") is None)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    mark = item.get_closest_marker("processes")
+    return 2 if mark is None else int(mark.kwargs.get("ends_workers", False))
 
 
 def pytest_collection_finish() -> None:

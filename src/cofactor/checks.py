@@ -157,6 +157,8 @@ def listed(values: Any, name: str) -> Any:
     >>> listed({"ann": 3, "bob": 4}.keys(), "users"), listed((u for u in "ab"), "users"), listed(7, "users")
     (['ann', 'bob'], ['a', 'b'], 7)
     """
+    if isinstance(values, list | tuple | np.ndarray):  # quickly, as it is asked several times for each list
+        return values
     if isinstance(values, set | frozenset | Mapping):
         found, advice = ("set, which has no order", "list it in the order that is meant")
         if isinstance(values, Mapping):

@@ -223,6 +223,7 @@ def test_nothing_is_chosen_on_the_test_part() -> None:
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, without_data) -> None:
     """Without data on synthetic ratings; the log of requests is left out."""
     arguments = ("demo", "serve", "--quick", "--offline", "--no-browser", "--port", "0")

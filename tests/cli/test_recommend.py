@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pandas import read_csv, read_parquet
 from pandas.testing import assert_frame_equal
 
 import cofactor
-from cofactor.datasets import RatingDataset
+from cofactor.datasets import RatingDataset, write_table
 from cofactor.ratings import Rules
 from cofactor.tasks import recommending
 
@@ -94,7 +96,8 @@ def test_items_are_left_out(run, model: Path, tmp_path: Path) -> None:
     outcome = run("recommend", model, "--user", 5, "--exclude", "-", stdin=b"3\n999\n")
     assert "1 line names what the model does not know" in " ".join(outcome.err.split())
     assert "the first is line 2, 999" in " ".join(outcome.err.split())
-    assert "is Parquet, expected text" in run("recommend", model, "-u", 5, "--exclude", "-", stdin=b"PAR1\x80").error
+    damaged = "standard input: the Parquet file is damaged or cut short"
+    assert run("recommend", model, "-u", 5, "--exclude", "-", stdin=b"PAR1\x80").error.startswith(damaged)
     for options, message in (
         (("--exclude", tmp_path / "none"), "no such file"),
         (("--out", tmp_path / "a.xlsx"), "cannot tell the format"),
@@ -182,6 +185,59 @@ def test_titles(run, model: Path, tmp_path: Path) -> None:
     assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
     titles.write_text("1::Toy Story\n2\n")
     assert run("recommend", model, "--user", 5, "--titles", titles).error.startswith(f"{titles}, line 2: expected")
+
+
+def test_tables_beside_the_model_may_be_parquet(run, model: Path, tmp_path: Path) -> None:
+    """Titles, groups and items to leave out are what the same table is as text."""
+    asked = ("recommend", model, "--user", 5, "-n", 8, "--json")
+    ids = np.arange(40)
+    odd = np.array(["even", "odd"], dtype=object)[ids % 2]
+    tables = {
+        "titles": {"id": ids, "title": np.array([f"Film, number {k}" for k in ids], dtype=object), "year": ids / 7},
+        "groups": {"item": ids, "group": odd},
+        "out": {"film": ids[:20], "user": np.full(20, 5)},
+    }
+    for suffix in ("csv", "parquet"):
+        for name, columns in tables.items():
+            write_table(tmp_path / f"{name}.{suffix}", columns)
+
+    def answer(suffix: str) -> list[dict[str, Any]]:
+        rules = ("--groups", tmp_path / f"groups.{suffix}", "--per-group", 3)
+        files = ("--titles", tmp_path / f"titles.{suffix}", "--exclude", tmp_path / f"out.{suffix}")
+        return json.loads(run(*asked, *rules, *files).out)
+
+    found = answer("parquet")
+    assert found == answer("csv")
+    assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
+    assert len(found) == 6
+    assert min(row["item"] for row in found) >= 20
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"id": [1, 2]}, "row 1: expected an item id and a title, found '1'"),
+        ({"id": [1.5, 2.0], "title": ["a", "b"]}, "row 1, column 'id': the id 1.5 is no whole number; store ids as"),
+        ({"id": [1, 2], "title": [["a"], ["b"]]}, "column 'title': has type list<element: string>, expected integers"),
+    ],
+)
+def test_titles_in_parquet_that_are_none(columns, message, run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "titles.parquet"
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    error = run("recommend", model, "--user", 5, "--titles", file).error
+    assert error.startswith(f"{file}, {message}")
+    content = file.read_bytes()
+    file.write_bytes(b"\0" * 4 + content[4:])
+    assert "it does not begin with PAR1" in run("recommend", model, "--user", 5, "--titles", file).error
+    file.write_bytes(content[:-20])
+    assert "is damaged or cut short" in run("recommend", model, "--user", 5, "--titles", file).error
+
+
+def test_a_title_may_be_missing_in_parquet(run, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "titles.parquet"
+    pyarrow.parquet.write_table(pa.table({"id": list(range(40)), "title": [None, "Up", *[None] * 38]}), file)
+    found = json.loads(run("recommend", model, "-u", 5, "-n", 40, "--include-seen", "--titles", file, "--json").out)
+    assert {row["item"]: row["title"] for row in found} == {row["item"]: "Up" * (row["item"] == 1) for row in found}
 
 
 def test_titles_and_candidates_in_another_encoding(run, model: Path, tmp_path: Path) -> None:

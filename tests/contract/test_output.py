@@ -158,8 +158,10 @@ def test_forms_of_users_and_candidates(name):
         found = model.recommend(some, 2, candidates=choice)
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
-    alone = model.recommend(users[0], 2, candidates=items)
-    assert np.array_equal(alone[0], expected[0][:1])
+    for k, user in enumerate(users):  # to the bit: a server answers several users at once
+        alone = model.recommend(user, 2, candidates=items)
+        assert np.array_equal(alone[0], expected[0][k : k + 1])
+        assert np.array_equal(alone[1], expected[1][k : k + 1])
     assert [a.shape for a in model.recommend([], 4)] == [(0, 4), (0, 4)]
 
 

@@ -371,13 +371,7 @@ def test_a_store_that_fails_stops_the_run(path: Path) -> None:
             assert len(store) >= 3
 
 
-def test_a_cell_that_cannot_be_sent_fails() -> None:
-    lock = threading.Lock()
-    (result,) = run_cells([Cell(work=lambda: {"held": lock.locked()}, method="unsendable")], n_jobs=2)
-    assert result.status == "failed"
-    assert "pickle" in result.error
-
-
+@pytest.mark.processes(ends_workers=True)
 @pytest.mark.evidence
 def test_a_cell_that_kills_its_process_fails_alone(path: Path) -> None:
     def die(k: int) -> dict[str, Any]:
@@ -388,6 +382,14 @@ def test_a_cell_that_kills_its_process_fails_alone(path: Path) -> None:
     results = run_cells(make_cells(3, die), path, n_jobs=2)
     assert [result.status for result in results] == ["done", "failed", "done"]
     assert results[1].error.startswith("TerminatedWorkerError: ")
+
+
+@pytest.mark.processes(ends_workers=True)
+def test_a_cell_that_cannot_be_sent_fails() -> None:
+    lock = threading.Lock()
+    (result,) = run_cells([Cell(work=lambda: {"held": lock.locked()}, method="unsendable")], n_jobs=2)
+    assert result.status == "failed"
+    assert "pickle" in result.error
 
 
 def test_what_was_stored_when_the_interruption_came_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,7 @@ def brief_demo() -> None:
         return Recommender(EASE(100.0), OrdinalProbit(2, n_sweeps=6, burn_in=2), random_state=random_state)
 
     demo.RatingDemo.alphas = lambda *_: [10.0]  # type: ignore[method-assign]
+    demo._SOLVERS = demo._SOLVERS[:1]
     demo.Recommender = recommender  # type: ignore[attr-defined]
 
 

@@ -194,6 +194,7 @@ def test_valid_files_are_read(tmp_path):
 
 
 @pytest.mark.timeout(0 if N_TRIALS > 1000 else 300)
+@pytest.mark.processes
 def test_changed_files_are_read_or_refused():
     assert failures(read_changed, range(FIRST, FIRST + N_TRIALS)) == []
 
@@ -280,6 +281,7 @@ def test_cells_out_of_proportion(tmp_path, monkeypatch):
     assert len(read_ratings(tmp_path / "f.parquet").y) == 101
 
 
+@pytest.mark.processes
 def test_long_text_in_many_rows_is_held_once(tmp_path):
     users = pa.DictionaryArray.from_arrays(np.zeros(100_000, dtype=np.int32), pa.array(["x" * 100_000]))
     stars = parquet(user=users, item=np.arange(100_000), rating=[1.0, 2.0] * 50_000)

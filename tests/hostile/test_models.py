@@ -58,6 +58,7 @@ def forge(folder: Path, seed: int) -> None:
 
 
 @pytest.mark.timeout(120 + N_TRIALS)
+@pytest.mark.processes
 def test_forged_models_are_refused_or_work(whole: Path) -> None:
     found = failures(partial(forge, whole), range(FIRST, FIRST + N_TRIALS))
     assert not found, "\n".join(found)

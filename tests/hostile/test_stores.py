@@ -116,6 +116,7 @@ def check_store(path: Path, right: dict[str, Result]) -> None:
 
 
 @pytest.mark.timeout(0 if N_TRIALS > 1000 else 300)
+@pytest.mark.processes
 def test_damaged_stores_are_right_or_refused(whole: Path, results: list[Result]) -> None:
     check_store(whole, {result.key: result for result in results})
     with ResultStore(whole) as store:

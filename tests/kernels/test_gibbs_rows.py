@@ -144,3 +144,22 @@ def test_equations_that_travel_are_those_of_rows():
     gibbs_rows.column_equations(9, n, 9, *entries, shift[9:], equations[9:])
     gibbs_rows.draw_solutions(0, n, KEY, equations, there)
     assert np.array_equal(here, there)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("p", "n"), [(1, 3), (9, 5), (15, 200), (16, 40), (49, 20)])
+def test_later_draws_from_the_same_equations_are_those_of_a_row(p, n, weighted):
+    rng = np.random.default_rng(n)
+    other, precision, shift = rng.normal(size=(n, p)), positive_definite(rng, p), rng.normal(size=p)
+    roots = rng.gamma(2, 1, n) if weighted else np.full(1, 1.3)
+    prior, room = gibbs_rows.prior_equations(precision), gibbs_rows.room_of_rows(p, 0.0)
+    table, rows = gibbs_rows.own_table(np.arange(n), other, True, 0.0)
+    expected, out = np.empty(p), np.empty(p)
+    gibbs_rows.begin_draws(roots, table, prior, shift, room)
+    for row in range(3):
+        targets = rng.normal(size=n)
+        after = gibbs_rows.draw_again(begun(row), targets, roots, table, shift, room, out)
+        others = gibbs_rows.prior_equations(precision), shift, gibbs_rows.room_of_rows(p, 0.0)
+        same = gibbs_rows.draw_row(begun(row), 0, n, rows, NOWHERE, targets, roots, table, *others, expected)
+        assert after == same
+        np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-9)

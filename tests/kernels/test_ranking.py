@@ -18,16 +18,17 @@ def test_rough_expectations_are_nearly_those_of_the_probabilities(biased):
     roots, draws, weights = rng.gamma(3, 1, (S, n)), np.array([1, 2, 5]), np.array([0.5, 1.0, 1.0, 4.0])
     users, items = np.array([3, 0, 3], dtype=np.int32), rng.permutation(m)[:600].astype(np.int32)
     out = np.full((3, 600), np.nan, dtype=np.float32)
-    ranking.rough_expectations(users, items, draws, U, V, thresholds, roots, weights, biased, out)
+    ranking.rough_expectations(users, items[None], draws, U, V, thresholds, roots, weights, biased, out)
     probabilities = np.empty((3, 600, R))
     for row, user in enumerate(users):
         own, here = np.full(600, user), roots[:, user].copy()
         gibbs.level_probabilities(0, 600, own, items, draws, U, V, thresholds, here, biased, probabilities[row])
     np.testing.assert_allclose(out, probabilities @ weights, atol=1.7e-4 * 3.5 + 1e-5)
     # The same bits for an item wherever it stands.
-    alone = np.empty((1, 37), dtype=np.float32)
-    ranking.rough_expectations(users[1:2], items[500:537], draws, U, V, thresholds, roots, weights, biased, alone)
-    assert np.array_equal(alone[0], out[1, 500:537])
+    own = np.stack([items[500:537], items[3:40], items[37:0:-1]])
+    alone = np.empty((3, 37), dtype=np.float32)
+    ranking.rough_expectations(users, own, draws, U, V, thresholds, roots, weights, biased, alone)
+    assert np.array_equal(alone, np.stack([out[0, 500:537], out[1, 3:40], out[2, 37:0:-1]]))
 
 
 @settings(deadline=None)  # the first example compiles

@@ -39,6 +39,7 @@ def run_pytest(arguments: list[str], said: Path) -> None:
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_the_skeleton_passes_the_contract_tests(tmp_path):
     """A reader begins with it: it is registered as the page says, and its tests run."""
     skeleton = PAGE.read_text(encoding="utf-8").split("```python\n")[2].split("```")[0]

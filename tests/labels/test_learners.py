@@ -481,6 +481,7 @@ answer.send("all")
 
 
 @pytest.mark.evidence
+@pytest.mark.processes
 def test_forged_files_do_not_crash_a_process(tmp_path):
     """Whole files are read in another process, since a walk beyond an array would end it."""
     from cofactor.labels import BinaryRelevance

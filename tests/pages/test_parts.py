@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from importlib.resources import files
 
 import pytest
@@ -19,7 +20,21 @@ HOSTILE = "<script>alert('1')</script> & \"2\""
 def test_templates_and_style_come_with_the_package() -> None:
     folder = files("cofactor.pages")
     assert {file.name for file in folder.joinpath("templates").iterdir()} == {"page.html", "parts.html"}
-    assert style_sheet() == folder.joinpath("style.css").read_text(encoding="utf-8")
+    colours, style = (folder.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in ("colours", "style"))
+    assert style_sheet() == f"{colours}\n{style}"
+
+
+def test_colours_are_written_once() -> None:
+    """Style sheets name colours, all of which one file gives; those of light and dark are the same ones."""
+    folder = files("cofactor")
+    colours = folder.joinpath("pages", "colours.css").read_text(encoding="utf-8")
+    light, dark = (re.findall(r"--(\w+):", part) for part in colours.split("@media"))
+    assert light == dark
+    places = ("pages/style.css", "server/page/page.css", "server/page/parts.css")
+    sheets = [folder.joinpath(*place.split("/")).read_text(encoding="utf-8") for place in places]
+    used = {name for sheet in sheets for name in re.findall(r"var\(--(\w+)\)", sheet)}
+    assert used - {"natural", "share"} == set(light)  # those are of single elements
+    assert not [sheet for sheet in sheets if re.search(r"^\s*--\w+:|prefers-color-scheme", sheet, re.MULTILINE)]
 
 
 def test_escaping_is_on_and_unknown_names_are_errors() -> None:

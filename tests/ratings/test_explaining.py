@@ -207,8 +207,9 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
         PMF(2, 1.0, link="logistic", solver="lbfgs", tol=0.1).fit(X, y).explain(1, [0])
     X, y = rated()
     als = ALS(2, 1.0, random_state=0).fit(X, y)
-    with pytest.raises(InvalidInputError, match="user 'new' has no ratings, of which one could"):
+    with pytest.raises(InvalidInputError, match="user 'new' has no ratings, of which one could") as error:
         als.fold_in([("new", "?"), ("old", 0)], [1, 2]).explain("new", [0])
+    assert error.value.argument == "user"
     own = int(X[X[:, 0] == 1, 1][0])
     assert own in als.explain(1, [own]).own_items  # an item that the user rated has its own rating among the reasons
     takes = exposed("EASE").explain(103, [7])

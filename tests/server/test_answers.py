@@ -5,29 +5,18 @@ from __future__ import annotations
 import hashlib
 import time
 from http.client import HTTPConnection
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
 import pytest
 from tests.server.conftest import blocks, documented
+from tests.server.said import rows, rows_of
 
 from cofactor.server import schemas
 from cofactor.server.operations import OPERATIONS
 
 pytestmark = pytest.mark.processes
-
-
-def rows_of(found: tuple[Any, Any], row: int) -> list[tuple[Any, float]]:
-    """Return items and scores of a row, as the library gives them."""
-    items, scores = found
-    there = np.isfinite(scores[row])
-    return list(zip(items[row][there].tolist(), scores[row][there].tolist(), strict=True))
-
-
-def rows(answer: dict[str, Any]) -> list[tuple[Any, float]]:
-    return [(one["item"], one["score"]) for one in answer["items"]]
 
 
 def test_lists_of_a_known_user(server, models) -> None:

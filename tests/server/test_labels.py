@@ -17,11 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.children import Command
 from tests.server.conftest import Client, Models, blocks, documented
+from tests.server.said import reasons, told
 
 import cofactor
 from cofactor.datasets import LabelDataset, make_labels, read_label_table
 from cofactor.labels import PLST, LabelPowerset, LabelRidge
-from cofactor.model.explanations import Explanation
 from cofactor.server.operations import OPERATIONS
 from cofactor.tasks import answers_of
 from cofactor.tasks.label_facts import without_names
@@ -196,33 +196,6 @@ def test_other_decisions(tagging: Tagging) -> None:
     (row,) = tagging.client.post(TAGS, {"rows": X[:1].tolist(), "model": "numbers", "top": 2})["tags"]
     chances = tagging.numbers.predict_proba(X[:1])[0]
     assert [one["label"] for one in row["top"]] == np.argsort(-chances, kind="stable")[:2].tolist()
-
-
-def reasons(found: Explanation, what: str, names: Any = None) -> list[Any]:
-    """Return what an explanation of the library says, in the words of answers."""
-    groups = []
-    for group in found.groups():
-        terms = {one["kind"]: one for one in group["terms"]}
-        kinds = ("feature", "instance", "rating", "take")
-        own = [(one["term"], one["contribution"]) for one in group["terms"] if one["kind"] in kinds]
-        own = [(term if names is None else names[term], amount) for term, amount in own]
-        rest = {key: terms[key]["contribution"] for key in ("rest", "intercept") if key in terms}
-        groups.append((group[what], group["score"], own, rest))
-    return groups
-
-
-def told(answer: Any, what: str) -> list[Any]:
-    """Return an answer in the same form."""
-    groups = []
-    for one in answer["explanations"]:
-        own = [
-            (next(r[key] for key in ("feature", "instance", "item") if key in r), r["contribution"])
-            for r in one["reasons"]
-        ]
-        rest = {"rest": one["rest"]["contribution"]} if "rest" in one else {}
-        rest |= {"intercept": one["intercept"]} if "intercept" in one else {}
-        groups.append((one[what], one["score"], own, rest))
-    return groups
 
 
 def test_reasons_for_labels(tagging: Tagging) -> None:

@@ -36,6 +36,7 @@ STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
+KEY = "a-key-of-24-letters-or-so"
 #: What a reader would see of the page, with what is drawn and what stands in empty fields.
 LOOK = f"""
 {SEEN}
@@ -322,6 +323,62 @@ def test_a_server_that_stops_is_asked_again_until_it_is_back(page: Page, models)
     assert not trouble.is_displayed()
 
 
+@pytest.fixture
+def locked(models) -> Iterator[Site]:
+    """A server that answers those who have a key."""
+    file = models.folder / "keys"
+    file.write_text(f"{KEY}\n")
+    file.chmod(0o600)
+    served = Site([f"takes={models.folder / 'takes.cofactor'}", "--api-key-file", str(file)], models.folder)
+    yield served
+    served.stop()
+
+
+def test_a_page_behind_a_key(browser: webdriver.Chrome, locked: Site) -> None:
+    """It asks for a key, and again where that is wrong; a reload keeps the right one, and another tab has none."""
+    page = Page(browser, locked)
+    for log in ("performance", "browser"):
+        browser.get_log(log)  # of the page before
+
+    def asks() -> str:
+        found = browser.find_element(By.CSS_SELECTOR, "[data-part=locked]")
+        return found.find_element(By.TAG_NAME, "label").text if found.is_displayed() else ""
+
+    def give(key: str) -> None:
+        field = browser.find_element(By.ID, "key")
+        field.clear()
+        field.send_keys(key, Keys.ENTER)
+
+    browser.get(locked.address)
+    page.until(lambda: asks() == "This server asks for a key")
+    for wrong in ("not-the-key-that-is-needed", "…that no header can hold…", KEY[:-1]):
+        give(wrong)
+        page.until(lambda: asks() == "This key is not known")
+        assert not browser.find_element(By.CSS_SELECTOR, "[role=alert]").is_displayed()
+        assert not page.found
+    give(KEY)
+    page.until(lambda: page.found)
+    assert not asks()
+    page.part("found", "label").click()
+    page.until(lambda: page.recommended)
+    browser.refresh()
+    page.until(lambda: page.found and page.own and page.recommended)
+    assert not asks()
+    kept = browser.execute_script("return [document.cookie, localStorage.length, Object.values(sessionStorage)]")
+    assert kept == ["", 0, [KEY]]
+    assert "key" not in browser.current_url
+    assert not [url for url in page.requests() if not url.startswith(locked.address) or "key" in url]
+    assert {one["status"] for one in locked.client.events if one["event"] == "request"} == {200, 401}
+    assert not [one for one in locked.client.events if "key" in json.dumps(one).casefold()]
+    assert all("status of 401" in message for message in page.messages())
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(locked.address)
+    page.until(lambda: asks() == "This server asks for a key")
+    browser.close()
+    browser.switch_to.window(first)
+
+
 def test_a_model_of_takes_asks_for_no_ratings(page: Page, models) -> None:
     page.open("model=takes")
     assert page.browser.find_element(By.TAG_NAME, "h1").text == "Mark a few, and see what follows"
@@ -397,7 +454,7 @@ def test_files_of_the_page_are_strict(site: Site) -> None:
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert not re.search(r"<style|<script(?![^>]*src=)|\sstyle=|\son\w+=|https?:", text)
     names = re.findall(r'(?:src|href)="(/[^"]*)"', text)
-    assert {"/page.css", "/page.js", "/icon.svg"} <= set(names)
+    assert {"/colours.css", "/page.css", "/page.js", "/icon.svg"} <= set(names)
     scripts = ["/page.js"]
     for one in scripts:  # which grows
         answer = site.client.ask("GET", one)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import re
 import signal
 import sys
 import time
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from tests.children import Command
@@ -166,6 +169,22 @@ def test_an_answer_must_come_in_time() -> None:
 def test_a_model_that_cannot_answer_ends_the_server() -> None:
     with pytest.raises(ValueError, match="damaged"):
         run({"default": Served("default", Fake(ValueError("damaged"), fails_at_once=True))}, port=0)
+
+
+def test_who_serves_is_told_when_and_where(capfd) -> None:
+    """Once, when requests are answered; of the log no more than was asked for is written."""
+    told: list[tuple[str, dict[str, bool]]] = []
+
+    def begun(address: str) -> None:
+        with urlopen(f"{address}health/ready") as answer:
+            told.append((address, json.load(answer)))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    run({"default": Served("default", Fake())}, port=0, n_workers=2, begun=begun, log_level=logging.WARNING)
+    ((address, answer),) = told
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+    assert answer == {"ready": True}
+    assert capfd.readouterr().err == ""
 
 
 def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import webbrowser
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -54,42 +54,16 @@ def demo_serve(
         report.say(f"A Recommender was fitted in {seconds:.1f} s; its code is made ready.")
         titles = {str(item): title for item, title in data.item_names.items()}
         served = {"default": server.Served("default", answers_of(model, titles))}
-        teller = _Teller(report, browser=browser and _has_screen())
-        logger = logging.getLogger("cofactor.server")
-        logger.addFilter(teller)
-        try:
-            server.run(served, host, port)
-        finally:
-            logger.removeFilter(teller)
+        begun = partial(_tell, report, opening=browser and _has_screen())
+        server.run(served, host, port, begun=begun, log_level=logging.WARNING)
 
 
-class _Teller(logging.Filter):
-    """Tells a person where the page is when the log says that it is ready; of all else it passes on what is wrong.
-
-    Parameters
-    ----------
-    report : TerminalReporter
-        Prints it.
-    browser : bool
-        Whether to open the page.
-    """
-
-    def __init__(self, report: TerminalReporter, *, browser: bool) -> None:
-        super().__init__()
-        self.report, self.browser, self.address = report, browser, ""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line of the log is shown."""
-        event = json.loads(record.getMessage())
-        if event["event"] == "listening":
-            host = f"[{event['host']}]" if ":" in event["host"] else event["host"]
-            self.address = f"http://{host}:{event['port']}/"
-        elif event["event"] == "ready":
-            self.report.say(f"\nRate films at {self.address} and see what follows. Ctrl-C ends it.")
-            sys.stdout.flush()
-            if self.browser:
-                webbrowser.open(self.address)
-        return record.levelno > logging.INFO
+def _tell(report: TerminalReporter, address: str, *, opening: bool) -> None:
+    """Tell a person where the page is, and open it."""
+    report.say(f"\nRate films at {address} and see what follows. Ctrl-C ends it.")
+    sys.stdout.flush()
+    if opening:
+        webbrowser.open(address)
 
 
 def _has_screen() -> bool:

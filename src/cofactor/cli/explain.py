@@ -85,7 +85,7 @@ def explain(
         raise InvalidInputError(f"{model}: is a model of {task.name}, whose predictions cannot be explained yet")
     _, given = options.choose_task(context, "explain", model, task.name, None, own)
     of, what = _asked(model, task.name, {"FILE": file, "--label": label}, {"--user": user, "--item": item})
-    with limited_threads(threads), naming({"labels": "--label", "users": "--user", "items": "--item"}):
+    with limited_threads(threads), naming({"labels": "--label", "user": "--user", "items": "--item"}):
         table = task.explain(fitted, of, what, n, task.values("explain", given))
     show_notes(table.notes)
     write_table(table, out, as_json=json, safe_csv=safe_csv)

@@ -34,8 +34,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="Titles of items: a known data set such as ml-100k, or a table of id and title. They are those of the "
-            "first model; MODEL=NAME|FILE gives them to another one. Repeat.",
+            help="Titles of items: a known data set such as ml-100k, or a table of id and title, text or Parquet. They "
+            "are those of the first model; MODEL=NAME|FILE gives them to another one. Repeat.",
         ),
     ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of the text files of --titles.")] = "utf-8",

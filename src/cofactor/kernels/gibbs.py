@@ -9,6 +9,7 @@ import numpy as np
 from cofactor.kernels.cholesky import factorize, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
 from cofactor.kernels.gibbs_rows import set_scores
+from cofactor.kernels.lanes import fetch
 from cofactor.kernels.normal import cdf
 from cofactor.kernels.normal_single import FARTHEST, LEAST, below, quantiles, sum_of_logarithms
 from cofactor.kernels.random import normal, single_uniforms, stream, uniform
@@ -309,9 +310,11 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
     n = hi - lo
     below_level = np.zeros((thresholds.shape[2], n))
     x, root = np.empty(n), np.empty(n)
-    for s in draws:
+    for a, s in enumerate(draws):
         root[:] = roots[s]
+        after = V[draws[min(a + 1, len(draws) - 1)]]
         for k in range(n):
+            fetch(after, items[lo + k])
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)
         add_shares(users[lo:hi], thresholds[s], x, root, below_level)
     set_probabilities(below_level, len(draws), out[lo:hi])

@@ -4,7 +4,7 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import FAR, SINGLE, draw_latent, level_masses, room_for_levels
-from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.random import stream
 
 
@@ -23,7 +23,7 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
     """
     p = other.shape[1]
     n_thresholds = thresholds.shape[1]
-    prior, in_place, room = prior_equations(precision), np.empty(0, np.int32), room_of_rows(p, SINGLE)
+    prior, room = prior_equations(precision), room_of_rows(p, SINGLE)
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
         users, mean, root = indices[here], means[here], roots[here]
@@ -42,6 +42,7 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
         v = first_rows[j].copy()
         x, z, of_levels = np.empty(n, np.float32), np.empty(n, np.float32), room_for_levels(n)
         table, rows = own_table(users, other, True, SINGLE)
+        begin_draws(root, table, prior, shifts[j], room)
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, v, x)
             for k in range(n):
@@ -50,6 +51,6 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             state = draw_latent(state, x, of_levels, z)
             for k in range(n):
                 z[k] /= root[k]
-            state = draw_row(state, 0, n, rows, in_place, z, root, table, prior, shifts[j], room, v)
+            state = draw_again(state, z, root, table, shifts[j], room, v)
         for a in range(p):
             out[j, a] = v[a]

@@ -16,7 +16,17 @@ import numpy as np
 from cofactor.kernels.compile import exact, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, store, total
 from cofactor.kernels.normal import quantiles
-from cofactor.kernels.normal_equations import add_entries, copies, factorize, lines, room, solve, square
+from cofactor.kernels.normal_equations import (
+    add_entries,
+    add_targets,
+    copies,
+    factorize,
+    lines,
+    project,
+    room,
+    solve,
+    square,
+)
 from cofactor.kernels.random import stream, uniforms
 
 
@@ -97,12 +107,19 @@ def draw_solution(state, room, out):  # type: ignore[no-untyped-def]
 
     Of more random numbers than are needed, whole registers are made.
     """
-    G, T, W, _, noise = room
+    G, T, W, _, _ = room
+    factorize(G, len(out), 0.0, T, W)
+    return _draw_projected(state, room, out)
+
+
+@ordered
+def _draw_projected(state, room, out):  # type: ignore[no-untyped-def]
+    """Draw a row given its factorized equations; return the stream."""
+    _, T, W, _, noise = room
     p = len(out)
     w, r = W.reshape(-1)[:p], W.reshape(-1)[noise.shape[1] :]
     state = uniforms(state, noise[0])
     quantiles(noise[0], noise[1])
-    factorize(G, p, 0.0, T, W)
     for a in range(p):
         w[a] += np.sqrt(r[a]) * noise[1, a]
     solve(p, T, W)
@@ -121,6 +138,34 @@ def draw_row(state, start, end, indices, position, targets, roots, table, prior,
     begin_equations(prior, shift, G)
     add_entries(start, end, len(out), indices, position, targets, roots, table, F, G)
     return draw_solution(state, room, out)
+
+
+@ordered
+def begin_draws(roots, table, prior, shift, room):  # type: ignore[no-untyped-def]
+    """Factorize the equations of a row for many draws in which its targets alone change.
+
+    Its entries are the rows of a table, as `own_table` returns it. The rest is as for `draw_row`.
+    """
+    G, T, W, F, _ = room
+    p = len(shift)
+    n = len(table) // lines(p)
+    in_place, rows, targets = np.empty(0, np.int32), np.arange(n).astype(np.int32), np.zeros(n, table.dtype)
+    begin_equations(prior, shift, G)
+    add_entries(0, n, p, rows, in_place, targets, roots, table, F, G)
+    factorize(G, p, 0.0, T, W)
+
+
+@ordered
+def draw_again(state, targets, roots, table, shift, room, out):  # type: ignore[no-untyped-def]
+    """Draw a row for other targets, after `begin_draws`, from the distribution of `draw_row`; return the stream."""
+    _, T, W, _, _ = room
+    p = len(out)
+    b = np.zeros((lines(p), LANES))
+    for a in range(p):
+        b.reshape(-1)[a] = shift[a]
+    add_targets(p, targets, roots, table, b)
+    project(p, b, T, W)
+    return _draw_projected(state, room, out)
 
 
 @ordered

@@ -5,7 +5,7 @@ import numpy as np
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
 from cofactor.kernels.gibbs import SINGLE, draw_thresholds_and_latent, most, room_for
-from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.random import stream
 
 #: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.
@@ -26,7 +26,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     `kernels.drift`, from the multipliers given and what each rating is moved by at first.
     """
     p = other.shape[1]
-    one, in_place = np.ones(1, np.float32), np.empty(0, np.int32)
+    one = np.ones(1, np.float32)
     prior, room = prior_equations(precision), room_of_rows(p, SINGLE)
     theta, of_levels = np.empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
     for i in range(lo, hi):
@@ -37,6 +37,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         u = first_rows[i].copy()
         gaps_of_levels = first_gaps[i].copy()
         table, rows = own_table(items, other, True, SINGLE)
+        begin_draws(one, table, prior, shifts[i], room)
         x, z, moved = np.empty(n, np.float32), np.empty(n, np.float32), np.zeros(n)
         reach = 1.0
         drifts = len(times) > 0
@@ -59,7 +60,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 reach *= np.exp((accepted - 0.3) / np.sqrt(cycle + 1))
             for k in range(n):
                 z[k] -= moved[k]
-            state = draw_row(state, 0, n, rows, in_place, z, one, table, prior, shifts[i], room, u)
+            state = draw_again(state, z, one, table, shifts[i], room, u)
             if drifts:
                 set_scores(0, n, rows, table, u, x)
                 for k in range(n):

@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core.datamodel import models
+from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, register_model
 
@@ -63,6 +64,19 @@ def load(typing: Any, table: Any, row: Any) -> Any:
         return builder.load(_place(context, builder, signature, arguments), align=4)
 
     return _lanes(table.dtype)(table, types.uintp), code
+
+
+@_known
+def load_from(typing: Any, x: Any, at: Any) -> Any:
+    """Return the sixteen numbers of a contiguous array that begin at a place, which is not checked."""
+    if x.layout != "C":
+        raise TypingError("expected a contiguous array")
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
+        return builder.load(builder.bitcast(place, ir.VectorType(place.type.pointee, LANES).as_pointer()), align=4)
+
+    return _lanes(x.dtype)(x, types.uintp), code
 
 
 @_known

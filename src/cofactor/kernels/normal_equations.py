@@ -151,6 +151,22 @@ def add_entries(start, end, p, indices, position, targets, roots, table, F, G): 
 
 
 @ordered
+def add_targets(p, targets, roots, table, b):  # type: ignore[no-untyped-def]
+    """Add to b what `add_entries` adds to column p, of entries that are the rows of a table."""
+    L = lines(p)
+    offsets = table.reshape(-1)
+    for first in range(0, len(targets), _CHUNK):
+        end = min(first + _CHUNK, len(targets))
+        for a in range(L):
+            s = filled(table.dtype.type(0))
+            for k in range(first, end):
+                root = table.dtype.type(roots[k] if len(roots) > 1 else roots[0])
+                target = root * (offsets[k * L * LANES + p] + targets[k])
+                s += filled(table.dtype.type(target)) * (filled(root) * load(table, k * L + a))
+            store(b, a, load(b, a) + doubled(s))
+
+
+@ordered
 def _add_products(n, L, a, b, F, G):  # type: ignore[no-untyped-def]
     """Add to G the products of the columns a..a+7 of n rows with their columns 16b..16b+15."""
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = filled(F.dtype.type(0))
@@ -211,6 +227,18 @@ def factorize(G, p, eps, T, W):  # type: ignore[no-untyped-def]
         for b in range(i // LANES, L):
             store(T, i * L + b, filled(r[i]) * load(G, i * L + b))
         w[i] = r[i] * g[i, p]
+
+
+@ordered
+def project(p, b, T, W):  # type: ignore[no-untyped-def]
+    """Replace D⁻¹ L⁻¹ b of W by that of another b, which is overwritten: see `factorize`."""
+    L = lines(p)
+    x, w, r = b.reshape(-1), W.reshape(-1)[: L * LANES], W.reshape(-1)[L * LANES :]
+    for i in range(p):
+        x_i = x[i]
+        w[i] = r[i] * x_i
+        for a in range(i // LANES, L):
+            store(b, a, load(b, a) - filled(x_i) * load(T, i * L + a))
 
 
 @ordered

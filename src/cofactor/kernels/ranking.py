@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from cofactor.kernels.compile import ordered
+from cofactor.kernels.compile import fused, inlined, ordered
+from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, fma, load_from, total
 
-_COLUMNS = 512  # items at a time: their factors under one sample stay in a first-level cache
+_ITEMS = 512  # at a time: their factors under one sample stay in a second-level cache, for all users
+_NONE = np.float32(0)
 
 #: Φ(t) - 1/2 as t P(t²) for |t| up to `_END`, and constant beyond: the least largest error, 1.7e-4, for six terms.
 _END = np.float32(3.4)
@@ -23,11 +25,11 @@ _P0, _P1, _P2, _P3, _P4, _P5 = (
 
 @ordered
 def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, biased, out):  # type: ignore[no-untyped-def]
-    """Write Σ_r weights_r p_r for some users and items, (len(users), len(items)) in float32, by some of the samples.
+    """Write Σ_r weights_r p_r for some users and items in float32, by some of the samples.
 
-    p_r is the mean over `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all,
-    with errors up to 1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a
-    column for each user.
+    `items` has a row for each user, with as many columns as `out`, or one row for all of them. p_r is the mean over
+    `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all, with errors up to
+    1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a column for each user.
     """
     d = V.shape[2] - 1 if biased else V.shape[2]
     n_thresholds = thresholds.shape[2]
@@ -37,54 +39,46 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
         gains[r] = (weights[r + 1] - weights[r]) / len(draws)
         base += (weights[r + 1] - weights[r]) / 2
     out[:] = base
-    factors = np.empty((V.shape[2], _COLUMNS), dtype=np.float32)
-    room = np.empty(_COLUMNS, dtype=np.float32)
-    for lo in range(0, len(items), _COLUMNS):
-        n = min(_COLUMNS, len(items) - lo)
-        x = room[:n]
-        for s in draws:
-            for k in range(n):
-                v = V[s, items[lo + k]]
-                for f in range(len(v)):
-                    factors[f, k] = v[f]
-            for row in range(len(users)):
-                i = users[row]
-                root = np.float32(roots[s, i])
-                u = U[s, i]
-                if biased:
-                    _set_sum(u[d], factors[d], x)
-                else:
-                    x[:] = 0
-                f = 0
-                while f + 3 < d:
-                    _add_four(u, factors, f, x)
-                    f += 4
-                while f < d:
-                    _add_one(u[f], factors[f], x)
-                    f += 1
-                for r in range(n_thresholds):
-                    if gains[r] != 0:
-                        _add_share_above(gains[r], thresholds[s, i, r], root, x, out[row, lo : lo + n])
+    room = np.empty(_ITEMS, dtype=np.float32)
+    for group in range(len(items)):
+        first, end = (0, len(users)) if len(items) == 1 else (group, group + 1)
+        for lo in range(0, items.shape[1], _ITEMS):
+            here = items[group, lo : lo + _ITEMS]
+            x = room[: len(here)]
+            for s in draws:
+                for row in range(first, end):
+                    i = users[row]
+                    _set_scores(U[s, i], V[s], here, d, x)
+                    root = np.float32(roots[s, i])
+                    for r in range(n_thresholds):
+                        if gains[r] != 0:
+                            _add_share_above(gains[r], thresholds[s, i, r], root, x, out[row, lo : lo + len(here)])
 
 
 @ordered
-def _set_sum(a, b, out):  # type: ignore[no-untyped-def]
-    for k in range(len(out)):
-        out[k] = a + b[k]
+def _set_scores(u, V, items, d, x):  # type: ignore[no-untyped-def]
+    """Write the scores of items for a user of d factors, and perhaps a bias."""
+    for k in range(len(items)):
+        fetch(V, items[min(k + AHEAD, len(items) - 1)])
+        v = V[items[k]]
+        x[k] = _product(u, v, d)
+        if len(u) > d:
+            x[k] += u[d] + v[d]
 
 
-@ordered
-def _add_one(a, b, out):  # type: ignore[no-untyped-def]
-    for k in range(len(out)):
-        out[k] += a * b[k]
-
-
-@ordered
-def _add_four(u, factors, f, out):  # type: ignore[no-untyped-def]
-    b0, b1, b2, b3 = factors[f], factors[f + 1], factors[f + 2], factors[f + 3]
-    u0, u1, u2, u3 = u[f], u[f + 1], u[f + 2], u[f + 3]
-    for k in range(len(out)):
-        out[k] = (((out[k] + u0 * b0[k]) + u1 * b1[k]) + u2 * b2[k]) + u3 * b3[k]
+@inlined
+def _product(u, v, d):  # type: ignore[no-untyped-def]
+    """Return the sum of the first d products, in the same order wherever this is compiled into its caller."""
+    sums = filled(_NONE)
+    f = 0
+    while f + LANES <= d:
+        sums = fma(load_from(u, f), load_from(v, f), sums)
+        f += LANES
+    product = total(sums)
+    while f < d:
+        product = fused(u[f], v[f], product)
+        f += 1
+    return product
 
 
 @ordered

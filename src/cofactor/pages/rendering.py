@@ -8,9 +8,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-__all__ = ["Html", "environment", "style_sheet", "write_part"]
+__all__ = ["COLOURS", "Html", "environment", "style_sheet", "write_part"]
 
 _FOLDER = Path(__file__).parent
+
+#: The style sheet of the colours, which all that a browser shows of this package has in common.
+COLOURS = _FOLDER / "colours.css"
 
 #: Text that is HTML already and is not escaped again. Only templates make it.
 Html = Markup
@@ -28,8 +31,8 @@ def environment() -> Environment:
 
 @cache
 def style_sheet() -> Html:
-    """Return the style of all pages."""
-    return Html((_FOLDER / "style.css").read_text(encoding="utf-8"))
+    """Return the style of all pages: colours first."""
+    return Html("\n".join(file.read_text(encoding="utf-8") for file in (COLOURS, _FOLDER / "style.css")))
 
 
 def write_part(name: str, /, *arguments: object) -> Html:

@@ -182,6 +182,15 @@ class RatingModel(Shown, Saved, Arrangeable, BaseEstimator, ABC):
         """Whether `_score_block` and `_criterion_block` are rough, so that the best need their exact scores."""
         return False
 
+    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+        """Return the scores of some items of each user, (len(users), m) as `items`, or another measure.
+
+        Where blocks are rough, these are nearer to what is exact.
+        """
+        if criterion is None:
+            return of_all_pairs(self._scores, users, items)
+        return self._criterion_block(users, items, criterion)
+
     def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the probabilities of as many pairs as there may be."""
         return self._in_blocks(self._probabilities, users, items)
@@ -341,7 +350,11 @@ class RatingModel(Shown, Saved, Arrangeable, BaseEstimator, ABC):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), *asked_pairs(self, X, time))
+        return self._predicted(*asked_pairs(self, X, time))
+
+    def _predicted(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the ratings of pairs by index; users may be `Visits`."""
+        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), users, items)
         return np.asarray(self.scale_[levels - 1])
 
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:

@@ -19,7 +19,42 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise
 from cofactor.text import counted
 
-__all__ = ["Hidden", "Ranking", "best_items", "ids_of"]
+__all__ = ["Closer", "Hidden", "Ranking", "best_items", "ids_of"]
+
+
+@dataclass(frozen=True)
+class Closer:
+    """A closer look at items that are among the best by rough scores.
+
+    Attributes
+    ----------
+    nearly : callable
+        Returns scores nearer to the exact ones, shape (len(users), m) as that of `items`: some for each user.
+    exact : callable
+        Returns the exact scores of pairs, given users and items.
+    """
+
+    nearly: Pairwise
+    exact: Pairwise
+
+    def ranked(self, users: Any, items: NDArray[Any], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return items and exact scores, (len(users), n_scored(n)) or less, of those where nearer scores are highest.
+
+        Parameters
+        ----------
+        users : ndarray or Visits
+        items : ndarray of shape (len(users), m)
+            Some for each user; -1 stands for none.
+        n : int
+            How many are asked for.
+        """
+        there = items >= 0
+        near = np.where(there, self.nearly(users, np.where(there, items, 0).astype(np.int32)), -np.inf)
+        items, _ = highest(items, near, n_scored(n))
+        rows, columns = np.nonzero(items >= 0)
+        scores = np.full(items.shape, -np.inf)
+        scores[rows, columns] = self.exact(users[rows], items[rows, columns].astype(np.int32))
+        return items, scores
 
 
 @dataclass(frozen=True)
@@ -30,20 +65,21 @@ class Ranking:
     ----------
     block : callable
         Returns the scores (len(users), len(items)) of some items for some users, given their indices.
-    exact : callable or None
-        Returns the scores of pairs, given users and items, if those of `block` are rough.
+    closer : Closer, optional
+        If those of `block` are rough.
     """
 
     block: Pairwise
-    exact: Pairwise | None
+    closer: Closer | None = None
 
     def raised(self, bonus: NDArray[np.float64]) -> Ranking:
         """Return the same scores with a bonus for each item."""
-        exact = self.exact
-        return Ranking(
-            lambda users, items: self.block(users, items) + bonus[items],
-            None if exact is None else lambda users, items: exact(users, items) + bonus[items],
-        )
+
+        def higher(scores: Pairwise) -> Pairwise:
+            return lambda users, items: scores(users, items) + bonus[items]
+
+        closer = self.closer
+        return Ranking(higher(self.block), closer and Closer(higher(closer.nearly), higher(closer.exact)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +113,9 @@ class Hidden:
             hidden = np.concatenate([seen, hidden])
         if not len(items):
             return rows[:0], rows[:0]
+        if items[-1] == len(items) - 1:  # all from the first on, as where nobody names candidates
+            among = hidden < len(items)
+            return rows[among], hidden[among]
         place = np.minimum(np.searchsorted(items, hidden), len(items) - 1)
         among = items[place] == hidden
         return rows[among], place[among]
@@ -103,7 +142,7 @@ def best_items(
     """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
 
     Scores are computed for tiles of a few users and items each, so that memory depends on neither number. If they are
-    rough, twice as many items as asked for and ten more are scored exactly, and ranked anew.
+    rough, a sixteenth of all items, and no less than eight times as many as are then scored exactly, get nearer scores.
 
     Parameters
     ----------
@@ -124,32 +163,44 @@ def best_items(
     cells = int(n) * len(users)
     what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
     CELLS.check(cells, what, size=n_best * len(users))
-    n_kept = n_best if ranking.exact is None else min(2 * n_best + 10, len(items))
-    best, where = np.full((len(users), n_kept), -np.inf), np.full((len(users), n_kept), -1, dtype=np.int64)
+    n_kept = n_best if ranking.closer is None else min(max(8 * n_scored(n_best), len(items) // 16), len(items))
     height, width = tile_shape(len(users), n_levels)
+    height = max(1, min(height, pairs_per_block(n_levels) // max(n_kept, 1)))
+    found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
 
-    def look(lo: int, hi: int) -> None:
+    def search(lo: int, hi: int) -> None:
+        best, where = np.full((hi - lo, n_kept), -np.inf), np.full((hi - lo, n_kept), -1, dtype=np.int64)
         rows, columns = hidden.places(users[lo:hi], items)
         for start in range(0, len(items), width):
             table = ranking.block(users[lo:hi], items[start : start + width])
             here = (columns >= start) & (columns < start + width)
             table[rows[here], columns[here] - start] = -np.inf
-            keep_best(table, start, best[lo:hi], where[lo:hi])
-
-    each_block(look, len(users), height)
-    found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
-
-    def rank(lo: int, hi: int) -> None:
-        values, columns = best[lo:hi], where[lo:hi]
-        there = columns >= 0
-        columns[there] = items[columns[there]]
-        if ranking.exact is not None:
-            of_users = users[lo + np.nonzero(there)[0]]
+            keep_best(table, start, best, where)
+        where[where >= 0] = items[where[where >= 0]]
+        if ranking.closer is not None:
             with thread_limit(1):  # the other threads have blocks of their own
-                values[there] = ranking.exact(of_users, columns[there].astype(items.dtype))
-        order = np.lexsort((columns, -values))[:, :n_best]
-        found[lo:hi, :n_best] = np.take_along_axis(columns, order, axis=1)
-        scores[lo:hi, :n_best] = np.take_along_axis(values, order, axis=1)
+                where, best = ranking.closer.ranked(users[lo:hi], where, n_best)
+        found[lo:hi, :n_best], scores[lo:hi, :n_best] = highest(where, best, n_best)
 
-    each_block(rank, len(users), max(1, pairs_per_block(n_levels) // max(n_kept, 1)))
+    each_block(search, len(users), height)
     return found, scores
+
+
+def n_scored(n: int) -> int:
+    """Return how many items are scored exactly to find the best n of them, where other scores are rough."""
+    return 2 * n + 10
+
+
+def highest(
+    items: NDArray[np.int64], scores: NDArray[np.float64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the n items of each row with the highest scores, best first, ties by index, and their scores.
+
+    Examples
+    --------
+    >>> highest(np.array([[3, 7, 2]]), np.array([[1.0, 4.0, 1.0]]), 2)
+    (array([[7, 2]]), array([[4., 1.]]))
+    """
+    order = np.lexsort((items, -scores))[:, :n]
+    rows = np.arange(len(items))[:, None]
+    return items[rows, order], scores[rows, order]

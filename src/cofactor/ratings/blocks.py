@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.threads import parallel_for
@@ -54,7 +52,7 @@ def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:
     >>> rows_of(np.array([3, 4, 5])), rows_of(np.array([3, 5, 4]))
     (slice(3, 6, None), array([3, 5, 4]))
     """
-    if not len(index) or (np.diff(index) != 1).any():
+    if not len(index) or not (index[1:] - index[:-1] == 1).all():
         return index
     return slice(int(index[0]), int(index[-1]) + 1)
 
@@ -68,7 +66,6 @@ def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:
     0 5
     """
 
-    @wraps(task)
     def block(k: int) -> object:
         return task(k * size, min((k + 1) * size, n))
 

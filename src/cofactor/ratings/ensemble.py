@@ -19,6 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.recommending import Criterion
 from cofactor.ratings.saving import checked_parts
 from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
 from cofactor.solvers.result import Callback
@@ -227,6 +228,11 @@ class Ensemble(RatingModel):
 
     def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(sum(member._score_block(users, items) for member in self.members_) / len(self.members_))
+
+    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+        if criterion is not None:
+            return super()._nearly(users, items, criterion)
+        return np.asarray(sum(member._nearly(users, items, None) for member in self.members_) / len(self.members_))
 
     def _ranks_roughly(self) -> bool:
         return any(member._ranks_roughly() for member in self.members_)

@@ -95,7 +95,7 @@ def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.i
         raise InvalidTypeError(
             "expected the id of one user", argument="user", found=user, advice="call it for each of them"
         )
-    row = int(known.known([user])[0])
+    row = int(known.known([user], argument="user")[0])
     columns = known.known(items, "item")
     if not len(columns):
         raise InvalidInputError("expected at least one item to explain", argument="items")
@@ -104,7 +104,7 @@ def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.i
     if ratings.indptr[row] == ratings.indptr[row + 1]:
         raise InvalidInputError(
             f"user {user!r} has no ratings, of which one could raise or lower a score",
-            argument="users",
+            argument="user",
             advice="their scores are those of the average user, or follow from features",
         )
     return ratings, row, columns

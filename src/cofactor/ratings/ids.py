@@ -151,9 +151,8 @@ class IdMap:
 
     def _index_some(self, column: NDArray[Any]) -> NDArray[np.int32]:
         if self._table is not None:
-            known = (column >= self.ids[0]) & (column <= self.ids[-1])
-            # The last slot of the table is -1: ids outside the range go there.
-            return self._table[np.where(known, column - self.ids[0], self._table.size - 1)]
+            # Where a difference overflows, it does not come out among those of the table either.
+            return self._table.take(column - self.ids[0] + 1, mode="clip")
         found = np.minimum(np.searchsorted(self.ids, column), len(self) - 1).astype(np.int32)
         return np.where(self.ids[found] == column, found, np.int32(-1))
 
@@ -168,14 +167,14 @@ class IdMap:
 
     @cached_property
     def _table(self) -> NDArray[np.int32] | None:
-        """Index of every integer from the first id to the last, or None where that range is too wide."""
+        """Index of every integer from before the first id to after the last; None where that range is too wide."""
         if self.ids.dtype != np.int64:
             return None
         span = int(self.ids[-1]) - int(self.ids[0]) + 1
         if span > max(_DENSE_TABLE, 16 * len(self)):
             return None
-        table = np.full(span + 1, -1, dtype=np.int32)
-        table[self.ids - self.ids[0]] = np.arange(len(self), dtype=np.int32)
+        table = np.full(span + 2, -1, dtype=np.int32)
+        table[self.ids - self.ids[0] + 1] = np.arange(len(self), dtype=np.int32)
         return table
 
     @cached_property

@@ -95,9 +95,9 @@ class Lookup:
                     stacklevel=callers_level(),
                 )
 
-    def known(self, asked: Ids, side: SideName = "user") -> NDArray[np.int32]:
-        """Return the indices of users, or of items, all of which must be known."""
-        argument = f"{side}s"
+    def known(self, asked: Ids, side: SideName = "user", argument: str = "") -> NDArray[np.int32]:
+        """Return the indices of users, or of items, all of which must be known; errors call them by their side."""
+        argument = argument or f"{side}s"
         ids = listed(asked, argument)
         ids = np.atleast_1d(np.asarray(ids)) if not isinstance(ids, list | tuple) else ids
         rows = self._of(side).index(ids, argument)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.best import Closer, Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Pairwise, expected, quantiles
@@ -187,14 +187,16 @@ def best_lists(
 
 def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:
     """Return what ranks items: scores, or a criterion."""
-    if criterion is None:
-        return Ranking(model._score_block, model._scores if model._ranks_roughly() else None)
+    block = model._score_block if criterion is None else partial(model._criterion_block, criterion=criterion)
+    if not model._ranks_roughly():
+        return Ranking(block)
 
     def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        if criterion is None:
+            return model._scores(users, items)
         return model._in_blocks(lambda *pairs: criterion(model._probabilities(*pairs)), users, items)
 
-    block = partial(model._criterion_block, criterion=criterion)
-    return Ranking(block, exact if model._ranks_roughly() else None)
+    return Ranking(block, Closer(partial(model._nearly, criterion=criterion), exact))
 
 
 def _criterion(model: RatingModel, at_least: float | None, quantile: float | None) -> Criterion | None:
@@ -254,7 +256,9 @@ def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
 
 
 def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), len(items)).
+    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), m).
+
+    Items are those of all users, shape (m,), or of each, shape (len(users), m).
 
     Examples
     --------
@@ -262,5 +266,6 @@ def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray
     array([[13, 14, 15],
            [23, 24, 25]])
     """
-    found = function(users[np.repeat(np.arange(len(users)), len(items))], np.tile(items, len(users)))
-    return found.reshape(len(users), len(items))
+    of_each = np.broadcast_to(items, (len(users), items.shape[-1]))
+    found = function(users[np.repeat(np.arange(len(users)), of_each.shape[1])], of_each.ravel())
+    return found.reshape(of_each.shape)

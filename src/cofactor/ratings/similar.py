@@ -332,7 +332,7 @@ def similar_rows(
         return found
 
     nothing = Hidden(None, Excluded.of(lookup, None))
-    places, similarities = best_items(Ranking(block, None), rows, columns.astype(np.int32), n, 1, nothing)
+    places, similarities = best_items(Ranking(block), rows, columns.astype(np.int32), n, 1, nothing)
     places[np.isneginf(similarities)] = -1  # the item itself, where nothing else is left
     return ids_of(known, places), similarities
 

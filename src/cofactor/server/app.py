@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.threads import thread_limit
+from cofactor.server.asking import Asking
 from cofactor.server.failures import RefusalError, parsed, refusal_of
 from cofactor.server.front import FILES, file_of_page
 from cofactor.server.guarding import Access, Guarded
@@ -82,18 +81,17 @@ class _Service:
     def __init__(
         self, models: Mapping[str, Served], limits: Limits, measures: Measures, row: int, n_threads: int | None
     ) -> None:
-        self.models, self.limits, self.n_threads = models, limits, n_threads
+        self.models, self.limits, self.asking = models, limits, Asking(n_threads)
         self.measures, self.row = measures, measures.row(row)
-        self.thread, self.is_free = ThreadPoolExecutor(1, "cofactor"), asyncio.Semaphore(1)
         self.n_waiting = 0
         known = next(iter(models.values())).answers.example()
         self.document = msgspec.json.encode(document(OPERATIONS, known))
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """End the thread at the end."""
-        yield
-        self.thread.shutdown(wait=False, cancel_futures=True)
+        """Let requests be answered."""
+        with self.asking.begun():
+            yield
 
     def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         """Return what answers requests of an operation."""
@@ -120,30 +118,12 @@ class _Service:
         self.row.set_now(self.n_waiting)
 
     async def _answer(self, operation: Operation, question: Question) -> bytes:
-        """Return the answer, if it is there in time.
-
-        A thread cannot be interrupted: it ends what it has begun, and then takes the next request. Those which gave up
-        meanwhile wait nowhere.
-        """
+        """Return the answer, if it is there in time."""
         try:
-            async with asyncio.timeout(self.limits.answer):
-                await self.is_free.acquire()
-                work = asyncio.get_running_loop().run_in_executor(self.thread, self._reply, operation, question)
-                work.add_done_callback(self._ended)
-                return await asyncio.shield(work)
+            return await self.asking.answer(operation, question, self.limits.answer)
         except TimeoutError:
             problem = f"there was no answer within {self.limits.answer:g} seconds"
             raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None
-
-    def _reply(self, operation: Operation, question: Question) -> bytes:
-        with thread_limit(self.n_threads):
-            return msgspec.json.encode(operation.answer_to(question))
-
-    def _ended(self, work: asyncio.Future[bytes]) -> None:
-        """Let the next request have the thread."""
-        self.is_free.release()
-        if not work.cancelled():
-            work.exception()  # which nobody asks for if the request gave up
 
     async def _body(self, request: Request) -> bytes:
         """Return the body; refuse one that is too large, or comes too slowly.

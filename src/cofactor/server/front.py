@@ -8,14 +8,16 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cofactor.pages.rendering import COLOURS
+
 __all__ = ["FILES", "file_of_page"]
 
 _FOLDER = Path(__file__).parent / "page"
 _SCRIPTS = ("page", "asking", "cards", "choices", "dom", "labels", "ratings", "stars", "state")
 
 #: Files of the page by their addresses.
-FILES = {"/": "page.html", "/page.css": "page.css", "/parts.css": "parts.css", "/icon.svg": "icon.svg"} | {
-    f"/{name}.js": f"{name}.js" for name in _SCRIPTS
+FILES = {"/": _FOLDER / "page.html", "/colours.css": COLOURS} | {
+    f"/{name}": _FOLDER / name for name in ("page.css", "parts.css", "icon.svg", *(f"{one}.js" for one in _SCRIPTS))
 }
 
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -43,6 +45,5 @@ async def file_of_page(request: Request) -> Response:
 
 
 @cache
-def _read(name: str) -> tuple[bytes, str]:
-    path = _FOLDER / name
+def _read(path: Path) -> tuple[bytes, str]:
     return path.read_bytes(), _KINDS[path.suffix]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import random
 import re
 import time
 import traceback
-import uuid
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +24,8 @@ __all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "refused"]
 
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_AT_A_TIME = 4096  #: bytes which Linux writes to a pipe as one
+_JSON = json.JSONEncoder(default=str)
 _LOGGER = logging.getLogger("cofactor.server")
 
 
@@ -36,8 +40,38 @@ def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     **facts
         What there is to say of it.
     """
+    _LOGGER.log(level, _line(event, facts))
+
+
+def _line(event: str, facts: Mapping[str, Any]) -> str:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    _LOGGER.log(level, json.dumps({"time": now, "event": event, **facts}, default=str))
+    return _JSON.encode({"time": now, "event": event, **facts})
+
+
+class _Lines:
+    """Lines of the log that are written together before the event loop waits: each call of the library takes long.
+
+    Not more of them than a pipe takes at a time, so that no other process writes into a line.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._size = 0
+
+    def add(self, line: str) -> None:
+        """Write a line soon."""
+        size = len(line) + 1
+        if self._size + size > _AT_A_TIME:
+            self._write()
+        if not self._kept:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._kept.append(line)
+        self._size += size
+
+    def _write(self) -> None:
+        if self._kept:
+            _LOGGER.info("\n".join(self._kept))
+        self._kept, self._size = [], 0
 
 
 class LogLines(logging.Handler):
@@ -61,7 +95,7 @@ class Observed:
     """
 
     def __init__(self, app: ASGIApp, row: Row) -> None:
-        self.app, self.row = app, row
+        self.app, self.row, self.lines = app, row, _Lines()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application does."""
@@ -69,14 +103,14 @@ class Observed:
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        own = given if _GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
+        own = given if _GIVEN_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
         noted = scope[KEY] = {"id": own, "route": "none"}
         sent = {"status": 0, "bytes": 0}
 
         async def counting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent["status"] = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = own
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", own.encode())]}
             else:
                 sent["bytes"] += len(message.get("body", b""))
             await send(message)
@@ -88,20 +122,20 @@ class Observed:
             self._note(scope, noted, sent, time.perf_counter() - began)
 
     def _note(self, scope: Scope, noted: dict[str, str], sent: dict[str, int], seconds: float) -> None:
-        """Write a line, and count."""
+        """Count, and write a line."""
         self.row.note(scope["method"], noted["route"], sent["status"], seconds)
         client = scope.get("client")
-        log(
-            "request",
-            request_id=noted["id"],
-            client=client[0] if client else None,
-            method=scope["method"],
-            path=scope["path"],
-            route=noted["route"],
-            status=sent["status"],
-            bytes=sent["bytes"],
-            seconds=round(seconds, 6),
-        )
+        facts = {
+            "request_id": noted["id"],
+            "client": client[0] if client else None,
+            "method": scope["method"],
+            "path": scope["path"],
+            "route": noted["route"],
+            "status": sent["status"],
+            "bytes": sent["bytes"],
+            "seconds": round(seconds, 6),
+        }
+        self.lines.add(_line("request", facts))
 
 
 def mistake(error: Exception, request_id: str) -> RefusalError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cofactor.errors import InvalidInputError
 from cofactor.server import label_schemas, labelling, reason_schemas, schemas
@@ -63,6 +65,9 @@ class Operation:
         Returns an example of the body from what ``answers.example()`` returned.
     kind : {"ratings", "labels"}, optional
         Which models can be asked; by default all.
+    together : callable, optional
+        Returns the answers to some questions which differ in nothing but their ids: what `reply` returns for each, to
+        the bit, in less time.
     """
 
     method: str
@@ -73,24 +78,37 @@ class Operation:
     reply: Callable[[Question], Any]
     example: Callable[[Mapping[str, Any]], Any] | None = None
     kind: str | None = None
+    together: Callable[[Sequence[Question]], list[Any]] | None = None
 
     @property
     def public_path(self) -> str:
         """The address as documents and measures have it."""
         return self.path.replace("{id:path}", "{id}")
 
-    def answer_to(self, question: Question) -> Any:
-        """Return the answer; refuse a question to a model that cannot be asked.
+    def likeness(self, question: Question) -> Hashable:
+        """Return what questions that are answered together have in common; None for one that is answered alone.
 
         Parameters
         ----------
         question : Question
         """
+        return None if self.together is None else (self.path, msgspec.json.encode(question.asked))
+
+    def answers_to(self, questions: Sequence[Question]) -> list[Any]:
+        """Return the answers to questions that are alike; refuse those to a model that cannot be asked.
+
+        Parameters
+        ----------
+        questions : sequence of Question
+            One, or several of the same `likeness`.
+        """
         if self.kind is not None:
-            served = chosen(question.models, question.asked.model)
+            served = chosen(questions[0].models, questions[0].asked.model)
             if served.answers.kind != self.kind:
-                raise _other_kind(self, served, question.models)
-        return self.reply(question)
+                raise _other_kind(self, served, questions[0].models)
+        if self.together is not None and len(questions) > 1:
+            return self.together(questions)
+        return [self.reply(question) for question in questions]
 
 
 def _other_kind(operation: Operation, served: Served, models: Mapping[str, Served]) -> InvalidInputError:
@@ -103,15 +121,21 @@ def _other_kind(operation: Operation, served: Served, models: Mapping[str, Serve
 
 
 def _for_one(question: Question) -> dict[str, Any]:
-    asked = question.asked
     try:
-        (items,) = _recommended(question, [question.id], asked.candidates)
+        (found,) = _for_each([question])
     except NotInTrainingError as error:
         if error.argument != "users[0]":
             raise
         advice = "fold new users in with POST /v1/recommendations"
         raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
-    return {"user": question.answers.users.match(question.id), "items": items}
+    return found
+
+
+def _for_each(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    first, users = questions[0], [question.id for question in questions]
+    match = first.answers.users.match
+    found = _recommended(first, users, first.asked.candidates)
+    return [{"user": match(user), "items": items} for user, items in zip(users, found, strict=True)]
 
 
 def _for_some(question: Question) -> dict[str, Any]:
@@ -192,6 +216,7 @@ OPERATIONS = (
         schemas.List,
         _for_one,
         kind="ratings",
+        together=_for_each,
     ),
     Operation(
         "POST",

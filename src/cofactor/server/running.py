@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from starlette.types import ASGIApp
@@ -30,6 +30,9 @@ def run(
     limits: Limits | None = None,
     access: Access | None = None,
     n_workers: int = 1,
+    *,
+    begun: Callable[[str], object] | None = None,
+    log_level: int = logging.INFO,
 ) -> None:
     """Serve models until SIGTERM or Ctrl-C; requests that are being answered are answered then.
 
@@ -50,6 +53,10 @@ def run(
         Who may ask; by default everybody who can, by a name of this machine where it is bound to the loopback.
     n_workers : int, default=1
         Processes that answer.
+    begun : callable, optional
+        Called once, with the address of the page, when all processes take requests.
+    log_level : int, default=logging.INFO
+        Least level of the lines of the log that are written. Requests have the default.
 
     Raises
     ------
@@ -65,41 +72,47 @@ def run(
     def made(models: Mapping[str, Served], row: int) -> ASGIApp:
         return application(models, limits, access, measures, row, threads)
 
-    with Listening(host, port) as listening, _logging():
+    with Listening(host, port) as listening, _logging(log_level):
+
+        def tell() -> None:
+            if begun is not None:
+                begun(listening.address)
+
         if hasattr(os, "fork"):
-            Supervisor(models, listening, made, measures, n_workers).serve()
+            Supervisor(models, listening, made, measures, n_workers, tell).serve()
         elif n_workers > 1:
             raise InvalidInputError("this system cannot fork processes", argument="workers", found=n_workers)
         else:
-            _alone(models, listening, made(models, 0))
+            _alone(models, listening, made(models, 0), tell)
         log("ended")
 
 
-def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp) -> None:
+def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp, begun: Callable[[], object]) -> None:
     """Answer in this process."""
     for served in models.values():
         rehearse(served)
     listening.open()
     log("listening", host=listening.getsockname()[0], port=listening.getsockname()[1], models=list(models))
     log("ready", models={name: served.sha256 for name, served in models.items()}, workers=1)
+    begun()
     Worker(app).run([listening])
 
 
 @contextmanager
-def _logging() -> Iterator[None]:
+def _logging(level: int) -> Iterator[None]:
     """Within the block, lines of the log go to standard error, and with them what the library of HTTP warns of."""
     ours, theirs = logging.getLogger("cofactor.server"), logging.getLogger("uvicorn.error")
     handler, of_theirs = logging.StreamHandler(), LogLines()
     before = [(logger, logger.level, logger.propagate) for logger in (ours, theirs)]
-    for logger, one, level in ((ours, handler, logging.INFO), (theirs, of_theirs, logging.WARNING)):
+    for logger, one, least in ((ours, handler, level), (theirs, of_theirs, logging.WARNING)):
         logger.addHandler(one)
-        logger.setLevel(level)
+        logger.setLevel(least)
         logger.propagate = False
     try:
         yield
     finally:
         ours.removeHandler(handler)
         theirs.removeHandler(of_theirs)
-        for logger, level, passed_on in before:
-            logger.setLevel(level)
+        for logger, least, passed_on in before:
+            logger.setLevel(least)
             logger.propagate = passed_on

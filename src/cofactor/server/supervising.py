@@ -81,6 +81,8 @@ class Supervisor:
     measures : Measures
         With twice as many rows as there are workers: old and new ones meet when a model changes.
     n_workers : int
+    begun : callable
+        Called once, when all workers take requests.
     """
 
     def __init__(
@@ -90,9 +92,10 @@ class Supervisor:
         application: Callable[[Mapping[str, Served], int], ASGIApp],
         measures: Measures,
         n_workers: int,
+        begun: Callable[[], object],
     ) -> None:
         self.models, self.listening, self.application = dict(models), listening, application
-        self.measures, self.n_workers = measures, n_workers
+        self.measures, self.n_workers, self.begun = measures, n_workers, begun
         self.children: list[_Child] = []
         self.watch = Watch(models)
         self.generation, self.ready_generation = 0, -1
@@ -232,8 +235,10 @@ class Supervisor:
         if len(new) < self.n_workers or not all(child.takes_requests for child in new):
             return
         if self.ready_generation != self.generation:
-            self.ready_generation = self.generation
             log("ready", models={name: served.sha256 for name, served in self.models.items()}, workers=len(new))
+            if self.ready_generation < 0:
+                self.begun()
+            self.ready_generation = self.generation
         for child in self.children:
             if child.generation != self.generation and child.killed_at is None:
                 child.killed_at = now + 2 * GRACE + _LATE  # to close connections, and to end requests

@@ -55,6 +55,13 @@ class Listening(socket.socket):
             self.close()
             raise
 
+    @property
+    def address(self) -> str:
+        """Where the page is, on this machine if it is bound to all addresses."""
+        host, port = self.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
     def open(self) -> None:
         """Let connections come."""
         super().listen(_QUEUE)

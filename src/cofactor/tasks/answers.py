@@ -15,7 +15,7 @@ from cofactor.tasks.matching import IdsByText
 from cofactor.tasks.model_answers import ModelAnswers, told
 from cofactor.tasks.plain import Request
 from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model_of
-from cofactor.tasks.recommending import Lists, at_latest, with_meaning
+from cofactor.tasks.recommending import Lists, at_latest, latest_times, with_meaning
 from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.tasks.words import shortest
 
@@ -235,7 +235,10 @@ class RatingAnswers(ModelAnswers):
         return self.items.found(one, argument, _ADVICE["item"])
 
     def _folded_in(self, users: Mapping[str, NewUser]) -> tuple[Any, list[str]]:
-        """Return a model of new users, by their places, and what they are called there, in their order."""
+        """Return a model of new users, by their places, and what they are called there, in their order.
+
+        To a model that knows times they give their ratings at the latest one that it knows, for which it answers too.
+        """
         called = [f"new user {k:09}" for k in range(len(users))]
         pairs: list[tuple[str, Any]] = []
         ratings: list[float | None] = []
@@ -244,8 +247,10 @@ class RatingAnswers(ModelAnswers):
             ratings += [rating for _, rating in user.ratings]
         X = np.empty((len(pairs), 2), dtype=object)
         X[:] = pairs
-        given = (X, np.array(ratings, dtype=np.float64)) if self._levels else (X,)
-        return self.model.fold_in(*given, known="replace"), called
+        if not self._levels:
+            return self.model.fold_in(X, known="replace"), called
+        times = latest_times(rating_model_of(self.model), len(pairs))
+        return self.model.fold_in(X, np.array(ratings, dtype=np.float64), time=times, known="replace"), called
 
     def _rated(self, user: NewUser, where: str) -> list[Any]:
         """Return the items that a new user rated; refuse ratings that the model does not take."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +13,6 @@ from numpy.typing import NDArray
 from cofactor import datasets
 from cofactor.columns import ALIASES, ColumnsError, plain
 from cofactor.datasets import RatingDataset, TakeDataset
-from cofactor.datasets.readers.parquet import MAGIC
 from cofactor.datasets.readers.takes import read_ratings_or_takes
 from cofactor.datasets.sniff import Found, sniff
 from cofactor.errors import Argument, InvalidInputError, Place, Text
@@ -30,6 +27,7 @@ from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Loaded
 from cofactor.tasks.rating_notes import takes_notes
+from cofactor.tasks.small_tables import read_small_table
 from cofactor.text import counted, nearest
 
 __all__ = [
@@ -432,44 +430,28 @@ def read_candidates(
     return [one for one, there in zip(ids, known, strict=True) if there], (note,)
 
 
-def rows_of(source: str, encoding: str) -> list[list[str]]:
-    """Return the cells of a small table by lines, whatever separates them."""
-    source, content = display_name(source), read_bytes(source)
-    if content.startswith(MAGIC):
-        raise InvalidInputError("is Parquet, expected text: a table of two columns, or a list", place=Place(source))
-    text = to_utf8(content, source, encoding).decode()
-    first, _, _ = text.partition("\n")
-    sep = next((sep for sep in ("::", "\t", "|") if sep in first), ";" if ";" in first and "," not in first else ",")
-    try:
-        return list(csv.reader(io.StringIO(text))) if sep == "," else [line.split(sep) for line in text.splitlines()]
-    except csv.Error as error:
-        raise InvalidInputError(str(error), advice="is a quotation mark missing?", place=Place(source)) from None
-
-
 def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:
     """Return titles, or groups, by item id, from a known data set or from the first two columns of a table.
 
     Parameters
     ----------
     source : str
-        Path, or name of a data set.
+        Path of a text or of Parquet, or name of a data set.
     encoding : str
-        Of the file.
+        Of a text.
     what : {"title", "group"}
         What stands beside the ids; data sets have titles alone.
     """
     if what == "title" and sniff(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
-    rows = rows_of(source, encoding)
-    for line, row in enumerate(rows, 1):
-        if len(row) == 1:
-            message = f"expected an item id and a {what}, found {row[0]!r}"
-            raise InvalidInputError(message, place=Place(source, line))
+    table = read_small_table(source, encoding, most=2)
     found: dict[str, str] = {}
-    for line, row in enumerate(rows, 1):
-        if row and found.setdefault(row[0].strip(), row[1].strip()) != row[1].strip():
+    for number, row in table.numbered():
+        if len(row) == 1:
+            raise InvalidInputError(f"expected an item id and a {what}, found {row[0]!r}", place=table.place(number))
+        if found.setdefault(row[0], row[1]) != row[1]:
             if what == "group":
-                message = f"item {row[0].strip()!r} has a second group, expected one for each item"
-                raise InvalidInputError(message, place=Place(source, line))
-            found[row[0].strip()] = row[1].strip()
+                message = f"item {row[0]!r} has a second group, expected one for each item"
+                raise InvalidInputError(message, place=table.place(number))
+            found[row[0]] = row[1]
     return found

@@ -14,12 +14,21 @@ from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
 from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.visits import visits_of
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 
-__all__ = ["Lists", "at_latest", "check_users", "ranking_model", "recommendations", "with_meaning"]
+__all__ = [
+    "Lists",
+    "at_latest",
+    "check_users",
+    "latest_times",
+    "ranking_model",
+    "recommendations",
+    "with_meaning",
+]
 
 #: Items in lists that are made before they are written: some hundred megabytes as objects of Python.
 _ITEMS_PER_BLOCK = 500_000
@@ -58,13 +67,14 @@ def ranking_model(model: Any, request: Request) -> Any:
             )
     of_ratings = [name for name in ("at_least", "quantile") if getattr(request, name) is not None]
     if not predicts_ratings(model) and (of_ratings or asked not in (None, "take")):
-        option = Argument(of_ratings[0]) if of_ratings else Argument("rank_by", asked)
+        option = of_ratings[0] if of_ratings else "rank_by"
         does = "says who takes what" if isinstance(model, ExposureModel) else "was fitted to takes"
-        message = (option, f": {kind} {does}, and knows nothing of ratings")
-        raise InvalidInputError(message, advice="fit a recommender to ratings")
+        problem = f"{kind} {does}, and knows nothing of ratings"
+        advice = "fit a recommender to ratings"
+        raise InvalidInputError(problem, argument=option, found=getattr(request, option), advice=advice)
     if not isinstance(model, Recommender | ExposureModel) and asked not in (None, "rating"):
-        problem = (Argument("rank_by", asked), f": {kind} says what users like, and not what they take")
-        raise InvalidInputError(problem, advice="fit a recommender")
+        problem = f"{kind} says what users like, and not what they take"
+        raise InvalidInputError(problem, argument="rank_by", found=asked, advice="fit a recommender")
     return model
 
 
@@ -110,19 +120,16 @@ class Lists:
         else:
             items, scores = model.recommend(ids, request.n, **self.how)
         there = np.isfinite(scores)
-        users = np.empty(items.shape, dtype=object)
-        users[:] = np.array([*ids, None], dtype=object)[:-1, None]
-        ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1), items.shape)
-        pairs = np.column_stack([users[there], items[there].astype(object)])
+        lengths, of_lists = there.sum(axis=1), items[there]
         columns = {
-            "user": pairs[:, 0].tolist(),
-            "rank": ranks[there],
-            "item": pairs[:, 1].tolist(),
+            "user": [one for one, n in zip(ids, lengths.tolist(), strict=True) for _ in range(n)],
+            "rank": np.nonzero(there)[1] + 1,
+            "item": of_lists.tolist(),
             "score": shortest(scores[there]),
             **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
-            **_predicted(model, pairs, self.new),
+            **_predicted(model, ids, lengths, of_lists, self.new),
         }
-        return columns, there.sum(axis=1)
+        return columns, lengths
 
 
 def recommendations(
@@ -171,21 +178,35 @@ def _short_lists(lengths: NDArray[Any], request: Request) -> tuple[Text, ...]:
     return ((f"{whom}{none}, since no more are left", *why),)
 
 
-def _predicted(model: Any, pairs: NDArray[Any], new: FeatureTable | None) -> dict[str, Any]:
-    """Return the column of predicted ratings, if there are any."""
+def _predicted(
+    model: Any, ids: Sequence[Any], lengths: NDArray[Any], items: NDArray[Any], new: FeatureTable | None
+) -> dict[str, Any]:
+    """Return the column of predicted ratings of some users' lists of items, one after the other, if there are any."""
     if not predicts_ratings(model):
         return {}
     rating_model = rating_model_of(model)
-    if not len(pairs):
-        return {"prediction": np.empty(0)}
-    if new is not None and rating_model._knows_features("item"):
+    if not len(items):
+        return with_meaning(rating_model, np.empty(0))
+    if new is not None:
+        pairs = np.column_stack([np.repeat(np.array([*ids, None], dtype=object)[:-1], lengths), items.astype(object)])
+        described = new if rating_model._knows_features("item") else None
         latest = latest_times(rating_model, len(pairs))
-        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, new, latest).answers("predict"))
-    return with_meaning(rating_model, rating_model.predict(at_latest(rating_model, pairs)))
+        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, described, latest).answers("predict"))
+    users = np.repeat(rating_model.users_.index(ids), lengths)
+    visitors = visits_of(rating_model, users, rating_model._now)
+    return with_meaning(rating_model, rating_model._predicted(visitors, rating_model.items_.index(items)))
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:
-    """Return the latest time that a rating model knows, n times; None where it knows none."""
+    """Return the latest time that a rating model knows, n times; None where it knows none.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    n : int
+        How many times.
+    """
     return None if model._now is None else np.full(n, model._now)
 
 

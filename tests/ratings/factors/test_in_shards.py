@@ -161,7 +161,7 @@ def test_features_of_who_rated_what_are_those_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["MMMF", "HMF", "ALS", "OrdinalProbit", "BPMF", "GibbsMMMF"])
 def test_the_same_bits_in_memory_from_files_and_on_workers(name: str, folder: Path, client: Client) -> None:
     def make() -> Any:  # a few rounds tell as much as all do
-        return SAMPLERS[name]() if name in SAMPLERS else MODELS[name](callback=lambda progress: progress.iteration == 5)
+        return SAMPLERS[name]() if name in SAMPLERS else MODELS[name](callback=lambda progress: progress.iteration == 3)
 
     memory = make().fit(ShardedRatings.from_ratings(ratings(), SHARDS))
     files = ShardedRatings.open(folder)

@@ -9,8 +9,9 @@ import pytest
 import cofactor.ratings
 from cofactor.kernels.threads import thread_limit
 from cofactor.ratings import BPMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
+from cofactor.ratings.best import n_scored
 from cofactor.ratings.blocks import BLOCK_BYTES
-from cofactor.ratings.sampled.base import _RANKING_SAMPLES
+from cofactor.ratings.sampled.base import _FEW, _MORE
 from cofactor.warming import _small
 
 MODELS = {
@@ -34,18 +35,18 @@ def planted(n: int, m: int, n_ratings: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module", params=MODELS)
 def fitted(request: pytest.FixtureRequest) -> RatingModel:
-    """Return a model with more samples than rank all items, and of more items than are scored by all samples."""
-    return MODELS[request.param].fit(*planted(30, 150, 1500))
+    """Return a model with more samples than a ranking goes through, and of more items than are looked at twice."""
+    return MODELS[request.param].fit(*planted(30, 400, 4000))
 
 
 @pytest.mark.parametrize("criterion", [{}, {"at_least": 4}, {"quantile": 0.7}])
 def test_the_best_are_nearly_those_of_all_samples(fitted, criterion):
     users, items = fitted.users_.ids, fitted.items_.ids
     found, scores = fitted.recommend(users, 5, exclude_seen=False, **criterion)
-    everything, values = fitted.recommend(users, 150, exclude_seen=False, **criterion)  # nothing is left to miss
-    assert len(items) == 150
+    everything, values = fitted.recommend(users, 400, exclude_seen=False, **criterion)  # nothing is left to miss
+    assert len(items) == 400 > 8 * n_scored(5)
     members = getattr(fitted, "members_", [fitted])
-    assert sum(len(member.samples_["U"]) for member in members) > _RANKING_SAMPLES
+    assert sum(len(member.samples_["U"]) for member in members) > _MORE > _FEW
     same = [len({*a} & {*b}) / 5 for a, b in zip(found.tolist(), everything[:, :5].tolist(), strict=True)]
     assert np.mean(same) > 0.97
     assert np.mean(values[:, :5] - scores) < 1e-3

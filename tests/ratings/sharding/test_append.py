@@ -180,6 +180,7 @@ def ended(path: Path, folder: Path, function: str, call: int) -> None:
     ("function", "call", "done"),
     [("write_shard", 1, False), ("write_shard", 4, False), ("write_common", 1, False), ("remove_others", 2, True)],
 )
+@pytest.mark.processes
 def test_a_killed_process_leaves_all_or_nothing(tmp_path, function, call, done) -> None:
     days = [rows(seed, 150) for seed in range(2)]
     folder, path = folder_of(days[0], tmp_path), write(tmp_path / "b.csv", days[1])

@@ -321,7 +321,7 @@ class ExposureModel(Shown, Saved, Arrangeable, Alike, BaseEstimator, ABC):
         asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)
         block = self._log_block if rules is not None and rules.weighs else self._block
         with library_limit(1, "blas"):
-            best, scores = best_lists(self, Ranking(block, None), asked, _LEVELS)
+            best, scores = best_lists(self, Ranking(block), asked, _LEVELS)
         return ids_of(self.items_, best), scores
 
     explain = explain

@@ -214,7 +214,7 @@ def _with_gains(
     threshold = np.full(len(rows), -np.inf)
     lo, width = 0, shares.shape[1]
     while lo < width:
-        hi = min(width, lo + (n + _MORE if lo == 0 else max(_MORE, 1)))
+        hi = min(width, lo + max(_MORE, lo // 2) if lo else n + _MORE)  # few steps where hundreds are looked at
         where = np.nonzero(shares[:, lo:hi] > threshold[:, None])  # shares fall, and -inf is never above
         if not len(where[0]):
             break

@@ -37,7 +37,10 @@ class Draws(Protocol):
     def roughly(
         self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
     ) -> NDArray[Any]:
-        """Return how good some items are for some users, (len(users), len(items)), by samples with these numbers."""
+        """Return how good some items are for some users, by samples with these numbers.
+
+        Items are those of all users, shape (m,), or of each, shape (len(users), m); the result is (len(users), m).
+        """
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ class ProbitDraws:
         """See `Draws`."""
         if not isinstance(criterion, Expectation):
             return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
-        out = np.empty((len(users), len(items)), dtype=np.float32)
+        items = np.atleast_2d(items)
+        out = np.empty((len(users), items.shape[1]), dtype=np.float32)
         roots = np.broadcast_to(self.roots[:, None], self.thresholds.shape[:2])
         arrays = self.U, self.V, self.thresholds, roots
         rough_expectations(users, items, samples, *arrays, criterion.weights, self.biased, out)

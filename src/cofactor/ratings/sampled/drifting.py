@@ -177,8 +177,9 @@ class DriftDraws(ProbitDraws):
             drifts = self.drift[s], self.multipliers[s], self.scales[s], self.times[s]
             drift_of_visits(*places, *drifts, means, roots[s])
             thresholds[s] -= means[:, None]
-        arrays = self.U[:, places.users], self.V, thresholds.astype(np.float32), roots
-        out = np.empty((len(users), len(items)), dtype=np.float32)
+        arrays = self.U.take(places.users, axis=1), self.V, thresholds.astype(np.float32, order="C"), roots
+        items = np.atleast_2d(items)
+        out = np.empty((len(users), items.shape[1]), dtype=np.float32)
         rough_expectations(
             np.arange(len(users), dtype=np.int32), items, samples, *arrays, criterion.weights, self.biased, out
         )

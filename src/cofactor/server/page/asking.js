@@ -5,6 +5,7 @@ import { part } from "./dom.js";
 const SHORTEST = 500; // milliseconds to the second try
 const LONGEST = 5000;
 const KEY = "cofactor key";
+const SENDABLE = /^[!-~]+$/; // what keys are made of
 
 const trouble = part(document, "trouble");
 const locked = part(document, "locked");
@@ -92,17 +93,22 @@ function pause(milliseconds, signal) {
 /** Wait until a person has typed a key. It is kept as long as the tab is open. */
 function unlocked(wasWrong) {
   locked.hidden = false;
-  locked.querySelector("label").textContent = wasWrong ? "This key is not known" : "This server asks for a key";
+  label(wasWrong);
   return new Promise((resolve) => {
-    locked.addEventListener(
-      "submit",
-      (event) => {
-        event.preventDefault();
-        sessionStorage.setItem(KEY, document.getElementById("key").value);
-        locked.hidden = true;
-        resolve();
-      },
-      { once: true },
-    );
+    const use = (event) => {
+      event.preventDefault();
+      const key = document.getElementById("key").value.trim();
+      label(!SENDABLE.test(key));
+      if (!SENDABLE.test(key)) return; // no header could hold it
+      locked.removeEventListener("submit", use);
+      sessionStorage.setItem(KEY, key);
+      locked.hidden = true;
+      resolve();
+    };
+    locked.addEventListener("submit", use);
   });
+}
+
+function label(wasWrong) {
+  locked.querySelector("label").textContent = wasWrong ? "This key is not known" : "This server asks for a key";
 }
