@@ -1,4 +1,4 @@
-"""The README's commands and code are what CI and users run."""
+"""The commands and code of the README and of the guides are what CI and users run."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,16 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+RATINGS, LABELS = ((ROOT / "docs" / "guide" / f"{name}.md").read_text() for name in ("ratings", "labels"))
+HOW_TO = (ROOT / "docs" / "how-to.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.S)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 150
 
 
 def test_ci_runs_the_test_commands_of_the_readme() -> None:
@@ -26,7 +32,8 @@ def test_commands_and_options_exist() -> None:
 
     from cofactor.cli.app import app
 
-    commands = {line.split()[1] for line in "".join(blocks("sh")).splitlines() if line.startswith("cofactor ")}
+    pages = [block for page in (README, RATINGS, LABELS, HOW_TO) for block in blocks("sh", page)]
+    commands = {line.split()[1] for line in "".join(pages).splitlines() if line.startswith("cofactor ")}
     assert commands >= {"fit", "predict", "recommend", "evaluate", "datasets", "doctor"}
     for command in commands:
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
@@ -46,7 +53,7 @@ def test_python_example(data_dir: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_example_of_labels_that_go_together() -> None:
     from cofactor.datasets import make_labels
 
-    (code,) = (block for block in blocks("python") if "cofactor.correlation" in block)
+    (code,) = (block for block in blocks("python", LABELS) if "cofactor.correlation" in block)
     names: dict[str, object] = {"data": make_labels(30, 4, 3, n_groups=2, n_factors=2, random_state=0)[0]}
     exec(compile(code, "README.md", "exec"), names)
     assert names["sets"].shape == (5, 3)  # type: ignore[attr-defined]
@@ -56,7 +63,7 @@ def test_a_fit_that_goes_on(tmp_path: Path) -> None:
     from cofactor.datasets import make_ratings
     from cofactor.ratings import OrdinalProbit
 
-    (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", README)
+    (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", HOW_TO)
     data = make_ratings(9, 7, 2, density=0.8, random_state=0)
     model = eval(f"OrdinalProbit({settings})", {"OrdinalProbit": OrdinalProbit})
     assert model.fit(data.X, data.y).fit(data.X, data.y).n_sweeps == 200
@@ -66,7 +73,7 @@ def test_a_callback_that_ends_a_fit() -> None:
     from cofactor.datasets import make_ratings
     from cofactor.ratings import MMMF
 
-    (code,) = (block for block in blocks("python") if "callback" in block)
+    (code,) = (block for block in blocks("python", HOW_TO) if "callback" in block)
     names = {"MMMF": MMMF, "data": make_ratings(30, 20, 3, random_state=0)}
     exec(compile(code.replace("> 60", "> 0"), "README.md", "exec"), names)
     assert names["model"].n_iter_ == 1  # type: ignore[union-attr]
@@ -93,7 +100,7 @@ def test_python_example_of_recommendations(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.chdir(tmp_path)
 
-    (code,) = (block for block in blocks("python") if "Recommender" in block)
+    (code,) = (block for block in blocks("python", RATINGS) if "Recommender" in block)
     quick = code.replace("Recommender(", "Recommender(ratings=OrdinalProbit(2, n_sweeps=20, burn_in=10), ")
     X = [(user, item) for user in range(190, 202) for item in (50, 172, *range(15)) if (user + item) % 3]
     ratings = "from cofactor.ratings import OrdinalProbit\n"

@@ -104,7 +104,7 @@ class InvalidInputError(ValueError):
     argument : str, optional
         Name of the argument which is wrong.
     found : object, optional
-        Its value; then the message begins with ``argument=value: ``.
+        Its value; then the message begins with ``argument=value:``.
     advice : str, or parts of it, optional
         What to do.
     place : Place, optional
@@ -164,7 +164,14 @@ class InvalidInputError(ValueError):
 
 
 class InvalidTypeError(InvalidInputError, TypeError):
-    """Something that a user gave has a type that cannot be used."""
+    """Something that a user gave has a type that cannot be used.
+
+    Examples
+    --------
+    >>> from cofactor.errors import InvalidTypeError
+    >>> issubclass(InvalidTypeError, TypeError)
+    True
+    """
 
 
 class InputWarning(UserWarning):

@@ -13,6 +13,21 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 from cofactor.kernels.regression import means_by, products_with
 
+__all__ = [
+    "L1",
+    "L2",
+    "L21",
+    "AroundL2",
+    "CentredL2",
+    "GraphL2",
+    "GroupL21",
+    "NonNegative",
+    "Penalty",
+    "RegressedL2",
+    "RowL2",
+    "SmoothPenalty",
+]
+
 
 class Penalty(ABC):
     """A convex penalty on a matrix.
@@ -26,6 +41,12 @@ class Penalty(ABC):
     ----------
     smooth : bool
         Whether it has a gradient everywhere; if not, only solvers with proximal steps can minimise it.
+
+    Examples
+    --------
+    >>> from cofactor.penalties import L1
+    >>> L1(0.5).value(np.array([[1.0, -2.0]])), L1(0.5).prox(np.array([[1.0, -0.2]]), 1.0).tolist()
+    (1.5, [[0.5, -0.0]])
     """
 
     smooth: ClassVar[bool]
@@ -51,7 +72,15 @@ class Penalty(ABC):
 
 
 class SmoothPenalty(Penalty):
-    """A penalty with a gradient."""
+    """A penalty with a gradient.
+
+    Examples
+    --------
+    >>> from cofactor.penalties import L2
+    >>> gradient = np.zeros((1, 2))
+    >>> L2(0.5).add_gradient(np.array([[1.0, -2.0]]), gradient), gradient.tolist()
+    (1.25, [[0.5, -1.0]])
+    """
 
     smooth = True
 
@@ -308,7 +337,7 @@ class CentredL2(SmoothPenalty):
 
 
 class L1(Penalty):
-    """Sum of absolute values (2.13): alpha Σ |a|; prox is soft thresholding.
+    """Sum of absolute values (2.13): alpha Σ abs(a); prox is soft thresholding.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from cofactor.cli import (
     evaluate,
     explain,
     fit,
+    info,
     predict,
     recommend,
     reproduce,
@@ -44,7 +45,6 @@ app = typer.Typer(
     help="Fill in matrices of ratings and of labels: predictions and recommendations from a file.",
     epilog="New here? [bold]cofactor demo[/bold] shows everything in a minute.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -78,6 +78,10 @@ EXAMPLES = {
         "zcat ratings.csv.gz | cofactor fit - --alpha 12 --factors 50",
         "cofactor fit songs.arff --model grople --threshold global",
         "cofactor fit pages.csv --labels tag_ --out tags.cofactor",
+    ),
+    "info": (
+        "cofactor info model.cofactor",
+        "cofactor info model.cofactor --json",
     ),
     "predict": (
         "cofactor predict model.cofactor pairs.csv --out predictions.csv",
@@ -132,6 +136,26 @@ EXAMPLES = {
 }
 
 
+#: One line for each command in the list of all of them.
+SUMMARIES = {
+    "demo": "See it work: train, measure, recommend, draw.",
+    "demo serve": "Rate films on a page and see recommendations move.",
+    "doctor": "Check the installation, with a timed fit.",
+    "fit": "Learn a model from a file, and save it.",
+    "info": "Say what a model file holds.",
+    "predict": "Predict ratings of pairs, or labels of rows.",
+    "explain": "Say why labels are predicted, or items recommended.",
+    "recommend": "Recommend items, to one user or to all.",
+    "similar": "List the most similar items, or users.",
+    "update": "Take new ratings into a model.",
+    "serve": "Answer requests over HTTP.",
+    "evaluate": "Measure models on held-out data.",
+    "shard": "Cut ratings that exceed memory into shards.",
+    "compare": "Compare methods on data sets, with tests.",
+    "reproduce": "Run published tables and figures again.",
+}
+
+
 def _add(name: str, function: Callable[..., None], panel: str) -> None:
     """Add a command. Its help is its docstring with examples below; tasks declare some of its options."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
@@ -139,7 +163,7 @@ def _add(name: str, function: Callable[..., None], panel: str) -> None:
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
     epilog = f"Examples:\n\n{shown}" if shown else None
     command = with_task_options(function, name)
-    app.command(name, help=text, epilog=epilog, rich_help_panel=panel)(command)
+    app.command(name, help=text, short_help=SUMMARIES[name], epilog=epilog, rich_help_panel=panel)(command)
 
 
 _add("demo", demo.demo, "Start")
@@ -147,6 +171,7 @@ _add("demo serve", demo_serve.demo_serve, "Start")
 _add("doctor", doctor.doctor, "Start")
 app.add_typer(datasets.app, name="datasets", rich_help_panel="Start")
 _add("fit", fit.fit, "Work")
+_add("info", info.info, "Work")
 _add("predict", predict.predict, "Work")
 _add("explain", explain.explain, "Work")
 _add("recommend", recommend.recommend, "Work")
@@ -154,6 +179,6 @@ _add("similar", similar.similar, "Work")
 _add("update", update.update, "Work")
 _add("serve", serve.serve, "Work")
 _add("evaluate", evaluate.evaluate, "Work")
-_add("shard", shard.shard, "Large data")
+_add("shard", shard.shard, "Work")
 _add("compare", compare.compare, "Research")
 _add("reproduce", reproduce.reproduce, "Research")

@@ -162,7 +162,7 @@ def _total(Y: Any, weights: Floats | None) -> Floats:
 
 
 def jaccard(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
-    """Return the Jaccard indices |both 1| / |any 1| of columns of 0 and 1; 0 with a zero column, 1 on the diagonal.
+    """Return the Jaccard indices of columns of 0 and 1, both 1 by any 1; 0 with a zero column, 1 on the diagonal.
 
     Parameters
     ----------

@@ -30,6 +30,13 @@ class LabelTruth:
         Linear map from features to scores, of rank ``n_groups * n_factors``.
     thresholds : ndarray of shape (L,), float64
         Label l is on where ``(X @ coef)[:, l]``, with noise, exceeds ``thresholds[l]``.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import make_labels
+    >>> data, truth = make_labels(50, 12, 4, n_groups=2, random_state=0)
+    >>> truth.groups.tolist()
+    [0, 1, 0, 1]
     """
 
     groups: NDArray[np.int64]

@@ -31,6 +31,13 @@ class TakeTruth:
         Share of each factor in what a user takes; rows sum to one.
     items : ndarray of shape (n_factors, n_items), float32
         How likely each item is, for each factor; rows sum to one.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import make_takes
+    >>> X, truth = make_takes(100, 50, 500, 3, random_state=0)
+    >>> truth.users.shape, truth.items.shape
+    ((100, 3), (3, 50))
     """
 
     users: NDArray[np.float32]

@@ -62,7 +62,12 @@ class Comparison:
 
     Examples
     --------
-    See `compare`.
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from cofactor.evaluation import compare
+    >>> X, y = [(user, item) for user in range(9) for item in range(4)], [1, 2, 3, 2] * 9
+    >>> found = compare({"mean": DummyRegressor()}, {"toy": (X, y)}, splits="weak")
+    >>> len(found.results), str(found.table("mae")).split()[0]
+    (3, 'mae')
     """
 
     results: list[Result] = field(repr=False)

@@ -274,11 +274,16 @@ class FoldInScorer:
 
     Examples
     --------
-    With a rating model, the three lines are::
-
-        strong = StrongGeneralization(test_users=0.1, random_state=0)
-        scorer = FoldInScorer(X, y)
-        cross_validate(model, X, y, cv=strong, scoring=scorer)
+    >>> from sklearn.model_selection import cross_validate
+    >>> from cofactor.datasets import make_ratings
+    >>> from cofactor.evaluation import FoldInScorer, StrongGeneralization
+    >>> from cofactor.ratings import ALS
+    >>> data = make_ratings(30, 20, 2, density=0.4, random_state=0)
+    >>> strong = StrongGeneralization(test_users=0.2, random_state=0)
+    >>> scorer = FoldInScorer(data.X, data.y)
+    >>> model = ALS(2, alpha=1.0, random_state=0)
+    >>> cross_validate(model, data.X, data.y, cv=strong, scoring=scorer)["test_score"].round(2).tolist()
+    [-0.33, -0.0, -0.17]
     """
 
     def __init__(self, X: Pairs, y: ArrayLike, metric: Callable[[Any, Any], float] = mean_absolute_error) -> None:

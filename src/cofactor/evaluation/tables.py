@@ -58,7 +58,10 @@ class MeanTable:
 
     Examples
     --------
-    See `mean_table`.
+    >>> from cofactor.evaluation import mean_table
+    >>> record = {"method": "HMF", "data": "toy", "split": "", "seed": 0, "metric": "mae", "value": 0.7}
+    >>> mean_table([record], "mae").metric
+    'mae'
     """
 
     metric: str

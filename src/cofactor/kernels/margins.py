@@ -47,7 +47,7 @@ def modified_square(z, slope):  # type: ignore[no-untyped-def]
 
 @kernel
 def logistic(z, slope):  # type: ignore[no-untyped-def]
-    """h(z) = log(1 + exp(-z)), by exp(-|z|), which cannot overflow."""
+    """h(z) = log(1 + exp(-z)), by exp(-abs(z)), which cannot overflow."""
     zero = z.dtype.type(0)
     one = z.dtype.type(1)
     for k in range(len(z)):

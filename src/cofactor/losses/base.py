@@ -29,6 +29,15 @@ class Work:
         Sum of the losses of each row, float64. The loss writes it.
     weights : ndarray of shape (n_entries,) or None
         What the loss of each entry is multiplied by. The loss reads it, through `weigh`.
+
+    Examples
+    --------
+    >>> from cofactor.losses import SmoothHinge, Work
+    >>> one, none = np.zeros(1), np.zeros((1, 0))
+    >>> work = Work(np.array([0, 1]), np.ones(1), np.zeros(1), none, one, none, np.zeros(1))
+    >>> SmoothHinge().evaluate(0, 1, work)
+    >>> work.losses.tolist(), work.d_scores.tolist()
+    ([0.5], [-1.0])
     """
 
     indptr: np.ndarray
@@ -62,6 +71,12 @@ class EntryLoss(ABC):
         A bound of the second derivative by one score, None where there is none.
     target : {"sign", "ordinal", "real", "nonneg"}
         What the targets must be: ±1, levels 1..R, any real numbers, numbers which are not negative.
+
+    Examples
+    --------
+    >>> from cofactor.losses import EntryLoss, SmoothHinge
+    >>> isinstance(SmoothHinge(), EntryLoss), SmoothHinge.target, SmoothHinge.smooth
+    (True, 'sign', True)
     """
 
     smooth: ClassVar[bool]

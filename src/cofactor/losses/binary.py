@@ -15,6 +15,12 @@ class MarginLoss(EntryLoss):
 
     Subclasses name their kernel, which turns margins into losses and slopes in place. Losses on levels
     (`AllThreshold`, `ImmediateThreshold`, `Proximal`) are built on any of them.
+
+    Examples
+    --------
+    >>> from cofactor.losses import Hinge
+    >>> Hinge().value([-1.0, 2.0]).tolist(), Hinge().derivative([-1.0, 2.0]).tolist()
+    ([2.0, 0.0], [-1.0, 0.0])
     """
 
     target: ClassVar[Literal["sign", "ordinal", "real", "nonneg"]] = "sign"

@@ -356,7 +356,15 @@ def _micro_f1(counts: LabelCounts, undefined: Undefined) -> float:
 
 @dataclass(frozen=True)
 class LabelMetric:
-    """A measure by name: what it compares with the true labels, and which direction is better."""
+    """A measure by name: what it compares with the true labels, and which direction is better.
+
+    Examples
+    --------
+    >>> from cofactor.metrics import LABEL_METRICS
+    >>> hamming = LABEL_METRICS["hamming"]
+    >>> hamming.greater_is_better, hamming([[1, 0]], [[1, 1]])
+    (False, 0.5)
+    """
 
     function: Callable[..., float]
     takes: Literal["labels", "scores", "probabilities"]

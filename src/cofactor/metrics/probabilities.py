@@ -114,6 +114,13 @@ class CalibrationBins:
         Mean predicted probability, and the share of predictions that came true; NaN in empty bins.
     errors : ndarray of shape (n_bins,), or None
         Standard errors of observed less predicted, where it is known of which user each prediction is.
+
+    Examples
+    --------
+    >>> from cofactor.metrics import CalibrationBins
+    >>> bins = CalibrationBins(np.array([0, 0.5, 1]), np.array([2, 2]), np.array([0.2, 0.8]), np.array([0.0, 1.0]))
+    >>> round(bins.error, 3)
+    0.2
     """
 
     edges: NDArray[np.float64]

@@ -27,6 +27,13 @@ class UserMean:
         Standard error of the mean, the sample deviation over the square root of n; NaN for fewer than two users.
     n : int
         Number of users that count.
+
+    Examples
+    --------
+    >>> from cofactor.metrics import user_mean
+    >>> found = user_mean([0.1, 0.2, 0.3])
+    >>> round(found.mean, 3), found.n
+    (0.2, 3)
     """
 
     mean: float

@@ -51,6 +51,11 @@ class Explanation:
     Examples
     --------
     See `cofactor.labels.LabelModel.explain` and `cofactor.ratings.Reasons`.
+
+    >>> from cofactor.labels import PLST
+    >>> model = PLST(1.0, alpha=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 1], [1, 0], [1, 0]])
+    >>> [term["kind"] for term in model.explain([[3.0]]).records()]
+    ['feature', 'intercept']
     """
 
     columns: dict[str, NDArray[Any]]

@@ -22,6 +22,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
+from cofactor.model.shown import Shown
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.ratings.completing import complete
@@ -51,7 +52,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 @fill_docs
 @refuses_unknown_parameters
-class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
+class RatingModel(Shown, Saved, Arrangeable, BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
@@ -75,6 +76,13 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
         Whether so much was taken in that a fit of all ratings is worth its time, see `update`.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import ALS, RatingModel
+    >>> model = ALS(1, alpha=1.0, random_state=0).fit([("ann", "Up"), ("ann", "Heat"), ("bob", "Up")], [4, 2, 5])
+    >>> isinstance(model, RatingModel), model.fold_in([("eve", "Up")], [5]).predict([("eve", "Heat")]).shape
+    (True, (1,))
     """
 
     #: Parameters in the constructor of every model.

@@ -40,7 +40,14 @@ class DatasetNotFoundError(FileNotFoundError):
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """One line of the list of known data sets; `path` is the folder where it was found."""
+    """One line of the list of known data sets; `path` is the folder where it was found.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import available
+    >>> [status.task for status in available() if status.name in ("ml-100k", "emotions")]
+    ['ratings', 'labels']
+    """
 
     name: str
     description: str
@@ -56,6 +63,12 @@ class FileCheck:
 
     `status` is "ok", "different" (it has another checksum), "missing", "unreadable" (`detail` says why), or
     "unknown" (a form of the file for which no checksum is known).
+
+    Examples
+    --------
+    >>> from cofactor.datasets import FileCheck
+    >>> FileCheck("u.data", None, "missing", required=True).status
+    'missing'
     """
 
     name: str
@@ -69,7 +82,15 @@ class FileCheck:
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of `verify`."""
+    """Result of `verify`.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import FileCheck, Verification
+    >>> found = FileCheck("u.data", Path("u.data"), "ok", required=True)
+    >>> Verification("ml-100k", Path("."), (found, FileCheck("u.item", None, "missing", required=False))).ok
+    True
+    """
 
     name: str
     folder: Path

@@ -45,6 +45,14 @@ class Cell:
         What is measured: the qualified name of a function.
     code : str
         Digest of the code which takes part, see `code_digest`; without it the version of this package stands there.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import cell
+    >>> def measure(**where):
+    ...     return {"mae": 0.7}
+    >>> cell(measure, method="HMF", data="toy", split="fold 1").name
+    'HMF, toy, fold 1'
     """
 
     work: Callable[[], Measures] = field(compare=False, repr=False)
@@ -88,6 +96,15 @@ class Result:
         Type and message in the first line, the last places of the traceback below; empty where there was none.
     seconds : float
         Time of the work.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import cell, run_cells
+    >>> def measure(**where):
+    ...     return {"mae": 0.7}
+    >>> (result,) = run_cells([cell(measure, method="HMF", data="toy")])
+    >>> result.status, result.measures["mae"]
+    ('done', 0.7)
     """
 
     key: str
@@ -179,6 +196,14 @@ def tidy(results: Iterable[Result]) -> list[dict[str, Any]]:
         ``method``, ``data``, ``split``, ``seed``, ``parameters`` (JSON), ``chosen`` (JSON: parameters that the fit
         chose), ``metric``, ``value``, ``status``, ``error``, ``seconds`` (of the whole cell), ``version``,
         ``checksum``. Measures which are no numbers are left out.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import cell, run_cells, tidy
+    >>> def measure(**where):
+    ...     return {"mae": 0.7, "rmse": 0.9}
+    >>> [(row["metric"], row["value"]) for row in tidy(run_cells([cell(measure, method="HMF")]))]
+    [('mae', 0.7), ('rmse', 0.9)]
     """
     records = []
     for result in results:

@@ -40,7 +40,16 @@ _PAUSE = 0.2  #: seconds between two looks at what other processes have finished
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run has come."""
+    """How far a run has come.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import cell, run_cells
+    >>> def measure(**where):
+    ...     return {"mae": 0.7}
+    >>> _ = run_cells([cell(measure, method="HMF")], on_progress=lambda progress: print(progress.done, progress.total))
+    1 1
+    """
 
     done: int  #: cells with a result, also failed ones, and those found in the store
     total: int
@@ -61,6 +70,12 @@ class Interrupted(KeyboardInterrupt):
     ----------
     results : list of Result
         What had been done by then.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Interrupted
+    >>> Interrupted("1 of 3 cells done", []).results
+    []
     """
 
     def __init__(self, message: str, results: Sequence[Result]) -> None:

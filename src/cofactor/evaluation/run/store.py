@@ -68,11 +68,25 @@ _DAMAGE = {
 
 
 class StoreError(OSError):
-    """A store which cannot be read or written; the message says why, and what to do."""
+    """A store which cannot be read or written; the message says why, and what to do.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import ResultStore, StoreError
+    >>> issubclass(StoreError, OSError)
+    True
+    """
 
 
 class DamagedStoreError(StoreError, InvalidInputError):
-    """A store which is not as it was written."""
+    """A store which is not as it was written.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import DamagedStoreError
+    >>> str(DamagedStoreError(Path("results"), "the index is not there")).split(";")[0]
+    'results: is damaged (the index is not there)'
+    """
 
     def __init__(self, path: Path, why: str) -> None:
         rescue = Argument("rescue", True)

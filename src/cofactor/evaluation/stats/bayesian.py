@@ -46,6 +46,13 @@ class Posterior:
         Number of data sets, or of splits, with a score of both methods.
     left_out : tuple of str
         The other ones.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, signed_rank
+    >>> errors = [[0.1 + k / 100, 0.2 + k / 50] for k in range(8)]
+    >>> type(signed_rank(Scores(errors, ["HMF", "MMMF"], greater_is_better=False))).__name__
+    'Posterior'
     """
 
     first: str

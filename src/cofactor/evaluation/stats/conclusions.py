@@ -42,6 +42,13 @@ class Conclusions:
         Methods that are in no test, and why.
     over_users : tuple of str
         Of lists of recommendations, which methods differ over the users of each data set, in words.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, conclude
+    >>> found = conclude(Scores([[0.7, 0.8], [0.6, 0.7]], ["HMF", "MMMF"], greater_is_better=False))
+    >>> found.friedman is None, len(found.refused)
+    (True, 3)
     """
 
     friedman: Friedman | None = None

@@ -56,6 +56,13 @@ class Friedman:
         Whether p is counted over all orders of the ranks, or nearly that.
     alpha : float
         Level of significance.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, friedman
+    >>> found = friedman(Scores([[1, 2, 3]] * 6, ["HMF", "MMMF", "ALS"], greater_is_better=False))
+    >>> found.average_ranks
+    (1.0, 2.0, 3.0)
     """
 
     methods: tuple[str, ...]
@@ -120,6 +127,13 @@ class Nemenyi:
         p-value of each pair, in the order of `methods`.
     alpha : float
         Level of significance, for all pairs together.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, nemenyi
+    >>> found = nemenyi(Scores([[1, 2, 3]] * 6, ["HMF", "MMMF", "ALS"], greater_is_better=False))
+    >>> round(found.critical_difference, 2)
+    1.35
     """
 
     methods: tuple[str, ...]
@@ -198,6 +212,14 @@ class Wilcoxon:
         The other data sets.
     alpha : float
         Level of significance, for all pairs together.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Scores, wilcoxon_holm
+    >>> errors = [[0.1 + k / 100, 0.2 + k / 50] for k in range(8)]
+    >>> found = wilcoxon_holm(Scores(errors, ["HMF", "MMMF"], greater_is_better=False))
+    >>> type(found).__name__
+    'Wilcoxon'
     """
 
     pairs: tuple[Pair, ...]

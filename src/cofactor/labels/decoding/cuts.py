@@ -67,6 +67,13 @@ class Decoder(ABC):
         The number or numbers that it uses.
     takes : {"scores", "probabilities"}
         What `apply` decides from.
+
+    Examples
+    --------
+    >>> from cofactor.labels import Cut, Decoder
+    >>> cut = Cut(0.5)
+    >>> isinstance(cut, Decoder), cut.apply(np.array([[0.2, 0.7]])).tolist()
+    (True, [[False, True]])
     """
 
     takes: ClassVar[str] = "scores"

@@ -89,7 +89,7 @@ class LabelRidge(LabelModel):
     coef_ : ndarray of shape (D, L)
         Coefficients of the scaled features; of labels that are not constant in training.
     intercept_ : ndarray of shape (L,)
-        Scores are X coef_ + K dual_coef_ + intercept_, with K the kernel of X with the landmarks.
+        Scores are X `coef_` + K `dual_coef_` + `intercept_`, with K the kernel of X with the landmarks.
     landmarks_ : ndarray of shape (m, D)
         Scaled instances with which the kernel is formed: all of up to 3,000, a sample of 1,000 beyond (Nyström); no
         rows where there is no kernel.

@@ -101,6 +101,12 @@ class Choice:
         The metric.
     seconds : float
         Time to fit the cell, on all splits together.
+
+    Examples
+    --------
+    >>> from cofactor.evaluation import Choice
+    >>> Choice({"alpha": 1.0}, "plain", None, 0.62, 0.01).parameters
+    {'alpha': 1.0}
     """
 
     parameters: dict[str, Any]

@@ -99,6 +99,15 @@ class Validation:
         Standard deviations over repetitions.
     best : float
         The alpha chosen.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import make_ratings
+    >>> from cofactor.ratings import ALS
+    >>> data = make_ratings(40, 30, 2, density=0.4, random_state=0)
+    >>> found = ALS(2, random_state=0).fit(data.X, data.y).validation_
+    >>> bool(found.best in found.alphas)
+    True
     """
 
     alphas: NDArray[np.float64]
@@ -217,6 +226,17 @@ def select_alpha(
     ------
     ValueError
         If no user has two ratings.
+
+    Examples
+    --------
+    Models call it where ``alpha="auto"``:
+
+    >>> from cofactor.datasets import make_ratings
+    >>> from cofactor.ratings import ALS
+    >>> data = make_ratings(40, 30, 2, density=0.4, random_state=0)
+    >>> model = ALS(2, random_state=0).fit(data.X, data.y)
+    >>> bool(model.alpha_ == model.validation_.best)
+    True
     """
 
     def split() -> _Repetition:

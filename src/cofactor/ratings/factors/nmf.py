@@ -42,12 +42,12 @@ class RatingNMF(FactorModel):
     `decision_function` is the estimated rating o + U_i·V_j, `predict` the nearest level of the scale. Each factor adds
     to ratings and none takes away, so factors read as parts.
 
-    ===================  ============================================================================================
-    loss="squared"       ℓ(y, x) = (y - x)²
-    loss="kl"            ℓ(y, x) = y ln(y/x) - y + x
-    loss="itakura-saito" ℓ(y, x) = y/x - ln(y/x) - 1
-    loss="beta"          the β-divergence; β = 2 is half the squared loss, 1 and 0 are the two above
-    ===================  ============================================================================================
+    ====================  ===========================================================================================
+    loss="squared"        ℓ(y, x) = (y - x)²
+    loss="kl"             ℓ(y, x) = y ln(y/x) - y + x
+    loss="itakura-saito"  ℓ(y, x) = y/x - ln(y/x) - 1
+    loss="beta"           the β-divergence; β = 2 is half the squared loss, 1 and 0 are the two above
+    ====================  ===========================================================================================
 
     Multiplicative updates (Lee & Seung 2000) minimise a function that lies above J and touches it, so J never rises;
     for β < 1 and β > 2 this takes the exponent of Févotte & Idier (2011), and with a penalty the root of a scalar

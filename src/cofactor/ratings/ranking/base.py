@@ -22,6 +22,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
+from cofactor.model.shown import Shown
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
@@ -55,7 +56,7 @@ _LEVELS = 2
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
+class ExposureModel(Shown, Saved, Arrangeable, Alike, BaseEstimator, ABC):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
@@ -76,6 +77,12 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
         Whether a tenth of the takes came after the last fit.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import EASE, ExposureModel
+    >>> isinstance(EASE(), ExposureModel)
+    True
     """
 
     #: Parameter in the constructor of every model.

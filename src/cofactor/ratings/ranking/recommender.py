@@ -20,6 +20,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
+from cofactor.model.shown import Shown
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, table_of
@@ -62,7 +63,9 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator):
+class Recommender(
+    Shown, PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator
+):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two

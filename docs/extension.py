@@ -1,0 +1,238 @@
+"""What the site needs beside Sphinx's own: pages of the API, formulas without scripts, links out of docs/."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+import tomllib
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+#: Packages whose names are public, each with what it is for.
+PACKAGES = {
+    "cofactor": "Load, save, compile ahead",
+    "cofactor.ratings": "Models of ratings",
+    "cofactor.ratings.ranking": "Models of who takes what",
+    "cofactor.labels": "Models of labels",
+    "cofactor.datasets": "Data sets, files, synthetic data",
+    "cofactor.evaluation": "Splits, evaluation, comparison, tests",
+    "cofactor.metrics": "Metrics",
+    "cofactor.correlation": "Correlations and clusters of labels",
+    "cofactor.plots": "Pictures",
+    "cofactor.errors": "Errors and warnings",
+    "cofactor.losses": "Losses",
+    "cofactor.penalties": "Penalties",
+    "cofactor.solvers": "Solvers",
+    "cofactor.experiments": "The published tables and figures",
+}
+
+#: What lies outside docs/, and the page that shows it.
+OUTSIDE = {
+    "../benchmarks/README.md": "benchmarks.md",
+    "../CHANGELOG.md": "changelog.md",
+    "../CONTRIBUTING.md": "contributing.md",
+}
+
+
+def public_names() -> dict[str, list[str]]:
+    """Return the public names of each package. What two packages offer is shown in the first of them."""
+    found, seen = {}, set()
+    for package in PACKAGES:
+        module = import_module(package)
+        names = sorted(module.__all__, key=str.casefold)
+        things = {name: getattr(module, name) for name in names}
+        found[package] = [name for name in names if not inspect.ismodule(things[name]) and id(things[name]) not in seen]
+        seen |= {id(thing) for thing in things.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
+    return found
+
+
+def summary(thing: Any) -> str:
+    """Return the first paragraph of a docstring, for a table of names."""
+    if not (inspect.isclass(thing) or callable(thing)):
+        return f"``{type(thing).__name__}``"
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def page_of(package: str, name: str) -> str:
+    """Return the page of one name: its docstring, its methods, and the examples that use it."""
+    thing = getattr(import_module(package), name)
+    full = f"{package}.{name}"
+    lines = [name, "=" * len(name), "", f".. currentmodule:: {package}", ""]
+    if not getattr(thing, "__module__", "cofactor").startswith("cofactor") and inspect.isclass(thing):
+        lines += [f".. py:class:: {name}", "", f"   That of ``{thing.__module__.split('.')[0]}``: {summary(thing)}", ""]
+    elif inspect.isclass(thing):
+        lines += [f".. autoclass:: {name}", "   :members:", "   :show-inheritance:", ""]
+        lines += inherited(thing)
+    elif callable(thing):
+        lines += [f".. autofunction:: {name}", ""]
+    else:
+        lines += [f".. autodata:: {name}", "   :no-value:", "", *held(thing)]
+    return "\n".join([*lines, f".. minigallery:: {full}", "   :add-heading: Examples", "   :heading-level: -", ""])
+
+
+def held(thing: Any) -> list[str]:
+    """Say which names a registry has."""
+    several = isinstance(thing, dict | tuple | list | frozenset)
+    keys = [f"``{key}``" for key in thing] if several else [f"``{thing!r}``"]
+    return [", ".join(keys), ""]
+
+
+def inherited(kind: type) -> list[str]:
+    """Return a list of the methods that a class has from its public bases, with links to them."""
+    lines = []
+    for base, package in ((base, public_place(base)) for base in kind.__mro__[1:]):
+        names = [name for name, value in vars(base).items() if inspect.isfunction(value) and not name.startswith("_")]
+        missing = [name for name in names if name not in vars(kind)]
+        if package and missing:
+            links = ", ".join(f":py:meth:`~{package}.{base.__name__}.{name}`" for name in missing)
+            lines += [f"From :py:class:`~{package}.{base.__name__}`: {links}.", ""]
+    return lines
+
+
+def public_place(kind: type) -> str | None:
+    """Return the package on whose pages a class is shown."""
+    offered = (place for place in PACKAGES if kind.__name__ in import_module(place).__all__)
+    return next((place for place in offered if getattr(import_module(place), kind.__name__) is kind), None)
+
+
+def write_api(app: Any) -> None:
+    """Write a page for each public name, one for each package, and their index."""
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    wanted = {"index.rst": api_index()}
+    for package, names in public_names().items():
+        wanted[f"{package}.rst"] = package_page(package, names)
+        wanted |= {f"{package}.{name}.rst": page_of(package, name) for name in names}
+    for name, text in wanted.items():  # a page that did not change is not read again
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in set(folder.glob("*.rst")) - {folder / name for name in wanted}:
+        path.unlink()
+
+
+def api_index() -> str:
+    """Return the page that lists the packages."""
+    lines = ["API", "===", "", "Every public name, by package.", "", ".. list-table::", "   :widths: 40 60", ""]
+    for package, what in PACKAGES.items():
+        lines += [f"   * - :doc:`{package}`", f"     - {what}"]
+    return "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", *(f"   {package}" for package in PACKAGES), ""])
+
+
+def package_page(package: str, names: list[str]) -> str:
+    """Return the table of the names of one package."""
+    module = import_module(package)
+    text = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
+    lines = [package, "=" * len(package), "", f".. currentmodule:: {package}", "", text, ""]
+    lines += [".. list-table::", "   :widths: 40 60", ""]
+    for name in names:
+        lines += [f"   * - :doc:`{name} <{package}.{name}>`", f"     - {summary(getattr(module, name))}"]
+    return "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", *(f"   {package}.{name}" for name in names), ""])
+
+
+#: Parts of the page of methods: the registry of each, and its title.
+REGISTRIES = {
+    "ratings": ("cofactor.ratings", "MODELS", "Ratings"),
+    "ratings.ranking": ("cofactor.ratings.ranking", "MODELS", "Who takes what"),
+    "labels": ("cofactor.labels", "MODELS", "Labels"),
+    "labels.transformers": ("cofactor.labels", "TRANSFORMERS", "Features before a label model"),
+}
+
+
+def write_methods(app: Any) -> None:
+    """Write the page of methods: of each the objective in its docstring, and when to take it."""
+    folder = Path(app.srcdir) / "guide"
+    when = tomllib.loads((folder / "methods.toml").read_text(encoding="utf-8"))
+    lines = ["Methods", "=======", "", METHODS, ""]
+    for part, (package, registry, title) in REGISTRIES.items():
+        lines += [title, "-" * len(title), ""]
+        for name, kind in getattr(import_module(package), registry).items():
+            take, leave = when[part][name]
+            lines += [name, "^" * len(name), "", *objective(kind), ""]
+            link = f":py:class:`~{public_place(kind)}.{name}`"
+            lines += [f"**Take it** where {take}. **Not** where {leave}. More: {link}.", ""]
+    text = "\n".join(lines)
+    path = folder / "methods.rst"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+METHODS = """What each method minimises or draws, when to take it and when not. Symbols are those of :doc:`../notation`;
+the whole model, with its corrections and references, stands on its page. Not sure? :doc:`choosing` is shorter."""
+
+
+def objective(kind: type) -> list[str]:
+    """Return the first paragraph of a docstring, and its first formula."""
+    text = (inspect.getdoc(kind) or "").split("\nParameters\n")[0]
+    formula = re.search(r"^([ ]*)\.\. math::.*\n(?:\1[ ]+.*\n|[ ]*\n)+", text + "\n", re.M)
+    return [text.split("\n\n")[0], "", *([textwrap.dedent(formula[0])] if formula else [])]
+
+
+def skip_foreign(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out methods of scikit-learn, whose docstrings refer to its own pages."""
+    return True if (getattr(thing, "__module__", None) or "").startswith("sklearn") else None
+
+
+def lead_inside(app: Any, name: str, source: list[str]) -> None:
+    """Let links of Markdown pages to files beside docs/ lead to the pages that show them."""
+    for outside, page in OUTSIDE.items():
+        up = "../" * name.count("/")
+        source[0] = source[0].replace(f"]({up}{outside}", f"]({up}{page}")
+    source[0] = re.sub(r"\]\(docs/", "](", source[0])
+
+
+def visit_inline(self: Any, node: nodes.Element) -> None:
+    """Write a formula in a line as MathML."""
+    self.body.append(mathml(node, block=False))
+    raise nodes.SkipNode
+
+
+def visit_block(self: Any, node: nodes.Element) -> None:
+    """Write a formula on its own as MathML, in a box that scrolls."""
+    self.body.append(f'<div class="math" tabindex="0">{mathml(node, block=True)}</div>')
+    raise nodes.SkipNode
+
+
+#: What the translator to MathML does not know, in words that it knows.
+SAID_OTHERWISE = (
+    (r"\\iff(?![a-z])", r"\\Longleftrightarrow"),
+    (r"\\[d]?dots(?![a-z])", r"\\ldots"),
+    (r"\\tag\{([^}]*)\}", r"\\qquad (\1)"),
+    (r"\\([td]?frac) ?(\w) ?(\w)", r"\\\1{\2}{\3}"),
+    (r"\\texttt\{", r"\\mathrm{"),
+    (r"\\(?:[bB]igg?|textstyle)(?![a-zA-Z])", ""),
+)
+
+
+def mathml(node: nodes.Element, *, block: bool) -> str:
+    """Return a formula as MathML."""
+    text = node.astext()
+    for said, otherwise in SAID_OTHERWISE:
+        text = re.sub(said, otherwise, text)
+    if block and r"\\" in text and r"\begin" not in text:
+        text = rf"\begin{{aligned}}{text}\end{{aligned}}"
+    try:
+        return str(tex2mathml(text, as_block=block))
+    except MathError as error:
+        logger.warning("formula: %s in %s", error, text, location=node)
+        return f"<code>{escape(text)}</code>"
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Tell Sphinx of all this."""
+    app.connect("builder-inited", write_api)
+    app.connect("builder-inited", write_methods)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("source-read", lead_inside)
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

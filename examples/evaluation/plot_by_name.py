@@ -1,0 +1,69 @@
+"""
+Everything by name
+==================
+
+Models, metrics, protocols and measures are registered: a loop over all of them is one line.
+"""
+
+# %%
+# Every model of the package, by its class name. `RatingModel`, `ExposureModel` and `LabelModel` are their bases.
+
+from cofactor import __version__, labels, ratings
+
+families = {
+    "ratings": ratings.MODELS,
+    "takes": ratings.ranking.MODELS,
+    "labels": labels.MODELS,
+    "features": labels.TRANSFORMERS,
+}
+print("cofactor", __version__)
+for family, models in families.items():
+    print(f"{family:9} {', '.join(list(models)[:6])} ...")
+
+# %%
+# Metrics say what they take and which direction is better; comparisons and searches take their names.
+
+from cofactor.evaluation import LABEL_PROTOCOLS, METRICS, PROTOCOLS, SCALINGS
+from cofactor.metrics import LABEL_METRICS, PROBABILITY_METRICS, RATING_METRICS
+
+print("ratings:", *RATING_METRICS, *PROBABILITY_METRICS)
+print("labels:", *LABEL_METRICS)
+print("lists, and all others:", len(METRICS))
+print("splits of ratings:", *PROTOCOLS)
+print("splits of labels:", *LABEL_PROTOCOLS)
+print("scalings of features:", *SCALINGS)
+
+# %%
+# Measures of labels that go together, losses, solvers, and the published tables that can be run again.
+
+from cofactor.correlation import LABEL_MEASURES, MEASURES
+from cofactor.experiments import experiments
+from cofactor.losses import MARGIN_LOSSES
+from cofactor.solvers import SOLVERS
+
+print(*MEASURES, "of which without features:", *LABEL_MEASURES)
+print(*MARGIN_LOSSES)
+print(*SOLVERS)
+print(*list(experiments())[:4], "...")
+
+# %%
+# The same data for every model of takes, with the settings that each has by default.
+
+import numpy as np
+
+from cofactor.datasets import make_takes
+from cofactor.evaluation import evaluate_recommendations
+
+X, _ = make_takes(300, 100, 5000, random_state=0)
+quick = {name: kind() for name, kind in ratings.ranking.MODELS.items() if name not in ("Recommender", "LogisticMF")}
+scores = evaluate_recommendations(quick, np.stack(X.nonzero(), axis=1))
+
+# %%
+import matplotlib.pyplot as plt
+
+from cofactor.plots import OKABE_ITO
+
+fig, ax = plt.subplots(figsize=(6, 3.2))
+ax.barh(list(quick), [scores.mean(name, "ndcg@10").mean for name in quick], color=OKABE_ITO[0])
+ax.set(xlabel="nDCG@10")
+fig.tight_layout()

@@ -1,0 +1,40 @@
+"""
+Ranking against rating
+======================
+
+The best prediction of ratings makes poor lists: what people take and what they like then are two things.
+"""
+
+# %%
+# MovieLens 100K if it is here; otherwise ratings are made, and differences are small.
+
+from cofactor.datasets import DatasetNotFoundError, load_ratings, make_ratings
+
+try:
+    data = load_ratings("ml-latest-small", download=False)
+except DatasetNotFoundError:
+    data = make_ratings(500, 300, density=0.1, random_state=0)
+
+# %%
+# Four ways to make lists: by predicted ratings, by what is taken, and by both. A random fifth of the ratings of each
+# user is held out, and all items that are not in training are ranked. Plain popularity is added to every table.
+
+from cofactor.evaluation import evaluate_recommendations
+from cofactor.ratings import ALS, EASE, OrdinalProbit, Recommender
+
+ratings = OrdinalProbit(10, n_sweeps=40, burn_in=20, random_state=0)
+models = {
+    "ALS, by rating": ALS(10, alpha=10, random_state=0),
+    "EASE, by take": EASE(alpha=500.0),
+    "both": Recommender([EASE(alpha=500.0)], ratings, random_state=0),
+}
+scores = evaluate_recommendations(models, data.X, data.y, at=10, likes=4)
+print(scores.text())
+
+# %%
+# nDCG of the best ten against the share of items that anybody gets to see.
+
+from cofactor.plots import plot_coverage_tradeoff
+
+points = {name: (scores.of_lists[name]["coverage@10"][0], scores.mean(name, "ndcg@10").mean) for name in scores.methods}
+plot_coverage_tradeoff(points)

@@ -1,0 +1,52 @@
+"""
+Rules for lists
+===============
+
+Lists that are varied, that hold something new, and that keep to quotas.
+"""
+
+# %%
+# Takes, and a genre for each item.
+
+import numpy as np
+
+from cofactor.datasets import make_takes
+from cofactor.ratings import EASE, Rules
+
+X, _ = make_takes(800, 200, 16_000, random_state=0)
+genre = {item: ("drama", "comedy", "crime")[item % 3] for item in range(200)}
+model = EASE(alpha=100.0).fit(X)
+
+# %%
+# At most four of a genre, at least two crime stories, nothing that fewer than twenty people took.
+
+rules = Rules(min_support=20, groups=genre, at_most=4, at_least={"crime": 2})
+items, _ = model.recommend([0], n=10, rules=rules)
+[genre[item] for item in items[0]]
+
+# %%
+# Diversity costs score: a list of unlike items is not a list of the best ones. The curve says how much.
+
+vectors = model.item_vectors()
+place = {item: k for k, item in enumerate(vectors.ids)}
+users = np.arange(100)
+unlike, kept = [], []
+best = model.recommend(users, n=10)[1].sum()
+weights = [0.0, 0.2, 0.4, 0.6, 0.8]
+for weight in weights:
+    items, scores = model.recommend(users, n=10, rules=Rules(diversity=weight))
+    lists = vectors.values[np.vectorize(place.get)(items)]
+    lists = lists / np.linalg.norm(lists, axis=-1, keepdims=True)
+    cosines = np.einsum("uid,ujd->uij", lists, lists)
+    unlike.append(1 - (cosines.sum() - 10 * len(users)) / (90 * len(users)))
+    kept.append(scores.sum() / best)
+
+# %%
+import matplotlib.pyplot as plt
+
+fig, ax = plt.subplots(figsize=(6, 3.5))
+ax.plot(unlike, kept, "o-")
+for weight, x, y in zip(weights, unlike, kept, strict=True):
+    ax.annotate(f"diversity={weight}", (x, y), textcoords="offset points", xytext=(6, 4))
+ax.set(xlabel="mean distance of the items of a list", ylabel="share of the best scores", xlim=(None, max(unlike) * 1.1))
+fig.tight_layout()
