@@ -78,7 +78,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "plot_gallery": "True",
     "matplotlib_animations": False,
-    "image_scrapers": ("matplotlib",),
-    "reset_modules": ("matplotlib",),
+    "image_scrapers": ("matplotlib", "extension.returned_picture"),
+    "reset_modules": ("matplotlib", "extension.quiet_look"),
+    "ignore_repr_types": r"matplotlib",
     "capture_repr": ("_repr_html_", "__repr__"),
 }

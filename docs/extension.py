@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import textwrap
@@ -189,6 +190,41 @@ def lead_inside(app: Any, name: str, source: list[str]) -> None:
         up = "../" * name.count("/")
         source[0] = source[0].replace(f"]({up}{outside}", f"]({up}{page}")
     source[0] = re.sub(r"\]\(docs/", "](", source[0])
+
+
+def returned_picture(block: Any, script: Any, gallery: Any) -> str:
+    """Show the picture that the last line of a block of an example returns: pyplot knows of no picture of the package."""
+    from matplotlib.axes import Axes
+    from sphinx_gallery.scrapers import figure_rst
+
+    last_line = ast.parse(block.content).body[-1:]
+    returned = script["example_globals"].get("___")  # of this block, or of the last one that ends in an expression
+    if not (last_line and isinstance(last_line[0], ast.Expr) and isinstance(returned, Axes)):
+        return ""
+    path = next(script["image_path_iterator"])
+    returned.figure.savefig(path)
+    return str(figure_rst([path], gallery["src_dir"]))
+
+
+def quiet_look(gallery: Any, example: Any) -> None:
+    """Give what examples draw themselves the look of the pictures of the package."""
+    import matplotlib
+
+    from cofactor.plots import OKABE_ITO
+
+    matplotlib.rcParams.update(
+        {
+            "axes.axisbelow": True,
+            "axes.edgecolor": "#8C8C8C",
+            "axes.grid": True,
+            "axes.prop_cycle": matplotlib.cycler(color=OKABE_ITO),
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "figure.dpi": 150,
+            "grid.color": "#E6E6E6",
+            "legend.frameon": False,
+        }
+    )
 
 
 def visit_inline(self: Any, node: nodes.Element) -> None:

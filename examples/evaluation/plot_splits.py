@@ -27,13 +27,9 @@ errors = {
 }
 
 # %%
-import matplotlib.pyplot as plt
-import numpy as np
+from cofactor.plots import plot_splits
 
-fig, ax = plt.subplots(figsize=(6, 3.5))
-ax.bar(list(errors), [np.mean(values) for values in errors.values()])
-ax.set(ylabel="mean absolute error", ylim=(0.5, None))
-fig.tight_layout()
+plot_splits(errors, metric="mean absolute error")
 
 # %%
 # The future is harder than chance. Report the protocol with every number.

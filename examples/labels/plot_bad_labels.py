@@ -37,7 +37,7 @@ names = np.array(data.label_names)[order]
 fig, ax = plt.subplots(figsize=(7, 3.5))
 ax.barh(names, missed[order], label="missed")
 ax.barh(names, false[order], left=missed[order], label="predicted in vain")
-ax.set(xlabel="instances")
+ax.set(xlabel="instances on which the label is wrong")
 ax.legend()
 fig.tight_layout()
 

@@ -42,17 +42,17 @@ for name, model in models.items():
     print(f"{name:26} micro-F1 {micro_f1(Y_new, tags):.3f}  macro-F1 {macro_f1(Y_new, tags):.3f}")
 
 # %%
-# F1 of each label, from the most frequent to the rarest.
+# F1 of the five most frequent labels, of the next five, and so on. What helps, helps the rare ones.
 
 import matplotlib.pyplot as plt
 from sklearn.metrics import f1_score
 
-order = np.argsort(-counts)
+fives = np.argsort(-counts).reshape(4, 5)
 fig, ax = plt.subplots(figsize=(7, 3.5))
-for name, tags in tables.items():
-    ax.plot(
-        f1_score(Y_new.toarray(), tags.toarray(), average=None, zero_division=0)[order], "o-", label=name, markersize=4
-    )
-ax.set(xlabel="labels, from frequent to rare", ylabel="F1", xticks=[])
+for k, (name, tags) in enumerate(tables.items()):
+    f1 = f1_score(Y_new.toarray(), tags.toarray(), average=None, zero_division=0)
+    ax.bar(np.arange(4) + 0.27 * (k - 1), f1[fives].mean(axis=1), width=0.25, label=name)
+ax.set_xticks(range(4), ["most frequent", "frequent", "rare", "rarest"])
+ax.set(xlabel="labels, five at a time", ylabel="mean F1")
 ax.legend()
 fig.tight_layout()

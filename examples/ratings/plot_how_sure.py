@@ -8,13 +8,15 @@ A probability for each rating, and a test whether these probabilities hold.
 # %%
 # `OrdinalProbit` draws from the posterior of all its unknowns, so it knows what it does not know.
 
+import numpy as np
 from sklearn.model_selection import train_test_split
 
 from cofactor.datasets import make_ratings
 from cofactor.ratings import OrdinalProbit
 
 data = make_ratings(400, 150, density=0.25, random_state=0)
-X, X_new, y, y_new = train_test_split(data.X, data.y, test_size=0.2, random_state=0)
+moods = np.random.default_rng(0).normal(scale=0.6, size=len(data.y))  # nobody rates the same twice
+X, X_new, y, y_new = train_test_split(data.X, np.clip(np.round(data.y + moods), 1, 5), test_size=0.2, random_state=0)
 model = OrdinalProbit(5, n_sweeps=150, burn_in=50, random_state=0).fit(X, y)
 
 # %%
@@ -29,7 +31,7 @@ probabilities[:3].round(2)
 
 from cofactor.plots import plot_reliability
 
-plot_reliability(y_new, probabilities, model.scale_)
+plot_reliability(y_new, probabilities, model.scale_, n_bins=8)
 
 # %%
 # The same in numbers.

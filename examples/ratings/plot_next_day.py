@@ -23,9 +23,10 @@ old = fit.fit(data.X[day < 7], data.y[day < 7])
 # ``update`` learns the rows of users and items with new ratings, and leaves all others as they are, to the bit. Each
 # day is predicted before it is learned.
 
+import copy
 import time
 
-model, kept, updated, seconds = old, [], [], []
+model, kept, updated, seconds = copy.deepcopy(old), [], [], []
 for today in range(7, 14):
     X, y = data.X[day == today], data.y[day == today]
     kept.append(mean_absolute_error(y, old.predict(X)))

@@ -10,7 +10,7 @@ Data of one class: users take items, and nobody says what they dislike.
 
 from cofactor.datasets import make_takes
 
-X, _ = make_takes(1500, 300, 30_000, random_state=0)
+X, _ = make_takes(1500, 300, 30_000, tail=0.0, random_state=0)
 X
 
 # %%

@@ -22,13 +22,13 @@ from cofactor.ratings import RatingNMF
 model = RatingNMF(3, alpha=1.0, random_state=0).fit(X, y)
 
 # %%
-# Rows are items, columns are factors: each factor belongs to one kind.
+# Columns are items, rows are factors: each factor belongs to one kind.
 
 import matplotlib.pyplot as plt
 
-fig, ax = plt.subplots(figsize=(4, 5))
-image = ax.imshow(model.V_, aspect="auto", cmap="Blues")
-ax.set(xlabel="factor", ylabel="item", xticks=range(3))
+fig, ax = plt.subplots(figsize=(7, 2.4))
+image = ax.imshow(model.V_.T, aspect="auto", cmap="Blues", zorder=1)
+ax.set(xlabel="item", ylabel="factor", yticks=range(3))
 fig.colorbar(image, label="weight")
 fig.tight_layout()
 

@@ -36,8 +36,10 @@ chance = (
     (directions[everything, None] * directions[np.random.default_rng(0).permutation(neighbours)]).sum(axis=-1).ravel()
 )
 fig, ax = plt.subplots(figsize=(6, 3.5))
-ax.hist([found, chance], bins=20, label=["five most similar items", "items by chance"])
-ax.set(xlabel="cosine of the true tastes", ylabel="pairs of items")
+bins = np.linspace(0, 1, 21)
+ax.hist(found, bins, alpha=0.6, label="five most similar items")
+ax.hist(chance, bins, alpha=0.6, label="items by chance")
+ax.set(xlabel="cosine of the true tastes", ylabel="number of pairs of items")
 ax.legend()
 fig.tight_layout()
 

@@ -59,6 +59,7 @@ with urlopen(Request(f"{address}/v1/recommendations", json.dumps(body).encode())
 import time
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 seconds = []
 for user in range(200):
@@ -69,6 +70,6 @@ server.terminate()
 server.communicate()
 
 fig, ax = plt.subplots(figsize=(6, 3.2))
-ax.hist([1000 * one for one in seconds], bins=30)
-ax.set(xlabel="milliseconds", ylabel="answers")
+ax.hist([1000 * one for one in seconds], bins=np.logspace(0, 3, 31))
+ax.set(xscale="log", xlabel="milliseconds until an answer", ylabel="number of answers")
 fig.tight_layout()
