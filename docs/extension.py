@@ -193,7 +193,7 @@ def lead_inside(app: Any, name: str, source: list[str]) -> None:
 
 
 def returned_picture(block: Any, script: Any, gallery: Any) -> str:
-    """Show the picture that the last line of a block of an example returns: pyplot knows of no picture of the package."""
+    """Show the picture that a block of an example ends with: pyplot does not know of those of the package."""
     from matplotlib.axes import Axes
     from sphinx_gallery.scrapers import figure_rst
 
@@ -214,14 +214,11 @@ def quiet_look(gallery: Any, example: Any) -> None:
 
     matplotlib.rcParams.update(
         {
-            "axes.axisbelow": True,
             "axes.edgecolor": "#8C8C8C",
-            "axes.grid": True,
             "axes.prop_cycle": matplotlib.cycler(color=OKABE_ITO),
             "axes.spines.right": False,
             "axes.spines.top": False,
             "figure.dpi": 150,
-            "grid.color": "#E6E6E6",
             "legend.frameon": False,
         }
     )

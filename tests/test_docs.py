@@ -52,3 +52,63 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert len(files) > 40
     missing = [name for name in files if not (ROOT / name).exists() and not (ROOT / "src" / "cofactor" / name).exists()]
     assert sorted(missing) == []
+
+
+#: A page, words of a block of code on it, and the test that executes this block. A block that says the same elsewhere
+#: is executed with it. A block that no test executes says so to the right of its language: ```sh not-run.
+EXECUTED = (
+    ("README.md", "--upgrade-deps", "test_readme.py::test_ci_runs_the_test_commands_of_the_readme"),
+    ("README.md", "OrdinalProbit", "test_readme.py::test_python_example"),
+    ("README.md", "LabelRidge", "test_readme.py::test_python_example_of_labels"),
+    ("README.md", "cofactor doctor", "test_readme.py::test_commands_that_can_be_pasted"),
+    ("docs/guide/labels.md", "cofactor.correlation", "test_readme.py::test_an_example_of_labels_that_go_together"),
+    ("docs/guide/ratings.md", "Recommender", "test_readme.py::test_python_example_of_recommendations"),
+    ("docs/guide/ratings.md", "explain", "test_readme.py::test_python_example_of_recommendations"),
+    ("docs/how-to.md", "usearch", "test_readme.py::test_an_index_of_nearest_neighbours"),
+    ("docs/how-to.md", "callback", "test_readme.py::test_a_callback_that_ends_a_fit"),
+    ("docs/how-large.md", "LabelChunks", "test_readme.py::test_labels_in_chunks"),
+    ("docs/adding-a-method.md", "class PLST", "labels/test_docs.py::test_the_listing_is_the_source"),
+    ("docs/adding-a-method.md", "class Mine", "labels/test_docs.py::test_the_skeleton_passes_the_contract_tests"),
+    ("docs/architecture.md", "def read_lines", "datasets/test_formats.py::documented_format"),
+    ("docs/architecture.md", "Format(", "datasets/test_formats.py::documented_format"),
+    ("docs/comparing.md", "[[methods]]", "experiments/test_declared.py::test_the_example_of_the_documentation_runs"),
+    ("docs/text-and-tables.md", "pd.DataFrame", "datasets/test_text_docs.py::test_the_example_runs"),
+    ("docs/text-and-tables.md", "cofactor predict", "datasets/test_text_docs.py::test_the_example_runs"),
+    ("docs/text-and-tables.md", "load_labels", "datasets/test_text_docs.py::test_the_example_runs"),
+    ("docs/text-and-tables.md", "TfidfVectorizer", "datasets/test_text_docs.py::test_the_example_runs"),
+    ("docs/serving.md", "/metrics", "server/test_answers.py::test_requests_of_the_document"),
+    ("docs/serving.md", "star wars", "server/test_answers.py::test_python_of_the_document"),
+    ("docs/serving.md", '{"kidney": 1}', "server/test_labels.py::test_requests_of_the_document"),
+    ("docs/serving.md", 'search=cough")', "server/test_labels.py::test_python_of_the_document"),
+    ("docs/serving.md", "cats purr", "server/test_labels.py::test_python_of_the_document"),
+    ("docs/serving.md", '{"user": 42, "items"', "server/test_labels.py::test_requests_of_the_document"),
+    ("docs/serving.md", '{"row": {"cough"', "server/test_labels.py::test_requests_of_the_document"),
+)
+
+
+def code_blocks(page: str) -> list[tuple[str, str]]:
+    """Return what stands beside the fence of each block of a page, and the block; directives of MyST are none."""
+    found = re.findall(
+        r"^[ >]*(`{3,}|~{3,}|:{3,})([^\n]*)\n(.*?)^[ >]*\1[ ]*$", (ROOT / page).read_text("utf-8"), re.S | re.M
+    )
+    return [(words.strip(), code) for _, words, code in found if not words.strip().startswith("{")]
+
+
+def test_every_block_of_code_is_executed_or_marked() -> None:
+    executed = set()
+    for page, words, test in EXECUTED:
+        path, function = test.split("::")
+        names = ast.walk(ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8")))
+        assert function in {node.name for node in names if isinstance(node, ast.FunctionDef)}, test
+        (code,) = {code for info, code in code_blocks(page) if words in code and "not-run" not in info}
+        executed.add(code)
+    made = {"gallery", "api"}  # by the build of the site
+    paths = [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md")]
+    pages = ["README.md", *(str(path) for path in sorted(paths) if path.parts[1] not in made)]
+    unmarked = [
+        (page, code.splitlines()[:1])
+        for page in pages
+        for info, code in code_blocks(page)
+        if code not in executed and not re.fullmatch(r"\w+ not-run", info)
+    ]
+    assert unmarked == []

@@ -13,7 +13,7 @@ HOW_TO = (ROOT / "docs" / "how-to.md").read_text()
 
 
 def blocks(language: str, page: str = README) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page, re.S)
+    return re.findall(rf"```{language}(?: not-run)?\n(.*?)```", page, re.S)
 
 
 def test_the_readme_is_short() -> None:
@@ -79,6 +79,33 @@ def test_a_callback_that_ends_a_fit() -> None:
     assert names["model"].n_iter_ == 1  # type: ignore[union-attr]
 
 
+def test_an_index_of_nearest_neighbours() -> None:
+    usearch = pytest.importorskip("usearch")
+    pytest.importorskip("usearch.index")
+    from cofactor.datasets import make_ratings
+    from cofactor.ratings import ALS
+
+    (code,) = (block for block in blocks("python", HOW_TO) if "usearch" in block)
+    data = make_ratings(30, 20, 3, random_state=0)
+    names: dict[str, Any] = {"model": ALS(3, alpha=3, random_state=0).fit(data.X, data.y), "usearch": usearch}
+    exec(compile(code, "how-to.md", "exec"), names)
+    assert len(names["best"]) == 10
+
+
+def test_labels_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cofactor.datasets import make_labels, write_chunks
+
+    monkeypatch.chdir(tmp_path)
+    data = make_labels(60, 5, 3, n_groups=1, n_factors=2, random_state=0)[0]
+    pairs = [(data.X, data.Y.toarray())]
+    write_chunks("rows.parquet", pairs, label_names=["tag_a", "tag_b", "tag_c"])
+    page = (ROOT / "docs" / "how-large.md").read_text(encoding="utf-8")
+    (code,) = (block for block in blocks("python", page) if "LabelChunks" in block)
+    names: dict[str, Any] = {"pairs": pairs}
+    exec(compile(code, "how-large.md", "exec"), names)
+    assert names["model"].predict(data.X[:2]).shape == (2, 3)
+
+
 def test_commands_that_can_be_pasted(little_movielens: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first commands name a known data set only, so that they run as they are."""
     from cofactor.cli import main
@@ -108,6 +135,9 @@ def test_python_example_of_recommendations(tmp_path: Path, monkeypatch: pytest.M
     exec(compile(ratings + quick, "README.md", "exec"), names)
     assert names["found"].p_like.shape == (1, 10)
     assert (tmp_path / "lists.parquet").stat().st_size > 0
+    (code,) = (block for block in blocks("python", RATINGS) if "explain" in block)
+    exec(compile(code, "ratings.md", "exec"), names)
+    assert set(names["why"].parts) >= {"take", "like"}
 
 
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ model = RatingNMF(3, alpha=1.0, random_state=0).fit(X, y)
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(7, 2.4))
-image = ax.imshow(model.V_.T, aspect="auto", cmap="Blues", zorder=1)
+image = ax.imshow(model.V_.T, aspect="auto", cmap="Blues")
 ax.set(xlabel="item", ylabel="factor", yticks=range(3))
 fig.colorbar(image, label="weight")
 fig.tight_layout()

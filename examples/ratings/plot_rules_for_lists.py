@@ -25,8 +25,8 @@ items, _ = model.recommend([0], n=10, rules=rules)
 [genre[item] for item in items[0]]
 
 # %%
-# Diversity costs score: a list of unlike items is not a list of the best ones. The curve says how much. Vectors of users
-# and items give the scores without rules, and how unlike items are.
+# Diversity costs score: a list of unlike items is not a list of the best ones. The curve says how much. Vectors of
+# users and items give the scores without rules, and how unlike items are.
 
 from cofactor.ratings import ImplicitALS
 
@@ -43,7 +43,7 @@ for weight in weights:
     unlike.append(1 - (cosines.sum() - 10 * len(lists)) / (90 * len(lists)))
 
 # %%
-# Each point is a value of ``diversity``. Items of these lists are less alike at a loss of some hundredths.
+# Each point is a value of ``diversity``. Items of these lists are less alike at a loss of one or two hundredths.
 
 import matplotlib.pyplot as plt
 

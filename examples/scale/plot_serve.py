@@ -70,6 +70,7 @@ server.terminate()
 server.communicate()
 
 fig, ax = plt.subplots(figsize=(6, 3.2))
-ax.hist([1000 * one for one in seconds], bins=np.logspace(0, 3, 31))
+milliseconds = 1000 * np.array(seconds)
+ax.hist(milliseconds, bins=np.geomspace(milliseconds.min(), milliseconds.max(), 31))
 ax.set(xscale="log", xlabel="milliseconds until an answer", ylabel="number of answers")
 fig.tight_layout()

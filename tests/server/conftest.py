@@ -182,5 +182,5 @@ def documented(section: str) -> list[Asked]:
 def blocks(section: str, language: str) -> list[str]:
     """Return the blocks of code in a section of the document."""
     _, text = DOCUMENT.read_text(encoding="utf-8").split(f"\n## {section}\n")
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```", text.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```(\w*)(?: not-run)?\n(.*?)^```", text.partition("\n## ")[0], re.DOTALL | re.MULTILINE)
     return [block for name, block in fenced if name == language]

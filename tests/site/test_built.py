@@ -101,6 +101,14 @@ def test_the_version_is_shown(site: Path) -> None:
     assert f"cofactor {cofactor.__version__}" in (site / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("example", ["start/plot_first_tags", "ratings/plot_similar_items", "evaluation/plot_compare"])
+def test_examples_have_pictures(site: Path, example: str) -> None:
+    """By the package, by pyplot, and by another package: these three are executed in every build."""
+    name = f"sphx_glr_{example.rpartition('/')[2]}_001.png"
+    assert name in (site / "gallery" / f"{example}.html").read_text(encoding="utf-8")
+    assert (site / "_images" / name).stat().st_size > 0
+
+
 def test_examples_are_linked_with_what_they_use(site: Path) -> None:
     shown = (site / "api" / "cofactor.ratings.Recommender.html").read_text(encoding="utf-8")
     assert "plot_first_recommendations" in shown
