@@ -54,6 +54,8 @@ NEW = {"item": 3, "rating": 5}
         (RECOMMEND, {"users": [{"ratings": [NEW]}], "model": "takes"}, 422, "users[0].ratings[0].rating", 5.0),
         (RECOMMEND, {"users": [7], "candidates": []}, 422, "candidates", None),
         (PREDICT, {"pairs": [{"user": 7}]}, 422, "pairs[0].item", None),
+        (f"{PREDICT}?model=takes", {"pairs": [{"user": 7, "item": 3}]}, 422, "model", "takes"),
+        (f"{RECOMMEND}?n=2&n=3", {"users": [7]}, 422, "n", "2"),
         (PREDICT, {"pairs": [{"user": 7, "item": 3}, {"user": 7, "item": "none"}]}, 404, "pairs[1].item", "none"),
         (PREDICT, {"pairs": [{"user": 7, "item": 3}], "model": "takes"}, 422, None, None),
         (PREDICT, b" " * (1 << 20) + b"{}", 413, "body", None),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
 import re
 import signal
+import socket
 import sys
 import time
 from typing import Any
@@ -20,8 +22,12 @@ from tests.server.conftest import Client, answer_from
 from cofactor import save
 from cofactor.cli import main
 from cofactor.datasets import make_labels
+from cofactor.errors import InputWarning
 from cofactor.labels import MNMTF
+from cofactor.ratings import ALS
 from cofactor.server import Limits, Served, application, run
+from cofactor.server.lines import StandardError, line_of
+from cofactor.tasks.answers import RatingAnswers
 
 pytestmark = pytest.mark.processes
 
@@ -212,11 +218,45 @@ def test_the_command_says_what_is_missing(models, monkeypatch, capsys) -> None:
             "--titles song=none.csv: no model is called song: expected one of default",
         ),
         (["{stars}", "--titles", "none.csv"], "none.csv: no such file"),
+        (["{stars}", "--port", "{taken}"], "nobody can listen at 127.0.0.1:{taken}: {in_use}; give another port"),
+        (
+            ["{stars}", "--host", "192.0.2.1"],
+            "nobody can listen at 192.0.2.1:8000: {not_here}; give one of this machine",
+        ),
     ],
 )
 def test_the_command_refuses(arguments, message, models, capsys) -> None:
     files = {"stars": models.arguments[0], "parts": str(models.folder / "parts.cofactor")}
     data, _ = make_labels(60, 5, 3, n_groups=1, n_factors=2, random_state=0)
     save(MNMTF(2, random_state=0).fit(abs(data.X), data.Y), files["parts"])
-    assert main(["serve", *(one.format(**files) for one in arguments)]) == 2
-    assert capsys.readouterr().err == f"cofactor: error: {message.format(**files)}\n"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        known = files | {"taken": taken.getsockname()[1]}
+        known |= {"in_use": os.strerror(errno.EADDRINUSE), "not_here": os.strerror(errno.EADDRNOTAVAIL)}
+        assert main(["serve", *(one.format(**known) for one in arguments)]) == 2
+    assert capsys.readouterr().err == f"cofactor: error: {message.format(**known)}\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="pipes are opened anew by /proc")
+def test_a_log_that_nobody_reads_holds_up_nobody(monkeypatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as pipe, os.fdopen(writing, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        handler = StandardError()
+        lines = [line_of("request", {"number": k, "path": "/" + "x" * (9_000 if k == 7 else 90)}) for k in range(2_000)]
+        for line in lines:
+            handler.emit(logging.makeLogRecord({"msg": line}))
+        n_read = pipe.read1(1 << 16).count(b"\n")
+        handler.emit(logging.makeLogRecord({"msg": lines[0]}))
+        os.close(handler.pipe)
+        stderr.close()
+        told, last = map(json.loads, pipe.read().splitlines()[-2:])
+    assert n_read > 100
+    assert told["event"] == "lines lost"
+    assert told["number"] >= 2_000 - n_read - 1
+    assert last == json.loads(lines[0])
+
+
+def test_titles_of_other_items_are_warned_of() -> None:
+    model = ALS(n_factors=1, alpha=1.0, random_state=0).fit([(1, "Up"), (2, "Heat")], [5, 1])
+    with pytest.warns(InputWarning, match="no item has one of the 1 titles: they are of '50', and the model knows "):
+        RatingAnswers(model, {"50": "Star Wars"})

@@ -101,7 +101,7 @@ class _Service:
                 raise RefusalError(503, "too many requests at a time", advice="try again", headers=_SOON)
             self._wait(+1)
             try:
-                content = await self._body(request) if operation.method == "POST" else _query(request)
+                content = await self._all_of(request) if operation.method == "POST" else _query(request)
                 id_ = request.path_params.get("id", "")
                 question = Question(self.models, self.limits, parsed(content, operation.asked), id_)
                 return Response(await self._answer(operation, question), media_type="application/json")
@@ -124,6 +124,14 @@ class _Service:
         except TimeoutError:
             problem = f"there was no answer within {self.limits.answer:g} seconds"
             raise RefusalError(503, problem, advice="ask for less, or try again", headers=_SOON) from None
+
+    async def _all_of(self, request: Request) -> bytes:
+        """Return the body; refuse what the address asks for besides, which would be overlooked."""
+        body = await self._body(request)
+        for name, value in request.query_params.multi_items():
+            advice = f'write "{name}" into the body'
+            raise RefusalError(422, "stands in the address of a POST", argument=name, found=value, advice=advice)
+        return body
 
     async def _body(self, request: Request) -> bytes:
         """Return the body; refuse one that is too large, or comes too slowly.

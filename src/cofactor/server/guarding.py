@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import stat
 import warnings
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ __all__ = ["Access", "Guarded", "Keys", "is_loopback", "served_hosts"]
 
 OPEN = frozenset({"/health/live", "/health/ready", *FILES})  #: what anybody may ask; the page asks for the key
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"(?:\[([^\]]*)\]|([^:@/\s]*))(?::\d*)?")
 _LEAST = 16  #: characters of a key
 _ANY = "*"
 
@@ -124,11 +126,11 @@ class Access:
         headers : Headers
             Of the request.
         """
-        host = headers.get("host")
         # Browsers always say which host they mean, and only they can be led astray.
-        if self.hosts is not None and host is not None and _name_of(host) not in self.hosts:
-            advice = "ask by a name of this server, or start it with --allowed-host NAME"
-            return RefusalError(421, "is not served here", "Host", host, advice)
+        for host in headers.getlist("host"):
+            if self.hosts is not None and _name_of(host) not in self.hosts:
+                advice = "ask by a name of this server, or start it with --allowed-host NAME"
+                return RefusalError(421, "is not served here", "Host", host, advice)
         if self.keys is None or self.keys.has(_key_of(headers)):
             return None
         advice = "send a header Authorization: Bearer KEY, or X-API-Key: KEY"
@@ -149,16 +151,15 @@ def _key_of(headers: Headers) -> str:
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a Host header, without a port.
+    """Return the name in a Host header, without a port; nothing if it is none.
 
     Examples
     --------
-    >>> _name_of("LocalHost:8000"), _name_of("[::1]:8000"), _name_of("films.example.org")
-    ('localhost', '::1', 'films.example.org')
+    >>> _name_of("LocalHost:8000"), _name_of("[::1]:8000"), _name_of("films.example.org"), _name_of("localhost:1@there")
+    ('localhost', '::1', 'films.example.org', '')
     """
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import re
 import time
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,14 +16,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cofactor.server.failures import RefusalError, failures_of
+from cofactor.server.lines import AT_A_TIME, line_of
 from cofactor.server.measures import Row
 
 __all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "refused"]
 
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_AT_A_TIME = 4096  #: bytes which Linux writes to a pipe as one
-_JSON = json.JSONEncoder(default=str)
 _LOGGER = logging.getLogger("cofactor.server")
 
 
@@ -40,12 +37,7 @@ def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
     **facts
         What there is to say of it.
     """
-    _LOGGER.log(level, _line(event, facts))
-
-
-def _line(event: str, facts: Mapping[str, Any]) -> str:
-    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return _JSON.encode({"time": now, "event": event, **facts})
+    _LOGGER.log(level, line_of(event, facts))
 
 
 class _Lines:
@@ -61,7 +53,7 @@ class _Lines:
     def add(self, line: str) -> None:
         """Write a line soon."""
         size = len(line) + 1
-        if self._size + size > _AT_A_TIME:
+        if self._size + size > AT_A_TIME:
             self._write()
         if not self._kept:
             asyncio.get_running_loop().call_soon(self._write)
@@ -135,7 +127,7 @@ class Observed:
             "bytes": sent["bytes"],
             "seconds": round(seconds, 6),
         }
-        self.lines.add(_line("request", facts))
+        self.lines.add(line_of("request", facts))
 
 
 def mistake(error: Exception, request_id: str) -> RefusalError:

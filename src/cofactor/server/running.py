@@ -14,6 +14,7 @@ from cofactor.kernels.threads import n_threads
 from cofactor.server.app import ROUTES, application
 from cofactor.server.guarding import Access, served_hosts
 from cofactor.server.limits import Limits
+from cofactor.server.lines import StandardError
 from cofactor.server.measures import Measures
 from cofactor.server.observing import LogLines, log
 from cofactor.server.served import Served
@@ -60,10 +61,8 @@ def run(
 
     Raises
     ------
-    OSError
-        If the address cannot be bound.
     InvalidInputError
-        If there can be no more than one process here.
+        If the address cannot be bound, or there can be no more than one process here.
     """
     access = access or Access(served_hosts(host))
     measures = Measures(ROUTES, tuple(models), 2 * n_workers)
@@ -102,7 +101,7 @@ def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp, beg
 def _logging(level: int) -> Iterator[None]:
     """Within the block, lines of the log go to standard error, and with them what the library of HTTP warns of."""
     ours, theirs = logging.getLogger("cofactor.server"), logging.getLogger("uvicorn.error")
-    handler, of_theirs = logging.StreamHandler(), LogLines()
+    handler, of_theirs = StandardError(), LogLines()
     before = [(logger, logger.level, logger.propagate) for logger in (ours, theirs)]
     for logger, one, least in ((ours, handler, level), (theirs, of_theirs, logging.WARNING)):
         logger.addHandler(one)

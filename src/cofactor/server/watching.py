@@ -12,8 +12,8 @@ __all__ = ["Watch"]
 class Watch:
     """Looks for files of models that changed.
 
-    A file counts as changed when two looks, some time apart, find it the same, and not as it was. What was found once
-    is not found again, so that a damaged file is refused once.
+    A file counts as changed when two looks, some time apart, find it the same, and not as it was, or find none. What
+    was found once is not found again, so that a damaged file is refused once.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Watch:
         found = []
         for source, known in self._known.items():
             now = Stamp.of(source.file)
-            is_new = now is not None and now == self._last[source] and now != known
+            is_new = now == self._last[source] and now != known
             self._last[source] = now
             if is_new or all_of_them:
                 found.append(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import signal
 import socket
@@ -14,6 +15,8 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from cofactor.errors import InvalidInputError
 
 __all__ = ["DRAIN", "GRACE", "READY", "Listening", "Worker"]
 
@@ -37,7 +40,7 @@ class Listening(socket.socket):
 
     Raises
     ------
-    OSError
+    InvalidInputError
         If the address cannot be bound.
     """
 
@@ -51,9 +54,13 @@ class Listening(socket.socket):
             if self.family == socket.AF_INET6:
                 self.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             self.bind((host, port))
-        except OSError:
+        except OSError as error:
             self.close()
-            raise
+            advice = (
+                "give another port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "give one of this machine"
+            )
+            problem = f"nobody can listen at {host}:{port}: {error.strerror}"
+            raise InvalidInputError(problem, argument="port" if "port" in advice else "host", advice=advice) from None
 
     @property
     def address(self) -> str:

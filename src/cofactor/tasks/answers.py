@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.tasks.catalogue import Catalogue
 from cofactor.tasks.matching import IdsByText
 from cofactor.tasks.model_answers import ModelAnswers, told
@@ -18,6 +19,7 @@ from cofactor.tasks.rating_facts import facts_of, predicts_ratings, rating_model
 from cofactor.tasks.recommending import Lists, at_latest, latest_times, with_meaning
 from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.tasks.words import shortest
+from cofactor.text import some_of
 
 __all__ = ["NewUser", "RatingAnswers"]
 
@@ -66,6 +68,11 @@ class RatingAnswers(ModelAnswers):
         self.model = model
         self.users, self.items = IdsByText(model.users_), IdsByText(model.items_)
         self.catalogue = Catalogue(model.items_.ids.tolist(), _counts_of_items(model), titles or {})
+        if titles and not self.catalogue.n_titled:
+            found = f"{next(iter(titles))!r}, and the model knows {some_of(model.items_.ids)}"
+            warnings.warn(
+                InputWarning(f"no item has one of the {len(titles):,} titles: they are of {found}"), stacklevel=2
+            )
         self._levels = frozenset(model.scale_.tolist()) if predicts_ratings(model) else frozenset()
 
     def recommend(

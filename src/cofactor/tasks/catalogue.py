@@ -54,6 +54,11 @@ class Catalogue:
         self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         self._places = np.array([place for word in self._words for place in by_word[word]], dtype=np.int32)
 
+    @property
+    def n_titled(self) -> int:
+        """How many items have a title."""
+        return len(self._titles)
+
     def found(self, search: str, n: int) -> list[dict[str, Any]]:
         """Return items in whose titles each word of a search begins a word, those with most ratings first.
 

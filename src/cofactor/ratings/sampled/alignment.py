@@ -196,7 +196,7 @@ class _Means:
             return self.samples["frame"].astype(np.float64)
         n_draws = len(self.samples["U"])
         with library_limit(1, "blas"):
-            reference = _reference([self._centred(s)[1] for s in spaced(n_draws, _REFERENCE_DRAWS)])
+            reference = _reference([self._rows(s) for s in spaced(n_draws, _REFERENCE_DRAWS)])
             return np.array([self._frame(s, reference) for s in range(n_draws)])
 
     @cached_property
@@ -206,23 +206,32 @@ class _Means:
         return [users if self._shadow is None else users & ~self._shadow, items]
 
     def _frame(self, draw: int, reference: _Array) -> _Array:
-        frame, rows = self._centred(draw)
-        d = rows.shape[1]
-        frame[:, :d] = frame[:, :d] @ _turn(rows, reference)
+        U, V, frame, (A, B) = self._balanced(draw)
+        n, m, d = len(U), len(V), len(A)
+        onto = A.T @ (U.T @ reference[:n]) / np.sqrt(n) + B.T @ (V.T @ reference[n:]) / np.sqrt(m)
+        frame[:, :d] = frame[:, :d] @ _turn(onto)
         return frame
 
-    def _centred(self, draw: int) -> tuple[_Array, _Array]:
-        """Return the frame of a draw but for its rotation, and the rows there, users and items of the same weight."""
-        U, V = (self.samples[name][draw, :-1][rated] for name, rated in zip("UV", self._rated, strict=True))
-        e, f = users_extended(U, self.biased), items_extended(V, self.biased)
-        d = e.shape[1] - 2
-        u, v = e[:, :d].mean(axis=0), f[:, :d].mean(axis=0)
-        A, B = _balanced(e[:, :d] - u, f[:, :d] - v)
+    def _rows(self, draw: int) -> _Array:
+        """Return the rows of a draw in its frame but for its rotation, users and items of the same weight."""
+        U, V, _, (A, B) = self._balanced(draw)
+        return np.vstack([U @ A / np.sqrt(len(U)), V @ B / np.sqrt(len(V))])
+
+    def _balanced(self, draw: int) -> tuple[_Array, _Array, _Array, tuple[_Array, _Array]]:
+        """Return centred factors of users and items, the frame of a draw but for its rotation, and what balances."""
+        own, other = (self.samples[name][draw, :-1][rated] for name, rated in zip("UV", self._rated, strict=True))
+        d = own.shape[1] - self.biased
+        bias = other[:, d].mean(dtype=np.float64) if self.biased else 0.0
+        U, V = own[:, :d].astype(np.float64), other[:, :d].astype(np.float64)
+        u, v = U.mean(axis=0), V.mean(axis=0)
+        U -= u
+        V -= v
+        A, B = _balanced(U, V)
         frame = np.zeros((d + 2, d + 2))
         frame[:d, :d], frame[d + 1, :d] = A, -u @ A
-        frame[:d, d], frame[d + 1, d] = v, f[:, d + 1].mean()
+        frame[:d, d], frame[d + 1, d] = v, bias
         frame[d, d] = frame[d + 1, d + 1] = 1
-        return frame, np.vstack([(e[:, :d] - u) @ A / np.sqrt(len(e)), (f[:, :d] - v) @ B / np.sqrt(len(f))])
+        return U, V, frame, (A, B)
 
 
 def _not_cold(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -265,9 +274,9 @@ def _gram(rows: _Array) -> _Array:
     return np.asarray(gram + (_RANK * mean if mean > 0 else 1.0) * np.eye(len(gram)))
 
 
-def _turn(rows: NDArray[Any], reference: NDArray[Any]) -> _Array:
-    """Return the orthogonal matrix that brings rows nearest to the reference: orthogonal Procrustes."""
-    P, _, Qt = np.linalg.svd(np.swapaxes(rows, -1, -2) @ reference)
+def _turn(onto: _Array) -> _Array:
+    """Return the orthogonal matrix that brings rows nearest to a reference, given their products RᵀS: Procrustes."""
+    P, _, Qt = np.linalg.svd(onto)
     return np.asarray(P @ Qt)
 
 
@@ -276,7 +285,7 @@ def _reference(draws: list[_Array]) -> _Array:
     rows = np.array(draws)
     mean, square = rows[0], 0.0
     for _ in range(_MOST_TURNS):
-        mean, before = (rows @ _turn(rows, mean)).mean(axis=0), square
+        mean, before = (rows @ _turn(np.swapaxes(rows, -1, -2) @ mean)).mean(axis=0), square
         square = float((mean * mean).sum())
         if square - before <= _TOL * square:
             break

@@ -3,7 +3,8 @@
 import { arrange, copy, element, part, percent, write } from "./dom.js";
 
 const REASONS = 3; // items that are named as reasons
-const MOST_NAMED = 11; // levels whose bars have names
+const ALL_NAMED = 5; // levels whose bars all have names; of more, such as half stars, whole ones do
+const MOST_NAMED = 11;
 
 export class Cards {
   /** `page` knows the titles of items, their controls, and what the model offers. */
@@ -81,7 +82,8 @@ export class Cards {
 
   bar(level, levels) {
     const bar = element("span", { of: "bar" });
-    if (levels.length <= MOST_NAMED) bar.append(element("span", { of: "level", text: String(level) }));
+    const isNamed = levels.length <= ALL_NAMED || (levels.length <= MOST_NAMED && Number.isInteger(level));
+    if (isNamed) bar.append(element("span", { of: "level", text: String(level) }));
     return bar;
   }
 
