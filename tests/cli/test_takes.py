@@ -176,7 +176,7 @@ def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Pat
     fitted(run, csv, "-m", "ease")
     ease = csv.with_suffix(".cofactor")
     assert "EASE says who takes what, and predicts no ratings" in run("predict", ease, clicks).error
-    assert "--at-least: EASE says who takes what" in run("recommend", ease, "--user", 5, "--at-least", 4).error
+    assert "--at-least 4: EASE says who takes what" in run("recommend", ease, "--user", 5, "--at-least", 4).error
     assert "--rank-by like: EASE says who takes" in run("recommend", ease, "--user", 5, "--rank-by", "like").error
     assert run("recommend", ease, "--user", 5, "--rank-by", "take").status == 0
     assert "with --rank" in run("evaluate", csv, "-m", "ease").error

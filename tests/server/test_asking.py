@@ -95,7 +95,7 @@ def test_answers_to_many_at_once_are_those_to_each(server, models) -> None:
     def ask(user: int) -> Any:
         return server.ask("GET", f"/v1/users/{user}/recommendations?n=7")
 
-    with ThreadPoolExecutor(24) as pool:
+    with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(ask, users))
     for user, answer in zip(users, found, strict=True):
         if user == 10_000:

@@ -48,7 +48,7 @@ from cofactor.model.kinds import kinds_of
 from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import Shown
+from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.passes import together
 from cofactor.typing import Features, Labels, RandomState
@@ -60,7 +60,7 @@ _SCORES_PER_BLOCK = 1 << 22
 
 @fill_docs
 @refuses_unknown_parameters
-class LabelModel(Shown, ClassifierMixin, BaseEstimator, ABC):
+class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     """A model which predicts the labels of instances from their features.
 
     A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse
@@ -86,6 +86,7 @@ class LabelModel(Shown, ClassifierMixin, BaseEstimator, ABC):
         a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
     """
 
+    _html_repr = html_of
     # Parameters of every model; a class that does not take the two first has these.
     scale: str = "none"
     decide_for: str = "micro"

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
+from sklearn.utils import estimator_html_repr
 
-__all__ = ["Shown"]
+__all__ = ["html_of"]
 
 _WIDE, _HIGH = 220, 60  # of the picture
 _BLUE = "#0072b2"
 
 
-class Shown:
-    """An estimator that shows in a notebook what it learned, below what scikit-learn shows of any estimator."""
+def html_of(model: Any) -> str:
+    """Return what scikit-learn shows of any estimator, and below it what a fitted one learned.
 
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        usual = super()._repr_html_  # type: ignore[misc]
-        return lambda: usual() + _learned(self)
-
-    def _repr_mimebundle_(self, **forms: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**forms)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] += _learned(self)
-        return bundle
+    As `_html_repr` of a class, notebooks show it (scikit-learn 1.7 and later).
+    """
+    return str(estimator_html_repr(model)) + _learned(model)
 
 
 def _learned(model: Any) -> str:

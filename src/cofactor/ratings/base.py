@@ -22,7 +22,7 @@ from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import Shown
+from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.ratings.completing import complete
@@ -52,7 +52,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 @fill_docs
 @refuses_unknown_parameters
-class RatingModel(Shown, Saved, Arrangeable, BaseEstimator, ABC):
+class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
@@ -84,6 +84,8 @@ class RatingModel(Shown, Saved, Arrangeable, BaseEstimator, ABC):
     >>> isinstance(model, RatingModel), model.fold_in([("eve", "Up")], [5]).predict([("eve", "Heat")]).shape
     (True, (1,))
     """
+
+    _html_repr = html_of
 
     #: Parameters in the constructor of every model.
     levels: ArrayLike | None

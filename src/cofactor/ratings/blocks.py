@@ -49,6 +49,7 @@ def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rows_of(np.array([3, 4, 5])), rows_of(np.array([3, 5, 4]))
     (slice(3, 6, None), array([3, 5, 4]))
     """

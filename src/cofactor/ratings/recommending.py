@@ -266,6 +266,6 @@ def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray
     array([[13, 14, 15],
            [23, 24, 25]])
     """
-    of_each = np.broadcast_to(items, (len(users), items.shape[-1]))
+    of_each = items if items.ndim == 2 else np.tile(items, (len(users), 1))  # kernels are compiled for their own arrays
     found = function(users[np.repeat(np.arange(len(users)), of_each.shape[1])], of_each.ravel())
     return found.reshape(of_each.shape)

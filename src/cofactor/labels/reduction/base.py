@@ -29,7 +29,7 @@ from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
-from cofactor.model.shown import Shown
+from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
@@ -38,12 +38,14 @@ __all__ = ["FeatureReduction", "NonnegativeReduction"]
 
 @fill_docs
 @refuses_unknown_parameters
-class FeatureReduction(Shown, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer which makes fewer features of many, for use in a `Pipeline` before a label model.
 
     A subclass says how to learn (`_fit`) and how to transform (`_transformed`); it sees checked features, and labels as
     a sparse array of ones. `_learned`, `_shapes` and `_optional` say what a file holds, as in `LabelModel`.
     """
+
+    _html_repr = html_of
 
     #: Whether `fit` takes sparse labels; see `LabelModel`.
     takes_sparse_labels: ClassVar[bool] = True

@@ -22,7 +22,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import Shown
+from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
@@ -56,7 +56,7 @@ _LEVELS = 2
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(Shown, Saved, Arrangeable, Alike, BaseEstimator, ABC):
+class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
@@ -84,6 +84,8 @@ class ExposureModel(Shown, Saved, Arrangeable, Alike, BaseEstimator, ABC):
     >>> isinstance(EASE(), ExposureModel)
     True
     """
+
+    _html_repr = html_of
 
     #: Parameter in the constructor of every model.
     counts: str

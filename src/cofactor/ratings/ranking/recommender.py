@@ -20,7 +20,7 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import Shown
+from cofactor.model.shown import html_of
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, table_of
@@ -63,9 +63,7 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(
-    Shown, PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator
-):
+class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -136,6 +134,8 @@ class Recommender(
     >>> new.recommend(["new"], n=1, rank_by="take").items.shape
     (1, 1)
     """
+
+    _html_repr = html_of
 
     _learned: ClassVar[tuple[str, ...]] = (
         *("exposures_", "rating_model_", "weights_", "exponent_", "usual_takes_"),
