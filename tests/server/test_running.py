@@ -247,7 +247,7 @@ def test_a_log_that_nobody_reads_holds_up_nobody(monkeypatch) -> None:
             handler.emit(logging.makeLogRecord({"msg": line}))
         n_read = pipe.read1(1 << 16).count(b"\n")
         handler.emit(logging.makeLogRecord({"msg": lines[0]}))
-        os.close(handler.pipe)
+        handler.close()
         stderr.close()
         told, last = map(json.loads, pipe.read().splitlines()[-2:])
     assert n_read > 100

@@ -128,7 +128,8 @@ class _Service:
     async def _all_of(self, request: Request) -> bytes:
         """Return the body; refuse what the address asks for besides, which would be overlooked."""
         body = await self._body(request)
-        for name, value in request.query_params.multi_items():
+        if request.query_params:
+            name, value = request.query_params.multi_items()[0]
             advice = f'write "{name}" into the body'
             raise RefusalError(422, "stands in the address of a POST", argument=name, found=value, advice=advice)
         return body

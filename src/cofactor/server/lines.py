@@ -52,6 +52,13 @@ class StandardError(logging.Handler):
         if self.n_lost or not self._is_taken(self.pipe, said):
             self.n_lost += said.count("\n") + 1
 
+    def close(self) -> None:
+        """Close the pipe that was opened here."""
+        if self.pipe is not None:
+            os.close(self.pipe)
+            self.pipe = None
+        super().close()
+
     def _is_taken(self, pipe: int, lines: str) -> bool:
         """Write lines to a pipe; return whether it took all of them."""
         whole = b"\n" * self.is_cut + lines.encode() + b"\n"

@@ -111,6 +111,7 @@ def _logging(level: int) -> Iterator[None]:
         yield
     finally:
         ours.removeHandler(handler)
+        handler.close()
         theirs.removeHandler(of_theirs)
         for logger, least, passed_on in before:
             logger.setLevel(least)

@@ -56,11 +56,10 @@ class Listening(socket.socket):
             self.bind((host, port))
         except OSError as error:
             self.close()
-            advice = (
-                "give another port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "give one of this machine"
-            )
+            is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+            argument, advice = ("port", "give another port") if is_of_port else ("host", "give one of this machine")
             problem = f"nobody can listen at {host}:{port}: {error.strerror}"
-            raise InvalidInputError(problem, argument="port" if "port" in advice else "host", advice=advice) from None
+            raise InvalidInputError(problem, argument=argument, advice=advice) from None
 
     @property
     def address(self) -> str:

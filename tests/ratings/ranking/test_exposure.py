@@ -41,6 +41,18 @@ def test_recommendations_are_those_of_brute_force(name: str) -> None:
         np.testing.assert_allclose(found[row], scores[row, best], rtol=1e-5, atol=1e-7)
 
 
+@every
+def test_lists_of_several_users_are_those_of_each_to_the_bit(name):
+    """A server answers together those who ask at the same time."""
+    model = fitted(name)
+    users = model.users_.ids[:7]
+    items, scores = model.recommend(users, 3)
+    for k, user in enumerate(users):
+        own_items, own_scores = model.recommend([user], 3)
+        assert np.array_equal(own_items[0], items[k])
+        assert np.array_equal(own_scores[0], scores[k])
+
+
 @pytest.mark.parametrize("name", [name for name in EXPOSURE if name != "Popularity"])
 def test_it_learns_who_likes_what(name: str) -> None:
     model = fitted(name)

@@ -206,7 +206,7 @@ class _Means:
         return [users if self._shadow is None else users & ~self._shadow, items]
 
     def _frame(self, draw: int, reference: _Array) -> _Array:
-        U, V, frame, (A, B) = self._balanced(draw)
+        U, V, frame, (A, B) = self._centred(draw)
         n, m, d = len(U), len(V), len(A)
         onto = A.T @ (U.T @ reference[:n]) / np.sqrt(n) + B.T @ (V.T @ reference[n:]) / np.sqrt(m)
         frame[:, :d] = frame[:, :d] @ _turn(onto)
@@ -214,10 +214,10 @@ class _Means:
 
     def _rows(self, draw: int) -> _Array:
         """Return the rows of a draw in its frame but for its rotation, users and items of the same weight."""
-        U, V, _, (A, B) = self._balanced(draw)
+        U, V, _, (A, B) = self._centred(draw)
         return np.vstack([U @ A / np.sqrt(len(U)), V @ B / np.sqrt(len(V))])
 
-    def _balanced(self, draw: int) -> tuple[_Array, _Array, _Array, tuple[_Array, _Array]]:
+    def _centred(self, draw: int) -> tuple[_Array, _Array, _Array, tuple[_Array, _Array]]:
         """Return centred factors of users and items, the frame of a draw but for its rotation, and what balances."""
         own, other = (self.samples[name][draw, :-1][rated] for name, rated in zip("UV", self._rated, strict=True))
         d = own.shape[1] - self.biased
