@@ -6,14 +6,12 @@ So this module names almost no kernels, and a new model is warmed up as soon as 
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cofactor.kernels
 from cofactor.files import replacing
+from cofactor.garbage import garbage_kept
 from cofactor.kernels import observed, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
@@ -144,7 +143,7 @@ def _run(name: str) -> str:
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
-    with _garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2):
+    with garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:
@@ -159,18 +158,6 @@ def _run(name: str) -> str:
                 for dtype in ("float64", "float32"):
                     _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
     return name
-
-
-@contextmanager
-def _garbage_kept() -> Iterator[None]:
-    """Search for no garbage within the block: a compiler leaves little, and that takes a tenth of its time."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:

@@ -46,9 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     from cofactor.cli import interrupts
+    from cofactor.garbage import garbage_kept
 
     if arguments is None:
         interrupts.own_the_process()
-    with interrupts.loading():
+    with interrupts.loading(), garbage_kept():
         from cofactor.cli.program import run
     return run(arguments)

@@ -8,6 +8,7 @@ from types import ModuleType
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, MissingPackageError
+from cofactor.garbage import garbage_kept
 from cofactor.text import did_you_mean
 
 __all__ = ["server_for", "titles_by_model"]
@@ -26,7 +27,7 @@ def server_for(command: str) -> ModuleType:
     MissingPackageError
         If one of them is not installed.
     """
-    with loading():
+    with loading(), garbage_kept():
         try:
             from cofactor import server
         except ModuleNotFoundError as error:

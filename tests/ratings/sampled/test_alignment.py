@@ -7,9 +7,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import cofactor
+from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import BPMF, OrdinalProbit, RatingModel
 from cofactor.ratings.sampled import alignment
 from cofactor.ratings.sampled.alignment import _Means
+from cofactor.ratings.sampled.draws import spaced
 
 N, M, D, S = 40, 30, 3, 25
 RNG = np.random.default_rng(0)
@@ -181,3 +183,38 @@ def test_a_fold_in_finds_no_frames_until_means_are_asked_for(monkeypatch, fitted
     assert not calls
     assert np.array_equal(folded[0].V_, folded[1].V_)
     assert len(calls) == 1
+
+
+def test_a_file_holds_the_means(monkeypatch, tmp_path, fitted):
+    """A server that starts is asked for similar items at once; for these it would search a frame for each draw."""
+    folded = fitted.fold_in([("new", 0), ("new", 1)], [2, 5])
+    expected = fitted.U_, fitted.V_, fitted.user_bias_, fitted.item_bias_, folded.U_
+    fitted.save(tmp_path / "model")
+    monkeypatch.setattr(alignment, "_reference", lambda _: pytest.fail("frames are searched again"))
+    loaded = cofactor.load(tmp_path / "model")
+    folded = loaded.fold_in([("new", 0), ("new", 1)], [2, 5])
+    found = loaded.U_, loaded.V_, loaded.user_bias_, loaded.item_bias_, folded.U_
+    assert all(map(np.array_equal, found, expected))
+
+
+def test_few_samples_are_saved_in_the_frames_of_all(tmp_path, fitted):
+    fitted.save(tmp_path / "few", n_samples=3)
+    few, frames = cofactor.load(tmp_path / "few"), fitted.means_["frames"]
+    assert np.array_equal(few.means_["frames"], frames[spaced(len(frames), 3)])
+
+
+def test_new_samples_have_new_means(tmp_path, fitted):
+    fitted.save(tmp_path / "model")
+    loaded = cofactor.load(tmp_path / "model")
+    grown, expected = (model.update([("new", 0), ("new", 1)], [2, 5]) for model in (loaded, fitted))
+    assert grown.U_.shape == (N + 1, 2)
+    assert np.array_equal(grown.U_, expected.U_)
+
+
+def test_means_that_are_not_those_of_the_samples_are_refused(tmp_path, fitted):
+    fitted.save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    name = next(name for name in arrays if name.endswith("frames"))
+    write_model(tmp_path / "model", header, arrays | {name: arrays[name][1:]})
+    with pytest.raises(ModelFileError, match="frames of means_ must have shape"):
+        cofactor.load(tmp_path / "model")

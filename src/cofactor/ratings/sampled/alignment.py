@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
+from cofactor.model.state import check_array
 from cofactor.ratings.sampled.draws import spaced
 from cofactor.ratings.similar import Factored
 
@@ -37,6 +38,9 @@ _REFERENCE_DRAWS = 20
 #: The reference is found when its square grows by less than this share.
 _TOL = 1e-5
 _MOST_TURNS = 50
+
+#: What a file holds of `_Means`.
+_SAVED = "frames", "users", "items"
 
 #: Share of the mean square added to Gram matrices, so that factors which are no more than rounding count as zero.
 _RANK = 1e-9
@@ -109,16 +113,21 @@ class MeanFactors(Factored):
             self._means = _Means(self.samples_, self._biased, getattr(self, "is_shadow_", None))
         return self._means
 
+    @property
+    def means_(self) -> dict[str, NDArray[np.float32]]:
+        """What a file holds of the means, and of frames: who reads it can ask for similar items at once."""
+        return self._mean_rows.to_state()
+
+    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
+        """Take what `means_` was, read from a file and not checked yet."""
+        self._means = _Means.from_state(saved, self.samples_, self._biased)
+
     def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
         """Note that samples of rows folded in have the frames of those, of a fitted model, they are drawn under.
 
         Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
         """
         self._means = fitted._mean_rows.under(chosen, self.samples_)
-
-    def _saved_samples(self) -> dict[str, NDArray[np.float32]]:
-        """Return the samples, and the frames of those of a fold-in."""
-        return self.samples_ | self._mean_rows.inherited()
 
 
 class MeanScores(MeanFactors):
@@ -148,7 +157,7 @@ class _Means:
     Parameters
     ----------
     samples : dict of str to ndarray
-        Of ``U`` and ``V``, with the biases as one more column if `biased`; and of ``frame``, if a fold-in left it.
+        Of ``U`` and ``V``, with the biases as one more column if `biased`.
     biased : bool
     shadow : ndarray of shape (n_users,), bool, or None
         Users who are not to make up the frame.
@@ -170,34 +179,45 @@ class _Means:
         """Return those of other rows, drawn under some of these samples."""
         return _Means(samples, self.biased, None, (self, chosen))
 
-    def inherited(self) -> dict[str, NDArray[np.float32]]:
-        """Return the frames that the samples do not tell, (S, d + 2, d + 2), of a fold-in."""
-        return {} if self._source is None else {"frame": self._frames.astype(np.float32)}
+    @classmethod
+    def from_state(
+        cls, saved: dict[str, NDArray[np.float32]], samples: dict[str, NDArray[np.float32]], biased: bool
+    ) -> Self:
+        """Return the means of samples that `to_state` returned, nothing of which is computed again."""
+        (S, n, d), m = samples["U"].shape, samples["V"].shape[1]
+        d += 2 - biased
+        for name, shape in {"frames": (S, d, d), "users": (n - 1, d), "items": (m - 1, d)}.items():
+            check_array(f"{name} of means_", saved.get(name), shape, np.float32)
+        means = cls(samples, biased, None)
+        means.frames, means.users, means.items = (saved[name] for name in _SAVED)
+        return means
+
+    def to_state(self) -> dict[str, NDArray[np.float32]]:
+        """Return what a file holds of the means."""
+        return {name: getattr(self, name) for name in _SAVED}
 
     @cached_property
     def users(self) -> NDArray[np.float32]:
         """The means of (u, b, 1)."""
-        draws = zip(self.samples["U"], self._frames, strict=True)
+        draws = zip(self.samples["U"], self.frames.astype(np.float64), strict=True)
         return _mean(users_extended(rows[:-1], self.biased) @ frame for rows, frame in draws)
 
     @cached_property
     def items(self) -> NDArray[np.float32]:
         """The means of (v, 1, c)."""
-        draws = zip(self.samples["V"], np.linalg.inv(self._frames), strict=True)
+        draws = zip(self.samples["V"], np.linalg.inv(self.frames.astype(np.float64)), strict=True)
         return _mean(items_extended(rows[:-1], self.biased) @ inverse.T for rows, inverse in draws)
 
     @cached_property
-    def _frames(self) -> _Array:
-        """The matrices T of the draws, (S, d + 2, d + 2)."""
+    def frames(self) -> NDArray[np.float32]:
+        """The matrices T of the draws, (S, d + 2, d + 2), as they are saved."""
         if self._source is not None:
             fitted, chosen = self._source
-            return fitted._frames[chosen].astype(np.float32).astype(np.float64)  # as they are saved
-        if "frame" in self.samples:
-            return self.samples["frame"].astype(np.float64)
+            return fitted.frames[chosen]
         n_draws = len(self.samples["U"])
         with library_limit(1, "blas"):
             reference = _reference([self._rows(s) for s in spaced(n_draws, _REFERENCE_DRAWS)])
-            return np.array([self._frame(s, reference) for s in range(n_draws)])
+            return np.array([self._frame(s, reference) for s in range(n_draws)], dtype=np.float32)
 
     @cached_property
     def _rated(self) -> list[NDArray[np.bool_]]:

@@ -145,7 +145,7 @@ class SampledModel(RatingModel):
     seed_: int
     target_: dict[str, Any]
 
-    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "chains_")
+    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "means_", "chains_")
 
     #: Quantities in `samples_` of every such model, and the side, "user" or "item", that their second axis runs over.
     _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
@@ -358,9 +358,13 @@ class SampledModel(RatingModel):
     def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
         """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
 
-    def _saved_samples(self) -> dict[str, NDArray[np.float32]]:
-        """Return the samples as they are saved."""
-        return self.samples_
+    @property
+    def means_(self) -> dict[str, NDArray[np.float32]]:
+        """What a file holds of means over the samples, which would take long to find again."""
+        return {}
+
+    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
+        """Take what `means_` was."""
 
     def _join(self, part: Self, joint: Joint) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
@@ -456,20 +460,23 @@ class SampledModel(RatingModel):
         lean = copy.copy(self)
         if n_samples is not None:
             check_number("n_samples", n_samples, low=1, whole=True)
-            whole, lean.chains_ = Thinned(self._saved_samples(), n_samples), []
+            whole, lean.chains_ = Thinned(self.samples_, n_samples), []
             lean.samples_ = {name: whole[name] for name in whole.whole}
+            lean._keep_frames(self, whole.where)
         super(SampledModel, lean).save(path, ratings=ratings)
 
     def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"samples_": self._saved_samples(), "chains_": chains_to_plain(self.chains_)}
+        return super()._saved() | {"chains_": chains_to_plain(self.chains_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        entries, samples = saved["chains_"], saved["samples_"]
-        if not isinstance(entries, list) or not isinstance(samples, dict):
-            raise InvalidInputError("samples_ and chains_ are not what a model has")
+        saved = dict(saved)
+        entries, samples, means = saved.pop("chains_"), saved["samples_"], saved.pop("means_")
+        if not isinstance(entries, list) or not isinstance(samples, dict) or not isinstance(means, dict):
+            raise InvalidInputError("samples_, means_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
         check_samples(samples, self._sides, len(self.users_), len(self.items_))
         self.chains_ = chains_from_plain(entries, samples)
+        self._restore_means(means)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -481,8 +488,7 @@ class SampledModel(RatingModel):
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
         S = len(self.samples_["U"])
         rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
-        frame = {"frame": 2 * (self._n_columns + 2,)} if "frame" in self.samples_ else {}
-        for name, shape in (self._sample_shapes() | frame).items():
+        for name, shape in self._sample_shapes().items():
             whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
             check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
 
