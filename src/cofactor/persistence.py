@@ -29,11 +29,11 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
+from cofactor.tensors import arrays_within
 from cofactor.version import __version__
 
 __all__ = [
@@ -216,10 +216,10 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     """
     name = _name_of(path)
     data = _read_bytes(name)
-    header = _parse_header(data, name)
+    header, described, start = _parse_header(data, name)
     try:
-        found = safetensors.load(data)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        found = arrays_within(data[start:], described)
+    except (OverflowError, ValueError) as error:
         _refuse(name, f"its arrays cannot be read ({error}): it was cut short or damaged")
     arrays = {key: found[key] for key in sorted(found)}
     if header.pop("crc32", None) != _checksum(header, arrays):
@@ -332,7 +332,7 @@ def _refuse(name: str, reason: str) -> NoReturn:
     raise ModelFileError(f"{name}: {reason}") from None
 
 
-def _read_bytes(name: str) -> bytes:
+def _read_bytes(name: str) -> NDArray[np.uint8]:
     path = Path(name)
     if not path.exists():
         raise FileNotFoundError(f"{name}: no such file")
@@ -346,17 +346,21 @@ def _read_bytes(name: str) -> bytes:
         if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= _MAX_HEADER):
             _refuse(name, "is not a cofactor model (no safetensors file)")
         stream.seek(0)
-        data = stream.read()
+        data = np.empty(os.fstat(stream.fileno()).st_size, dtype=np.uint8)  # bytes would be filled with zeros first
+        data = data[: stream.readinto(data.data)]
     if len(data) < 8 + length or len(start) < 9:
         _refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
     return data
 
 
-def _parse_header(data: bytes, name: str) -> dict[str, Any]:
-    """Return our part of the safetensors header, having checked that this version may read the file."""
-    length = int.from_bytes(data[:8], "little")
-    outer = _strict_json(data[8 : 8 + length], name, "its safetensors header")
-    metadata = outer.get("__metadata__")
+def _parse_header(data: NDArray[np.uint8], name: str) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Return our part of the safetensors header, what it says of arrays, and where these begin.
+
+    A file that this version may not read is refused.
+    """
+    start = 8 + int.from_bytes(data[:8].tobytes(), "little")
+    outer = _strict_json(data[8:start].tobytes(), name, "its safetensors header")
+    metadata = outer.pop("__metadata__", None)
     text = metadata.get(_ENTRY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         _refuse(name, "is a safetensors file but not a cofactor model: it has no cofactor header")
@@ -371,7 +375,7 @@ def _parse_header(data: bytes, name: str) -> dict[str, Any]:
             f"{__version__}, which reads format {FORMAT}: "
             + ("upgrade cofactor" if number > FORMAT else "fit the model and save it again"),
         )
-    return header
+    return header, outer, start
 
 
 def _strict_json(text: str | bytes, name: str, what: str) -> dict[str, Any]:
