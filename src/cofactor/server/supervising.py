@@ -107,7 +107,7 @@ class Supervisor:
         with _Signals() as signals:
             for served in self.models.values():
                 rehearse(served)
-            _settle()
+            gc.freeze()  # see _settle; imports and models leave little to free, and a search takes a fifth of a second
             self.listening.open()
             address = self.listening.getsockname()
             log("listening", host=address[0], port=address[1], models=list(self.models), pid=os.getpid())
