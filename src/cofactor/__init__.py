@@ -45,12 +45,26 @@ def load(path: str | Path) -> Any:
     >>> bool((load(path).predict([(2, 2)]) == model.predict([(2, 2)])).all())
     True
     """
-    from cofactor import labels, persistence, ratings
-    from cofactor.model.pipelines import ADAPTERS_BY_NAME
+    from concurrent.futures import ThreadPoolExecutor
+
+    from cofactor import persistence
+
+    with ThreadPoolExecutor(1) as beside:  # the first time, importing all models takes longer than reading one
+        whole = beside.submit(persistence.read_model, path)
+        models = _registry()
+    return persistence.model_of(path, *whole.result(), models)
+
+
+def _registry() -> dict[str, Any]:
+    """Return all classes that a file may hold, by name."""
+    from cofactor.garbage import garbage_kept
+
+    with garbage_kept():
+        from cofactor import labels, ratings
+        from cofactor.model.pipelines import ADAPTERS_BY_NAME
 
     rankers = ratings.ranking.MODELS
-    models: dict[str, Any] = {**ratings.MODELS, **rankers, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
-    return persistence.load(path, models)
+    return {**ratings.MODELS, **rankers, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
 
 
 def save(model: Any, path: str | Path) -> None:

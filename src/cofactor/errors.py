@@ -18,6 +18,7 @@ __all__ = [
     "InputWarning",
     "InvalidInputError",
     "InvalidTypeError",
+    "LostRatingsWarning",
     "MissingPackageError",
     "Place",
     "Text",
@@ -207,6 +208,10 @@ class InputWarning(UserWarning):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.text,)
+
+
+class LostRatingsWarning(InputWarning):
+    """The ratings in shards that a model was fitted on are not as they were: what needs them will be refused."""
 
 
 class MissingPackageError(ImportError):

@@ -43,6 +43,7 @@ __all__ = [
     "Storable",
     "built",
     "load",
+    "model_of",
     "read_model",
     "save",
     "state_of",
@@ -307,9 +308,12 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
     --------
     See `save`.
     """
-    name = _name_of(path)
-    header, arrays = read_model(path)
-    kind = header.get("class")
+    return model_of(path, *read_model(path), registry)
+
+
+def model_of(path: PathLike, header: dict[str, Any], arrays: Arrays, registry: Mapping[str, Any]) -> Any:
+    """Return the model that a file holds, which `read_model` has read; see `load`."""
+    name, kind = _name_of(path), header.get("class")
     if not isinstance(kind, str) or kind not in registry:
         _refuse(name, _unknown_class(kind, registry))
     try:

@@ -7,11 +7,12 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from cofactor.cli.interrupts import loading
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, LostRatingsWarning
 
 __all__ = ["check_folder", "check_sources", "check_target", "inputs_of", "load_model", "place_of", "save_model"]
 
@@ -26,9 +27,6 @@ def load_model(file: str) -> Any:
     file : str
         Path, or ``-``.
     """
-    with loading():
-        from cofactor.ratings.saving import LostRatingsWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LostRatingsWarning)
         return _loaded(file)
@@ -36,14 +34,16 @@ def load_model(file: str) -> Any:
 
 def _loaded(file: str) -> Any:
     """Load a model."""
-    with loading():
-        import cofactor
-        from cofactor import labels, ratings  # noqa: F401  whose models a file may hold
-        from cofactor.persistence import ModelFileError
+    import cofactor
 
     if file != "-":
         _refuse_folder(file)
-        return cofactor.load(file)
+        # Models are imported while the first file is read. Who reads another one, as a server does, must end in order.
+        with nullcontext() if "cofactor.labels" in sys.modules else loading():
+            return cofactor.load(file)
+    with loading():
+        from cofactor import labels, ratings  # noqa: F401  whose models a file may hold
+        from cofactor.persistence import ModelFileError
     with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
         path = Path(folder, "standard input")
         path.write_bytes(sys.stdin.buffer.read())

@@ -14,6 +14,7 @@ from cofactor.cli.serving import server_for, titles_by_model
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import answers_of
 from cofactor.tasks.places import about
+from cofactor.tasks.served import Served, Source
 
 _LIMITS = "The most that requests may ask for"
 
@@ -92,7 +93,6 @@ def serve(
     A model whose file changes is read again. Nothing is written. The log is JSON on standard error. SIGTERM and Ctrl-C
     end it when requests are answered, and SIGHUP asks that all files be read again.
     """
-    server = server_for("cofactor serve")
     files: dict[str, str] = {}
     for given in models:
         name, file = _named(given, first=not files)
@@ -103,7 +103,8 @@ def serve(
     served = {}
     for name, file in files.items():
         answers = partial(_answers_of, of_items.get(name))
-        served[name] = server.Served(name, answers(file)) if file == "-" else server.Source(name, file, answers).read()
+        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).read()
+    server = server_for("cofactor serve")  # what it imports comes second: a model is read while others are imported
     limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent, answer=max_seconds)
     keys = None if api_key_file is None else server.Keys.read(api_key_file)
     access = server.Access(server.served_hosts(host, allowed_host or ()), keys)

@@ -50,6 +50,8 @@ def titles_by_model(given: Sequence[str], models: Sequence[str], encoding: str) 
     encoding : str
         Of the files.
     """
+    if not given:
+        return {}
     with loading():
         from cofactor.tasks.rating_files import read_titles
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
 from cofactor.coding import Coding
-from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.errors import Argument, InvalidInputError, LostRatingsWarning
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
@@ -29,16 +29,12 @@ from cofactor.ratings.weighting import check_saved
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["LostRatingsWarning", "Saved", "checked_parts", "required_ratings", "without_ratings_of"]
+__all__ = ["Saved", "checked_parts", "required_ratings", "without_ratings_of"]
 
 _Model = TypeVar("_Model", bound="Saved")
 
 #: What to do where ratings in shards are not as they were at the fit.
 _BACK = "put their folder back as it was (beside the file of the model, or where it was at the fit), or fit again"
-
-
-class LostRatingsWarning(InputWarning):
-    """The ratings in shards that a model was fitted on are not as they were: what needs them will be refused."""
 
 
 @fill_docs

@@ -17,6 +17,6 @@ from cofactor.server.app import application
 from cofactor.server.guarding import Access, Keys, served_hosts
 from cofactor.server.limits import Limits
 from cofactor.server.running import run
-from cofactor.server.served import Served, Source
+from cofactor.tasks.served import Served, Source
 
 __all__ = ["Access", "Keys", "Limits", "Served", "Source", "application", "run", "served_hosts"]

@@ -25,7 +25,7 @@ from cofactor.server.measures import Measures
 from cofactor.server.observing import KEY, Observed, mistake, refused
 from cofactor.server.openapi import document
 from cofactor.server.operations import OPERATIONS, Operation, Question
-from cofactor.server.served import Served
+from cofactor.tasks.served import Served
 
 __all__ = ["ROUTES", "application"]
 

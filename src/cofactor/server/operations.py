@@ -12,10 +12,10 @@ from cofactor.errors import InvalidInputError
 from cofactor.server import label_schemas, labelling, reason_schemas, schemas
 from cofactor.server.explaining import example_reasons, explanations, given_user
 from cofactor.server.limits import Limits
-from cofactor.server.served import Served, chosen
 from cofactor.tasks.answers import NewUser
 from cofactor.tasks.matching import NotInTrainingError
 from cofactor.tasks.plain import Request
+from cofactor.tasks.served import Served, chosen
 
 __all__ = ["OPERATIONS", "Operation", "Question"]
 

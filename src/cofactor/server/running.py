@@ -17,9 +17,9 @@ from cofactor.server.limits import Limits
 from cofactor.server.lines import StandardError
 from cofactor.server.measures import Measures
 from cofactor.server.observing import LogLines, log
-from cofactor.server.served import Served
 from cofactor.server.supervising import Supervisor, rehearse
 from cofactor.server.working import Listening, Worker
+from cofactor.tasks.served import Served
 
 __all__ = ["run"]
 

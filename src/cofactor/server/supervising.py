@@ -26,9 +26,9 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.server.measures import Measures
 from cofactor.server.observing import log
-from cofactor.server.served import Served, Source
 from cofactor.server.watching import Watch
 from cofactor.server.working import DRAIN, GRACE, READY, Listening, Worker
+from cofactor.tasks.served import Served, Source
 
 __all__ = ["Supervisor", "rehearse"]
 

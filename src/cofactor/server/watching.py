@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cofactor.server.served import Served, Source, Stamp
+from cofactor.tasks.served import Served, Source, Stamp
 
 __all__ = ["Watch"]
 
