@@ -211,7 +211,14 @@ class InputWarning(UserWarning):
 
 
 class LostRatingsWarning(InputWarning):
-    """The ratings in shards that a model was fitted on are not as they were: what needs them will be refused."""
+    """The ratings in shards that a model was fitted on are not as they were: what needs them will be refused.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", LostRatingsWarning)  # rather fail than load such a model
+    >>> warnings.resetwarnings()
+    """
 
 
 class MissingPackageError(ImportError):

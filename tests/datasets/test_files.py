@@ -434,6 +434,13 @@ CELLS += [
 @example(rows=[["1", "1", "0x1F"]], width=None, sep=",", end="\n", last=False)
 @example(rows=[["1"] * 4, ["1"] * 5, ["1"] * 3], width=None, sep=",", end="\n", last=False)
 @example(rows=[["1"] * 3, ["1"] * 3, ["1", "1", "x"]], width=None, sep=",", end="\n  \n", last=True)
+@example(  # quotation marks in pairs, but not of one cell
+    rows=[["1"] * 4, ["1"] * 4, ["1", "1", "1", '"6', '" 6 "'], ["1", "1", "1", '"6']],
+    width=None,
+    sep=",",
+    end="\n",
+    last=False,
+)
 @settings(max_examples=300, deadline=None)
 def test_fast_and_careful_way_agree(rows, width, sep, end, last, tmp_path_factory):
     rows = [(row * 3)[:width] if width else row for row in rows]

@@ -17,9 +17,22 @@ EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 
 #: Packages that belong to shells and to the engine: whoever uses the package does not meet them.
 INTERNAL = {
-    *("checks", "cli", "coding", "columns", "files", "frames", "interrupts", "kernels", "limits", "masks", "model"),
+    *(
+        "checks",
+        "cli",
+        "coding",
+        "columns",
+        "files",
+        "frames",
+        "garbage",
+        "interrupts",
+        "kernels",
+        "limits",
+        "masks",
+        "model",
+    ),
     *("pages", "passes", "persistence", "problems", "progress", "published", "recipe", "reports", "samplers", "server"),
-    *("tasks", "text", "typing", "version", "warming", "weights"),
+    *("tasks", "tensors", "text", "typing", "version", "warming", "weights"),
 }
 
 

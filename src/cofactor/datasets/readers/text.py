@@ -314,10 +314,15 @@ def _quotes_are_plain(data: bytes, start: int, end: int, sep: str) -> bool:
     """Whether quotation marks are only in pairs, at the two ends of a cell."""
     if data.find(b'"', start, end) < 0:
         return True
-    if data.count(b'"', start, end) % 2 or data.find(b'""', start, end) >= 0:
+    if data.find(b'""', start, end) >= 0:
         return False
-    other = b"[^" + re.escape(sep.encode()) + rb'\n"]'
-    return re.compile(other + b'"' + other).search(data, start, end) is None
+    text = np.frombuffer(data, np.uint8)[start:end]
+    marks = np.flatnonzero(text == ord('"'))
+    if len(marks) % 2:
+        return False
+    opening, closing = marks[::2], marks[1::2]
+    around = np.concatenate([text[opening[opening > 0] - 1], text[closing[closing < len(text) - 1] + 1]])
+    return bool(np.isin(around, [ord(sep), ord("\n")]).all())
 
 
 def _line_of(body: Body, row: int) -> int:
