@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
+from tests.needs import LackingError
 
 PHONE, DESK = 375, 1280
 
@@ -50,9 +51,8 @@ const seen = {
 def chromium(folder: Path) -> Iterator[webdriver.Chrome]:
     """Start Chromium without a network of its own, which keeps what it writes in a folder."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    needed = "these tests open pages in a browser: apt-get install -y --no-install-recommends chromium chromium-driver"
-    assert browser, needed
-    assert driver, needed
+    if not browser or not driver:
+        raise LackingError("a browser (apt-get install -y --no-install-recommends chromium chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})

@@ -1,3 +1,5 @@
-"""The version of the package, where every layer may read it."""
+"""The version of the package as it was installed, where every layer may read it; it comes from the tags of git."""
 
-__version__ = "0.1.0.dev0"
+from importlib.metadata import version
+
+__version__ = version("cofactor")
