@@ -1,6 +1,7 @@
 """Picture files: formats, equal bytes, whole or not at all."""
 
 import os
+import pickle
 
 import pytest
 from matplotlib.figure import Figure
@@ -34,6 +35,16 @@ def test_part_of_a_figure_saves_the_whole(tmp_path):
         data = (tmp_path / "a.png").read_bytes()
         sizes.append((int.from_bytes(data[16:20]), int.from_bytes(data[20:24])))
     assert sizes == [(200, 100)] * 3
+
+
+def test_a_notebook_shows_the_picture(tmp_path):
+    """What the last line of a cell returns, also after it went through a pickle."""
+    ax = tradeoff()
+    save_figure(ax, tmp_path / "a.png")
+    for one in (ax, pickle.loads(pickle.dumps(ax))):
+        picture, size = one._repr_png_()
+        assert picture == (tmp_path / "a.png").read_bytes()
+        assert size == {"width": 614, "height": 403}  # 6.4 by 4.2 inches
 
 
 def test_failure_leaves_the_old_file(tmp_path, monkeypatch):

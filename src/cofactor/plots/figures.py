@@ -113,9 +113,11 @@ def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from cofactor.plots.shown import ShownAxes
+
     figure = Figure(figsize=(width, height), dpi=150, layout=_settled_layout())
     FigureCanvasAgg(figure)
-    return [figure.add_subplot(1, n, k + 1) for k in range(n)]
+    return [figure.add_subplot(1, n, k + 1, axes_class=ShownAxes) for k in range(n)]
 
 
 def _settled_layout() -> Any:
