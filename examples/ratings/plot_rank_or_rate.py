@@ -6,7 +6,7 @@ The best prediction of ratings makes poor lists: what people take and what they 
 """
 
 # %%
-# MovieLens 100K if it is here; otherwise ratings are made, and differences are small.
+# A small MovieLens if it is here; otherwise ratings are made, and differences are small.
 
 from cofactor.datasets import DatasetNotFoundError, load_ratings, make_ratings
 
@@ -16,7 +16,7 @@ except DatasetNotFoundError:
     data = make_ratings(500, 300, density=0.1, random_state=0)
 
 # %%
-# Four ways to make lists: by predicted ratings, by what is taken, and by both. A random fifth of the ratings of each
+# Three ways to make lists: by predicted ratings, by what is taken, and by both. A random fifth of the ratings of each
 # user is held out, and all items that are not in training are ranked. Plain popularity is added to every table.
 
 from cofactor.evaluation import evaluate_recommendations

@@ -105,9 +105,12 @@ def warm_up(
         return Warmth(0, time.perf_counter() - start)
     names = [name for name in _names() if models is None or name in models]
     results = in_workers((joblib.delayed(_run)(name) for name in names), n_jobs, backend="loky", ordered=False)
-    for done, name in enumerate(results, 1):
-        if callback is not None:
-            callback(done, len(names), name)
+    with warnings.catch_warnings():
+        # Compiled code stays in memory, which joblib takes for a leak: it ends the worker, starts another, and warns.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs")
+        for done, name in enumerate(results, 1):
+            if callback is not None:
+                callback(done, len(names), name)
     if models is None:
         _write_mark()
     return Warmth(len(names), time.perf_counter() - start)
