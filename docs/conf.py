@@ -57,7 +57,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "api/**": [], "benchmarks": [], "changelog": []}
+html_sidebars = dict.fromkeys(("index", "how-to", "coming-from", "api/**", "benchmarks", "changelog", "search", "genindex"), [])
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
