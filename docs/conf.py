@@ -40,6 +40,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"cofactor {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"  # of extension.py: nothing is loaded from elsewhere
@@ -57,7 +58,9 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = dict.fromkeys(("index", "how-to", "coming-from", "api/**", "benchmarks", "changelog", "search", "genindex"), [])
+html_sidebars: dict[str, list[str]] = {  # none on pages without others beside or below them
+    page: [] for page in ("index", "how-to", "coming-from", "api/**", "benchmarks", "changelog", "search", "genindex")
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -1,26 +1,15 @@
-"""Fixtures shared by all tests; what is skipped where real data or a browser are missing."""
+"""Fixtures shared by all tests, their order and their workers."""
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
-# Small products gain nothing from BLAS threads, and lose minutes where other work keeps the cores busy. This must stand
-# before NumPy is imported.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Workers of pytest keep all cores busy; tests of threads say how many they want.
-os.environ.setdefault("COFACTOR_NUM_THREADS", "1")
-# Tests read data sets that are there, and download none.
-os.environ |= dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
-
 import pytest
 from _pytest.doctest import DoctestModule
 from joblib import cpu_count
-from tests.needs import LackingError, what_lacks
-
-LACKS = "lacking: "  #: begins the reason for which a test was skipped
+from tests.needs import LackingError
 
 # Importing and collecting leave little garbage, and searching for it takes a sixth of their time.
 gc.disable()
@@ -46,31 +35,6 @@ def little_movielens(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = (data.X < 200).all(axis=1)
     little = replace(data, X=data.X[kept], y=data.y[kept], timestamps=None)
     monkeypatch.setattr(datasets, "load_ratings", lambda name: {"ml-100k": little}[name])
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--complete", action="store_true", help="fail, and skip nothing, without real data or a browser")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip what fails only because this machine lacks something."""
-    report = yield
-    lacking = what_lacks(call.excinfo.value) if call.excinfo is not None else ""
-    if lacking and not item.config.getoption("complete"):
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"{LACKS}{lacking}")
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say aloud what did not run for lack of something."""
-    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
-    found = Counter(reason.removeprefix(LACKS) for reason in reasons if reason.startswith(LACKS))
-    for lacking, n in found.items():
-        terminalreporter.write_line(f"{n} tests DID NOT RUN: this machine lacks {lacking}", yellow=True, bold=True)
 
 
 @pytest.hookimpl(wrapper=True)

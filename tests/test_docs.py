@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cofactor.datasets.registry import KNOWN
+
 ROOT = Path(__file__).parents[1]
 CORRECTIONS = (ROOT / "docs" / "corrections.md").read_text(encoding="utf-8")
 ANCHORS = set(re.findall(r'<a id="(c\d+)"></a>', CORRECTIONS))
@@ -52,6 +54,12 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     assert len(files) > 40
     missing = [name for name in files if not (ROOT / name).exists() and not (ROOT / "src" / "cofactor" / name).exists()]
     assert sorted(missing) == []
+
+
+def test_every_known_data_set_is_listed() -> None:
+    listed = (ROOT / "docs" / "data-sets.md").read_text(encoding="utf-8").splitlines()
+    wanted = [f"| `{e.name}` | {e.description} | {'yes' if e.url else 'no'} |" for e in KNOWN.values()]
+    assert [line for line in listed if line.startswith("| `")] == wanted
 
 
 #: A page, words of a block of code on it, and the test that executes this block. A block that says the same elsewhere

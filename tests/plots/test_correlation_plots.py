@@ -167,7 +167,7 @@ def test_bars_of_marginals():
     filled = [bar.get_width() for bar in ax.patches if to_hex(bar.get_facecolor()).upper() == OKABE_ITO[0]]
     assert filled == [one for one in widths if one < 0.8]
     assert ax.lines[0].get_xdata().tolist() == chances[chances > 0.9].tolist()[::-1]
-    assert ax.get_title(loc="left") == "one: 48 of 60 labels in the likeliest set, 30 above ½"
+    assert ax.get_title(loc="left") == "one: 48 of 60 labels predicted, 30 above ½"
 
 
 @together(

@@ -256,17 +256,17 @@ def plot_marginals(
     names: Sequence[Any] | None = None,
     title: str = "",
 ) -> Axes:
-    """Plot how probable each label of one instance is, and which labels are in its likeliest label set.
+    """Plot how probable each label of one instance is, and which labels are predicted.
 
-    Both are answers of a conditional random field: a label may be in the likeliest set though it is off in most of the
-    probability, and the other way round.
+    The two need not agree at ½: a decision may be made for F1, and the likeliest label set of a conditional random
+    field may hold a label that is off in most of the probability.
 
     Parameters
     ----------
     probabilities : array-like of shape (L,)
         A row of ``predict_proba``.
     label_set : array-like of shape (L,)
-        The same row of ``predict`` of a model with ``threshold="joint"``: truth values, 0 and 1, or -1 and 1.
+        The same row of ``predict``: truth values, 0 and 1, or -1 and 1.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     truth : array-like of shape (L,), optional
@@ -279,8 +279,8 @@ def plot_marginals(
     Returns
     -------
     matplotlib Axes
-        A bar for each of the 20 most probable labels, the most probable one at the top. Bars of labels in the likeliest
-        set are filled, those of others are hollow; a line marks ½.
+        A bar for each of the 20 most probable labels, the most probable one at the top. Bars of labels that are
+        predicted are filled, those of others are hollow; a line marks ½.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def plot_marginals(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['calm', 'happy', 'sad']
     >>> ax.get_title(loc="left")
-    '2 of 3 labels in the likeliest set, 1 above ½'
+    '2 of 3 labels predicted, 1 above ½'
     """
     chances = numbers(probabilities, "probabilities")
     if chances.min() < 0 or chances.max() > 1:
@@ -306,7 +306,7 @@ def plot_marginals(
     words = _one_per_label(np.array(range(n_labels) if names is None else names, dtype=object), "names", n_labels)
     drawn = np.argsort(-chances, kind="stable")[:_BARS]
     ax = new_axes(ax, 6.4, 1.2 + 0.22 * len(drawn))
-    for chosen, colour, what in ((True, OKABE_ITO[0], "in the likeliest set"), (False, "white", "not in it")):
+    for chosen, colour, what in ((True, OKABE_ITO[0], "predicted"), (False, "white", "not predicted")):
         places = np.flatnonzero(inside[drawn] == chosen)
         if len(places):
             ax.barh(places, chances[drawn[places]], color=colour, edgecolor=OKABE_ITO[0], height=0.7, label=what)
@@ -316,7 +316,7 @@ def plot_marginals(
     ax.axvline(0.5, color=MUTED, linewidth=1.2, linestyle=":")
     ax.set_xlim(0, 1)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
-    sums = f"{inside.sum()} of {n_labels} labels in the likeliest set, {np.count_nonzero(chances > 0.5)} above ½"
+    sums = f"{inside.sum()} of {n_labels} labels predicted, {np.count_nonzero(chances > 0.5)} above ½"
     tidy(ax, "probability", "label", titled(title, sums), grid=False)
     name_ticks(ax.yaxis, [str(word) for word in words[drawn]], _LONGEST)
     legend(ax)
