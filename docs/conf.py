@@ -83,6 +83,6 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "image_scrapers": ("matplotlib", "extension.returned_picture"),
     "reset_modules": ("matplotlib", "extension.quiet_look"),
-    "ignore_repr_types": r"matplotlib|ShownAxes",
+    "ignore_repr_types": r"matplotlib",
     "capture_repr": ("_repr_html_", "__repr__"),
 }

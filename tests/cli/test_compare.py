@@ -92,6 +92,7 @@ def test_tables_tests_and_files(run, csv: Path, tmp_path: Path) -> None:
         assert len(store) == 6
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_labels(run) -> None:
     outcome = run("compare", "emotions", "flags", "-m", "plst", "-m", "mlknn", "--alpha", 10, "--splits", 2, "--json")
     assert outcome.status == 0

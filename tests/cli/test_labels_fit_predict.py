@@ -492,6 +492,7 @@ def test_a_file_of_labels_alone(run, tmp_path: Path) -> None:
     assert "all 2 attributes are labels or dropped" in run("fit", path, "--labels", "l").error
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_a_fit_which_finds_no_label_gives_a_hint(run, tmp_path: Path) -> None:
     fit = ["fit", "emotions", "-m", "omf", "--param", "decoder=factors", "--alpha", 0.5, "-o", tmp_path / "m"]
     assert "try --threshold auto" in run(*fit, "--threshold", 0, "--param", "scale=none").err

@@ -202,6 +202,7 @@ def test_words_are_categories(run, csv: Path, tmp_path: Path) -> None:
     assert "'western' of genre did not occur in training" in " ".join(outcome.err.split())
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_known_data_sets_have_features(run, tmp_path: Path) -> None:
     model = tmp_path / "als.cofactor"
     given = ["--user-features", "ml-100k", "--item-features", "ml-100k"]

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,11 +113,18 @@ def new_panels(n: int, width: float = 6.4, height: float = 4.2) -> list[Axes]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from cofactor.plots.shown import ShownAxes
-
     figure = Figure(figsize=(width, height), dpi=150, layout=_settled_layout())
     FigureCanvasAgg(figure)
-    return [figure.add_subplot(1, n, k + 1, axes_class=ShownAxes) for k in range(n)]
+    panels: list[Any] = [figure.add_subplot(1, n, k + 1) for k in range(n)]
+    for ax in panels:
+        ax._repr_png_ = partial(_in_notebook, figure)  # pyplot, which would show it, does not know of it
+    return panels
+
+
+def _in_notebook(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """Return what a notebook shows of a figure: a picture, and its size on the page at 96 points an inch."""
+    width, height = figure.get_size_inches() * 96
+    return draw(figure, "png"), {"width": round(width), "height": round(height)}
 
 
 def _settled_layout() -> Any:

@@ -70,6 +70,7 @@ def test_share_of_the_training_rows():
     assert (whole["n_train"], part["n_train"], part["n_test"]) == (474, 95, 119)
 
 
+@pytest.mark.usefixtures("data_dir")
 def test_what_a_cell_says_is_json_and_makes_its_key():
     one = label_cell("MLkNN", "emotions", "kfold 1/5", settings={"n_neighbors": 3})
     assert json.loads(json.dumps(one.parameters)) == {"settings": {"n_neighbors": 3}}

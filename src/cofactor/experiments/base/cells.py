@@ -29,6 +29,9 @@ def checksum(name: str) -> str:
 
     Examples
     --------
+    >>> from cofactor.datasets import locate
+    >>> locate("ml-100k").name  # where it is there
+    'ml-100k'
     >>> checksum("ml-100k")[:12]
     '06416e597f82'
     """
