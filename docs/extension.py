@@ -16,6 +16,7 @@ from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
+from sphinx.util.inspect import stringify_signature
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +185,15 @@ def skip_foreign(app: Any, what: str, name: str, thing: Any, skip: bool, options
     return True if (getattr(thing, "__module__", None) or "").startswith("sklearn") else None
 
 
+def true_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str, str] | None:
+    """Show the parameters of a model's constructor: Sphinx sees those of what checks their names before it."""
+    if what != "class" or signature != "(*args, **params)":
+        return None
+    return stringify_signature(inspect.signature(thing), show_annotation=False, show_return_annotation=False), ""
+
+
 def lead_inside(app: Any, name: str, source: list[str]) -> None:
     """Let links of Markdown pages to files beside docs/ lead to the pages that show them."""
     for outside, page in OUTSIDE.items():
@@ -266,6 +276,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write_api)
     app.connect("builder-inited", write_methods)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-signature", true_signature)
     app.connect("source-read", lead_inside)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
