@@ -73,6 +73,8 @@ EXECUTED = (
     ("docs/guide/ratings.md", "Recommender", "test_readme.py::test_python_example_of_recommendations"),
     ("docs/guide/ratings.md", "explain", "test_readme.py::test_python_example_of_recommendations"),
     ("docs/how-to.md", "usearch", "test_readme.py::test_an_index_of_nearest_neighbours"),
+    ("docs/how-to.md", "fold_in", "test_readme.py::test_a_new_user"),
+    ("docs/how-to.md", "label_names_", "test_readme.py::test_names_of_predicted_tags_and_as_many_for_each_row"),
     ("docs/how-to.md", "callback", "test_readme.py::test_a_callback_that_ends_a_fit"),
     ("docs/how-large.md", "LabelChunks", "test_readme.py::test_labels_in_chunks"),
     ("docs/adding-a-method.md", "class PLST", "labels/test_docs.py::test_the_listing_is_the_source"),

@@ -92,6 +92,32 @@ def test_an_index_of_nearest_neighbours() -> None:
     assert len(names["best"]) == 10
 
 
+def test_a_new_user() -> None:
+    from cofactor.datasets import make_ratings
+    from cofactor.ratings import ALS
+
+    (code,) = (block for block in blocks("python", HOW_TO) if "fold_in" in block)
+    data = make_ratings(60, 200, 3, random_state=0)
+    names: dict[str, Any] = {"model": ALS(3, alpha=3, random_state=0).fit(data.X, data.y)}
+    exec(compile(code, "how-to.md", "exec"), names)
+    assert list(names["new"].users_.ids) == ["me"]
+
+
+def test_names_of_predicted_tags_and_as_many_for_each_row() -> None:
+    from cofactor.datasets import make_labels
+    from cofactor.labels import LabelRidge, TopK
+
+    (code,) = (block for block in blocks("python", HOW_TO) if "label_names_" in block)
+    data = make_labels(200, 20, 6, random_state=0)[0]
+    model = LabelRidge(random_state=0).fit(data.X, data.Y, label_names=list("abcdef"))
+    names: dict[str, Any] = {"model": model, "data": data}
+    exec(compile(code, "how-to.md", "exec"), names)
+    assert names["tags"].shape == (1, 6)
+    (rule,) = re.findall(r"`(TopK\(5\).*?)`", HOW_TO)
+    chosen = eval(rule.replace("X)", "data.X)"), {"TopK": TopK, **names})
+    assert (chosen.sum(axis=1) == 5).all()
+
+
 def test_labels_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cofactor.datasets import make_labels, write_chunks
 

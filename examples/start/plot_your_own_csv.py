@@ -6,7 +6,7 @@ A file of ratings, whatever its columns are called, becomes a model in a file, a
 """
 
 # %%
-# Here is such a file. The column of ratings is found by its name; users and items are words.
+# Here is such a file; users and items are words.
 
 import tempfile
 from pathlib import Path
@@ -24,9 +24,10 @@ write_table(folder / "ratings.csv", columns)
 print((folder / "ratings.csv").read_text()[:60])
 
 # %%
-# Half stars are fine: the scale is what occurs in the file.
+# Columns are found by their names and their order; where that is not clear, say which they are: ``user="who"``. Half
+# stars are fine: the scale is what occurs in the file.
 
-data = read_ratings(folder / "ratings.csv", user="who", item="what", rating="stars")
+data = read_ratings(folder / "ratings.csv")
 print(data, data.scale)
 
 # %%
@@ -59,5 +60,5 @@ cofactor.load(folder / "books.cofactor").predict([("user7", "book3")])
 # %%
 # The same on the command line::
 #
-#     cofactor fit ratings.csv --user who --item what --rating stars --out books.cofactor
+#     cofactor fit ratings.csv --out books.cofactor
 #     cofactor recommend books.cofactor --all -n 3 --out lists.csv

@@ -76,7 +76,7 @@ def test_orders():
         ([True, 0, 2, 3], "or a list of the positions"),
         ([0, 1, 2], "it has 3 of 4 labels"),
         (["a", "b", "a", "c"], "a is there twice"),
-        (["a", "b", "c", "x"], "no label is called 'a'"),
+        (["a", "b", "c", "x"], "no label is called 'a'; labels have numbers here"),
         ([0.0, 1.0], "expected one of 'given', 'random', 'pearson'.*; positions are whole numbers"),
         (None, "expected one of 'given', 'random', 'pearson'"),
     ],

@@ -250,3 +250,11 @@ def test_links_of_crafted_files_are_refused(name, tmp_path: Path):
             write_model(tmp_path / "crafted", header, arrays | {key: np.ascontiguousarray(change(arrays[key]))})
             with pytest.raises(ModelFileError):
                 cofactor.load(tmp_path / "crafted")
+
+
+def test_features_of_known_items_alone_are_refused_with_advice() -> None:
+    X = [(user, item) for user in range(12) for item in range(8) if (user + item) % 3]
+    features = (np.arange(8), np.eye(8)[:, :3])
+    model = ALS(2, 3.0, random_state=0).fit(X, [1 + (u * i) % 5 for u, i in X], item_features=features)
+    with pytest.raises(InvalidInputError, match="no ratings of them; give the features of new items alone"):
+        model.fold_in_items(item_features=features)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from cofactor.datasets import TakeDataset
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
@@ -23,6 +24,7 @@ from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.ratings.described import Asked, takes_features
 from cofactor.ratings.features import FeatureTable
+from cofactor.ratings.frames import apart
 from cofactor.typing import Pairs, RandomState, SideFeatures
 
 __all__ = ["FoldInScorer", "evaluate"]
@@ -30,8 +32,8 @@ __all__ = ["FoldInScorer", "evaluate"]
 
 def evaluate(
     model: Any,
-    X: Pairs,
-    y: ArrayLike,
+    X: Any,
+    y: ArrayLike | None = None,
     protocol: Any = "holdout",
     n_splits: int = 3,
     random_state: RandomState = 0,
@@ -52,10 +54,11 @@ def evaluate(
     model : estimator
         A rating model with ``fit(X, y)`` and ``predict(X)``; for the strong protocol also ``fold_in(X, y)``,
         which returns a fitted model of the new users. It is cloned, and not changed.
-    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-        User id and item id of each rating; perhaps with times in a third column.
-    y : array-like of shape (n,)
-        The ratings.
+    X : array of shape (n, 2), list of pairs, pandas or polars frame, or data set
+        User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
+        user, item and rating, or a data set such as `load_ratings` returns.
+    y : array-like of shape (n,), optional
+        The ratings, where X does not hold them.
     protocol : str, splitter or list, default="holdout"
         One of `PROTOCOLS`.
         How to split: a random part, one rating per user, users held out and folded in, shuffled k-fold; or by time:
@@ -114,6 +117,11 @@ def evaluate(
     interpolates: what it gains there says little of what it gains about the future, which "time" and "user-last"
     measure.
     """
+    if y is None:
+        X, y, time = (None, None, None) if isinstance(X, TakeDataset) else apart(X, time)
+        if y is None:
+            advice = "give them as y, or a frame with columns for user, item and rating"
+            raise InvalidInputError("X holds no ratings", argument="X", advice=advice)
     check_consistent_length(X, y)
     shape = getattr(y, "shape", None) or np.shape(y)
     if len(shape) == 2 and shape[1] > 1:

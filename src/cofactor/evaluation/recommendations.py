@@ -30,11 +30,12 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.problems.choice import among_the_next
 from cofactor.ratings.base import RatingModel
+from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import did_you_mean
-from cofactor.typing import Pairs, RandomState
+from cofactor.typing import RandomState
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
@@ -47,7 +48,7 @@ _LIKELY = 100  #: items of each user of which P(take) is compared with what was 
 
 def evaluate_recommendations(
     model: Any,
-    X: Pairs,
+    X: Any,
     y: ArrayLike | None = None,
     protocol: Any = "per-user",
     n_splits: int = 1,
@@ -75,10 +76,11 @@ def evaluate_recommendations(
     model : estimator, or mapping of str to estimator
         With ``fit(X, y)`` and ``recommend(users, n)``, which returns ids and scores and leaves out what the users took;
         where users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
-    X : array of shape (n, 2), list of pairs, pandas or polars frame of two columns
-        User id and item id of each rating; perhaps with times in a third column.
+    X : array of shape (n, 2), list of pairs, pandas or polars frame, or data set
+        User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
+        user, item and rating too, or a data set such as `load_ratings` returns, of ratings or of takes.
     y : array-like of shape (n,), or None
-        The ratings; None for takes alone, such as clicks.
+        The ratings; None for takes alone, such as clicks, or where X holds them.
     protocol : str, splitter or list, default="per-user"
         As in `evaluate`: "per-user" holds out a random part of each user, "user-last" the last one, "time" what came
         after a moment, "new-users" users who are folded in from a part of their ratings.
@@ -140,6 +142,11 @@ def evaluate_recommendations(
     >>> found.mean("ALS", "hit_rate@5").n <= 60
     True
     """
+    if y is None and counts is None:
+        takes_alone = isinstance(X, TakeDataset)
+        X, y, time = apart(X, time)
+        if takes_alone:
+            y, counts = None, y
     if counts is not None and y is not None:
         raise InvalidInputError("there are ratings already", argument="counts", advice="give one of them")
     if y is None and likes is not None:

@@ -32,6 +32,7 @@ from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_users
+from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise, expected, in_blocks, margins_of
 from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs, recommend
@@ -418,8 +419,15 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         """Return the training ratings, or refuse to go on without them, see `required_ratings`."""
         return required_ratings(self, otherwise)
 
-    def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
-        """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects."""
+    def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
+        """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects.
+
+        X may hold the ratings too, as in `fit`, if it is a frame or a data set.
+        """
+        if y is None:
+            X, y, time = apart(X, time)
+        if y is None:
+            raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
         return -mean_absolute_error(y, self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users

@@ -208,6 +208,11 @@ def settled(
         return new
     if known == "error":
         those = counted(len(old), f"{side[:-1]} is", f"{side} are")
+        if not new.n_ratings:
+            raise InvalidInputError(
+                f"{those} known to this model, such as {some_of(old[:3])}, and there are no ratings of them",
+                advice=f"give the features of new {side} alone",
+            )
         whose = "its" if those == "1 item is" else "their"
         raise InvalidInputError(
             f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",

@@ -19,7 +19,7 @@ from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
-__all__ = ["frame_of", "is_frame", "split_frame", "times_of_frame"]
+__all__ = ["apart", "frame_of", "is_frame", "split_frame", "times_of_frame"]
 
 
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
@@ -114,3 +114,45 @@ def times_of_frame(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
 
 def _warn(text: str) -> None:
     warnings.warn(InputWarning(text), stacklevel=callers_level())
+
+
+def apart(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
+    """Return the pairs, the ratings and the times of a data set, or of a frame with columns of them.
+
+    Parameters
+    ----------
+    X : data set with attributes X and y, frame of pandas or polars, or pairs alone
+    time : array-like of shape (n,), optional
+        Times, where X has others or none.
+
+    Returns
+    -------
+    pairs, y, times
+        y is None where X holds no ratings.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> pairs, y, times = apart(pl.DataFrame({"user": [7, 7], "item": ["Up", "Alien"], "rating": [4, 2]}))
+    >>> pairs.columns, y.to_list(), times
+    (['user', 'item'], [4, 2], None)
+    >>> apart([(7, "Up")])
+    ([(7, 'Up')], None, None)
+    """
+    if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
+        pairs, y, own = X.X, X.y, getattr(X, "timestamps", None)
+    elif _holds_ratings(X):
+        pairs, y, own = split_frame(X)
+    else:
+        return X, None, time
+    return pairs, y, own if time is None else time
+
+
+def _holds_ratings(X: Any) -> bool:
+    if not is_frame(X):
+        return False
+    try:
+        frame_columns(X)
+    except InvalidInputError:
+        return False
+    return True

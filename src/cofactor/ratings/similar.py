@@ -171,8 +171,13 @@ class Alike:
         """
         return similar_rows(self, "item", self._item_directions, items, n, candidates, min_ratings)
 
-    def item_vectors(self) -> Vectors:
+    def item_vectors(self, for_: str = SIMILARITY) -> Vectors:
         """Return a vector of length 1 of each item, whose inner products are the similarities of `similar_items`.
+
+        Parameters
+        ----------
+        for_ : {"similarity"}, default="similarity"
+            Scores of this model are no inner products of vectors.
 
         Returns
         -------
@@ -187,6 +192,14 @@ class Alike:
         6
         """
         check_is_fitted(self)
+        if for_ == SCORES:
+            raise InvalidInputError(
+                f"scores of {type(self).__name__} are no inner products of vectors",
+                argument="for_",
+                found=for_,
+                advice="take a model with factors, such as ImplicitALS or LogisticMF, or leave it out for similarities",
+            )
+        check_choice("for_", for_, (SIMILARITY,))
         return Vectors(self.items_.ids, self._item_directions().astype(np.float32))
 
 

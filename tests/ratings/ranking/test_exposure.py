@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import cofactor
-from cofactor.datasets import RatingDataset
-from cofactor.errors import InvalidInputError
+from cofactor.datasets import RatingDataset, make_takes
+from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender, ShardedRatings, as_ratings
 from cofactor.ratings.ranking.takes import as_takes
@@ -309,3 +309,16 @@ def test_als_has_no_more_factors_than_users_or_items(solver: str) -> None:
     many, enough = (ImplicitALS(d, solver=solver, random_state=0).fit(X) for d in (3000, 5))
     assert many.V_.shape == (5, 5)
     assert many.V_.tobytes() == enough.V_.tobytes()
+
+
+def test_a_penalty_that_leaves_nothing_is_warned_of() -> None:
+    """Whoever takes alpha for the confidence of Hu et al. gets lists that mean nothing."""
+    X = make_takes(100, 60, 1000, random_state=0)[0]
+    with pytest.warns(InputWarning, match=r"alpha=40\.0 is too large a penalty: .* unobserved"):
+        ImplicitALS(8, alpha=40.0, random_state=0).fit(X)
+
+
+def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
+    model = EASE(alpha=100.0).fit(make_takes(100, 60, 1000, random_state=0)[0])
+    with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):
+        model.item_vectors("scores")

@@ -109,6 +109,8 @@ def label_places(given: ArrayLike, names: list[Any], argument: str) -> NDArray[A
     unknown = next((name for name in places.ravel().tolist() if name not in names), None)
     if unknown is not None:
         hint = did_you_mean(unknown, map(str, names))
+        if all(isinstance(name, int | np.integer) for name in names):
+            hint = "labels have numbers here: their names come from label_names of fit, or from a frame"
         raise InvalidInputError(f"no label is called {unknown!r}", argument=argument, found=given, advice=hint)
     return np.array([names.index(name) for name in places.ravel().tolist()]).reshape(places.shape)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.errors import Argument, InputWarning
+from cofactor.model.callers import callers_level
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
@@ -19,6 +22,8 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 __all__ = ["ImplicitALS"]
+
+_NOTHING = 1e-3  #: scores below it are no answer, where 1 is wanted of what was taken
 
 
 class ImplicitALS(FactorExposure):
@@ -39,7 +44,8 @@ class ImplicitALS(FactorExposure):
         Number d of factors: 16 were the best on MovieLens 100K; larger data bear more. Never more than there are users
         or items: further ones add nothing to the products.
     alpha : float, default=0.01
-        Weight of the penalty, above 0.
+        Weight of the penalty, above 0. It is not the α of Hu et al. by which a take outweighs the rest, 1 to 40 there:
+        that is 1 / `unobserved`. Where it leaves nothing of the factors, the fit warns.
     unobserved : float, default=0.4
         Weight :math:`\alpha_0` of all cells: the smaller, the less it says that something was not taken.
     solver : {"exact", "cg"}, default="exact"
@@ -146,6 +152,10 @@ class ImplicitALS(FactorExposure):
         arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
+        if np.abs(self.U_).max(initial=0.0) * np.abs(self.V_).max(initial=0.0) * V.shape[1] < _NOTHING:
+            found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "
+            advice = "how much a take outweighs what was not taken is said by unobserved, or by counts"
+            warnings.warn(InputWarning((Argument("alpha", self.alpha), found + advice)), stacklevel=callers_level())
 
     def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
         weights = None if takes.weights is None else strengths_of(self, takes)
