@@ -1,5 +1,7 @@
 """For tests and the examples in docstrings: threads, and what is skipped where real data or a browser are missing."""
 
+from __future__ import annotations
+
 import os
 from collections import Counter
 from collections.abc import Generator

@@ -93,7 +93,7 @@ def _inverse_hessian(X: Rotated, curvature: Floats, alpha: float) -> Floats:
     hessian = table.T @ (table * curvature[:, None])
     hessian[np.diag_indices(len(X.squares))] += alpha
     scale = 1 / np.sqrt(np.maximum(np.diag(hessian), np.finfo(float).tiny))
-    inverse = linalg.inv(hessian * scale[:, None] * scale, assume_a="pos")
+    inverse = linalg.solve(hessian * scale[:, None] * scale, np.eye(len(scale)), assume_a="pos")
     return np.asarray(inverse * scale[:, None] * scale)
 
 

@@ -1,5 +1,7 @@
 """Synthetic takes, of millions of users, whose probabilities are known."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
