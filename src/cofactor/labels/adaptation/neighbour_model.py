@@ -199,7 +199,8 @@ def label_counts(neighbours: NDArray[np.int64], Y: sparse.csr_array) -> sparse.c
            [1, 2]])
     """
     n, k = neighbours.shape
-    width = np.int32 if max(n * k, Y.shape[0]) <= np.iinfo(np.int32).max else np.int64  # some learners take no wider indices than they need
+    # Some learners take no wider indices than they need.
+    width = np.int32 if max(n * k, Y.shape[0]) <= np.iinfo(np.int32).max else np.int64
     indices, indptr = neighbours.ravel().astype(width), k * np.arange(n + 1, dtype=width)
     near = sparse.csr_array((np.ones(n * k, np.int64), indices, indptr), shape=(n, Y.shape[0]))
     return sparse.csr_array(near @ Y.astype(np.int64))
