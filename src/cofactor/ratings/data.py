@@ -33,7 +33,7 @@ from cofactor.ratings.entries import (
     refuse_unknown,
     repeated_pairs,
 )
-from cofactor.ratings.frames import is_frame, split_frame
+from cofactor.ratings.frames import is_data_set, is_frame, split_frame
 from cofactor.ratings.ids import IdMap
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
@@ -464,8 +464,7 @@ def as_ratings(
     >>> as_ratings([(1, 10), (1, 11), (2, 10)], [3, 1, 2]).shape
     (2, 2)
     """
-    # A data set has X and y; so may a frame, as the names of columns.
-    dataset = hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
+    dataset = is_data_set(X)
     check_y_is_needed(X, y, isinstance(X, Ratings) or sparse.issparse(X) or dataset)
     if isinstance(X, Ratings):
         if scale is not None and not np.array_equal(as_scale(scale), X.scale):

@@ -19,7 +19,7 @@ from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
-__all__ = ["apart", "frame_of", "is_frame", "split_frame", "times_of_frame"]
+__all__ = ["apart", "frame_of", "is_data_set", "is_frame", "split_frame", "times_of_frame"]
 
 
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
@@ -38,6 +38,11 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
 def is_frame(X: Any) -> bool:
     """Whether something is a frame that has its data in memory."""
     return as_frame(X) is not None
+
+
+def is_data_set(X: Any) -> bool:
+    """Whether something is a data set, with attributes X and y; so may a frame have them, as the names of columns."""
+    return hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns")
 
 
 def split_frame(X: Frame) -> tuple[Frame, Any, Any]:
@@ -139,7 +144,7 @@ def apart(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     >>> apart([(7, "Up")])
     ([(7, 'Up')], None, None)
     """
-    if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
+    if is_data_set(X):
         pairs, y, own = X.X, X.y, getattr(X, "timestamps", None)
     elif _holds_ratings(X):
         pairs, y, own = split_frame(X)
