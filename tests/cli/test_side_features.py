@@ -242,3 +242,13 @@ def test_compare_gives_them_to_the_models_that_take_them(run, csv: Path, tables:
     assert "item features" in str(other["facts"])
     nobody = run("compare", csv, "-m", "urp", "-m", "hmf", "--item-features", tables[1])
     assert "has item features, and no method here takes any" in nobody.error
+
+
+def test_lists_are_measured_with_features(run, csv: Path, tables) -> None:
+    asked = ["evaluate", csv, "--rank", "--seed", 1, "-m", "recommender", "--param", "ratings__n_sweeps=9"]
+    asked += ["--param", "ratings__burn_in=4", "--json", "--likes", 4]
+    found = [run(*asked, *given) for given in ([], ["--item-features", tables[1]])]
+    without, with_them = (json.loads(one.out)["summary"]["Recommender"]["ndcg@10"]["mean"] for one in found)
+    assert without != with_them
+    error = run("evaluate", csv, "--rank", "-m", "ease", "--item-features", tables[1]).error
+    assert error.startswith("--item-features: EASE takes no features; recommender, ")

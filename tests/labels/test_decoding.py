@@ -176,6 +176,8 @@ def test_only_a_model_decodes_jointly():
     for wrong in (True, np.nan, np.inf, None):
         with pytest.raises(InvalidInputError, match="expected a finite number, or one of 'auto', 'global'"):
             check_threshold(wrong)
+    with pytest.raises(InvalidInputError, match=r"apply it to scores: TopK\(5\)"):
+        check_threshold(TopK(5))
     with pytest.raises(InvalidInputError, match="; decide_for='macro' decides so, with threshold='auto'"):
         check_threshold("macro")
     with pytest.raises(ValueError, match="call predict"):

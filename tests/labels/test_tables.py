@@ -87,6 +87,8 @@ def test_rows_of_another_width(data: LabelDataset) -> None:
     for given in (np.zeros((2, 3)), [[0.0] * 3] * 2):
         with pytest.raises(InvalidInputError, match="X has 3 features, but PLST is expecting 9"):
             model.predict(given)
+    with pytest.raises(InvalidInputError, match=r"found 'a text'; pass a frame with the columns of training, '\w+'"):
+        model.predict(["a text"])
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,8 @@ class RatingDataset:
         How many ratings `without` has left out, or `read_takes` since their item was rated again.
     features : mapping from str to object, default={}
         What is known of users and items beside the ratings, as ``user_features`` and ``item_features``, for models that
-        take it: ``model.fit(data.X, data.y, **data.features)``. Comparisons give it to such models.
+        take it: ``model.fit(data)`` is ``model.fit(data.X, data.y, **data.features)`` of them, and evaluations and
+        comparisons give it to such models.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from cofactor.metrics.scale import as_scale
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.ratings.described import Asked, takes_features
+from cofactor.ratings.described import Asked, tables_of, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.frames import apart
 from cofactor.typing import Pairs, RandomState, SideFeatures
@@ -83,8 +83,8 @@ def evaluate(
         When each rating was given, where X does not say so, see `cofactor.model.times.seconds_of`. Splits by time need
         it, and a model whose ``fit`` knows time gets it in a third column of X, in training and in test.
     user_features, item_features : mapping, frame, or tuple, optional
-        What else is known of users and of items, for models whose ``fit`` takes it. Users and items which occur in the
-        test part alone are then known by their features.
+        What else is known of users and of items, for models whose ``fit`` takes it; by default the ``features`` of a
+        data set. Users and items which occur in the test part alone are then known by their features.
 
     Returns
     -------
@@ -117,6 +117,7 @@ def evaluate(
     interpolates: what it gains there says little of what it gains about the future, which "time" and "user-last"
     measure.
     """
+    features = features_by_name(X, user_features, item_features)
     if y is None:
         X, y, time = (None, None, None) if isinstance(X, TakeDataset) else apart(X, time)
         if y is None:
@@ -146,15 +147,22 @@ def evaluate(
     levels = np.unique(ratings) if scale is None else scale
     if hasattr(splitter, "split_fold_in") and not hasattr(model, "fold_in"):
         raise InvalidTypeError(f"{type(model).__name__} has no method fold_in, which this protocol needs")
-    given = {"user_features": user_features, "item_features": item_features}
-    features = {name: FeatureTable.read(table, name) for name, table in given.items() if table is not None}
-    if features and not takes_features(model):
-        raise InvalidTypeError(f"{type(model).__name__} takes no features: leave out {' and '.join(features)}")
+    if not takes_features(model):
+        given = {"user_features": user_features, "item_features": item_features}
+        if unused := [name for name, table in given.items() if table is not None]:
+            raise InvalidTypeError(f"{type(model).__name__} takes no features: leave out {' and '.join(unused)}")
+        features = {}
     with ending_all():
         return [
             measure_ratings(model, X, ratings, parts, levels, times, features=features)
             for parts in parts_of(splitter, X, ratings)
         ]
+
+
+def features_by_name(X: Any, *given: SideFeatures | None) -> dict[str, FeatureTable]:
+    """Return features as `tables_of` does, those that there are, by the names of the arguments of ``fit``."""
+    named = zip(("user_features", "item_features"), tables_of(X, *given), strict=True)
+    return {name: table for name, table in named if table is not None}
 
 
 def measure_ratings(

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.model.splits import Parts
+from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.pairs import pair_columns
 
@@ -38,6 +39,7 @@ class Asked:
     undefined: Literal[0, "skip"]
     ranking: Mapping[str, Any] = field(default_factory=dict)
     counts: NDArray[np.float64] | None = None  #: how often each pair was taken, where there are no ratings
+    features: Mapping[str, FeatureTable] = field(default_factory=dict)  #: of users and items, for models that take them
 
     def __post_init__(self) -> None:
         if self.likes is not None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from cofactor.checks import check_number
 from cofactor.datasets import TakeDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.evaluation.protocols import features_by_name
 from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
@@ -30,12 +31,14 @@ from cofactor.model.splits import Parts
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.problems.choice import among_the_next
 from cofactor.ratings.base import RatingModel
+from cofactor.ratings.described import new_rows, takes_features
+from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.text import did_you_mean
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideFeatures
 
 __all__ = ["checked_lengths", "evaluate_recommendations", "recommendation_measures"]
 
@@ -63,6 +66,8 @@ def evaluate_recommendations(
     test_users: float = 0.1,
     time: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    user_features: SideFeatures | None = None,
+    item_features: SideFeatures | None = None,
     progress: OnFit | None = None,
 ) -> RecommendationScores:
     """Measure the lists that models recommend to users, beside what is popular.
@@ -102,6 +107,9 @@ def evaluate_recommendations(
         As in `evaluate`.
     counts : array-like of shape (n,), optional
         How often each pair was taken, where there are no ratings, and y is None: models are fitted to a `TakeDataset`.
+    user_features, item_features : mapping, frame, or tuple, optional
+        What else is known of users and of items, for the models whose ``fit`` takes it; by default the ``features`` of
+        a data set. A `Recommender` then ranks items which occur in the test part alone among the others.
     progress : callable, optional
         Called before each fit with the name of the model, the number of fits that are done, and that of all.
 
@@ -124,8 +132,8 @@ def evaluate_recommendations(
     Notes
     -----
     Users of the test part who are in no other are left out, and counted in ``facts``: a model that does not know them
-    cannot recommend anything to them in particular. Items that are in the test part alone cannot be recommended, and
-    count as relevant all the same.
+    cannot recommend anything to them in particular. Items that are in the test part alone cannot be recommended, but
+    for a `Recommender` with features of them, and count as relevant all the same.
 
     The gain of a rating r is 2^r - 1 where the scale lies in (0, 10]; other scales are first brought linearly to 1..5.
     Novelty, popularity and diversity go by who took what in training; the vector of an item are its users. The first
@@ -142,6 +150,7 @@ def evaluate_recommendations(
     >>> found.mean("ALS", "hit_rate@5").n <= 60
     True
     """
+    features = features_by_name(X, user_features, item_features)
     if y is None and counts is None:
         takes_alone = isinstance(X, TakeDataset)
         X, y, time = apart(X, time)
@@ -162,7 +171,8 @@ def evaluate_recommendations(
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
     X, times = timed_pairs(X, time)
-    asked = Asked(X, np.asarray(y, dtype=np.float64), times, lengths, likes, auc, undefined, ranking or {}, takes)
+    y = np.asarray(y, dtype=np.float64)
+    asked = Asked(X, y, times, lengths, likes, auc, undefined, ranking or {}, takes, features)
     splitter = splitter_of(
         protocol,
         n_splits=n_splits,
@@ -174,6 +184,7 @@ def evaluate_recommendations(
     )
     _check_models(models, folding=hasattr(splitter, "split_fold_in"))
     _check_ranking(models, asked.ranking)
+    _check_features(models, {"user_features": user_features, "item_features": item_features})
     everyone = {POPULARITY: Popularity(), **models}
     parts = list(parts_of(splitter, X, asked.y))
     rows: dict[str, list[_Row]] = {name: [] for name in everyone}
@@ -212,7 +223,7 @@ def recommendation_measures(
     model : estimator
         Cloned, and not changed.
     data : Reference
-        Of pairs, ratings, their times or None, and features, which do not count here.
+        Of pairs, ratings, their times or None, and features of users and items, for models that take them.
     splits : Reference
         Of the rows of all splits.
     k : int
@@ -227,10 +238,10 @@ def recommendation_measures(
     dict
         Also, as ``of_users``, the values of each user, by the name of the measure, and the users themselves.
     """
-    X, y, times, _ = data.value()
+    X, y, times, features = data.value()
     y = np.asarray(y, dtype=np.float64)
     counts, y = (y, np.ones(len(y))) if takes else (None, y)
-    asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts)
+    asked = Asked(X, y, times, tuple(at), likes, False, "skip", {}, counts, features)
     parts = splits.value()[k]
     row = _measure(model, asked, asked.split(parts))
     means = {name: user_mean(values).mean for name, values in row.of_users.items()}
@@ -251,23 +262,27 @@ class _Row:
 def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _Row:
     """Fit a copy of a model, let it recommend, and measure; `ordered`: the test part comes after all else."""
     train, fold_in, _ = split.parts
+    features = asked.features if takes_features(model) else {}
     began = clock.perf_counter()
-    fitted = clone(model).fit(**_given(model, asked, train))
+    fitted = clone(model).fit(**_given(model, asked, train), **features)
     seconds = {"fit_seconds": clock.perf_counter() - began}
     if fold_in is not None:
-        fitted = fitted.fold_in(**_given(model, asked, fold_in))
-    how = _how(fitted, asked)
+        new_users = {name: table for name, table in features.items() if name == "user_features"}
+        fitted = fitted.fold_in(**_given(model, asked, fold_in), **new_users)
+    how, n_items = _how(fitted, asked), split.n_items
+    if (new := _new_items(fitted, asked, features)) is not None:
+        how, n_items = how | {"new_items": new}, n_items + len(new.ids)
     ids = asked.users.ids[split.users]
     began = clock.perf_counter()
     recommended = fitted.recommend(ids, max(asked.lengths), **how)
     seconds["recommend_seconds"] = clock.perf_counter() - began
     lists = _numbers(asked.items, next(iter(recommended)))
-    of_users, of_lists = _measures_of_lists(lists, split, asked)
+    of_users, of_lists = _measures_of_lists(lists, split, asked, n_items)
     of_takes = None
     if hasattr(recommended, "p_take"):
-        of_takes = _chances(_most_likely_taken(fitted, ids, recommended), asked, split, ordered)
+        of_takes = _chances(_most_likely_taken(fitted, ids, recommended, new), asked, split, ordered)
     if asked.auc:
-        of_users["auc"] = _aucs(fitted, ids, asked, split, how)
+        of_users["auc"] = _aucs(fitted, ids, asked, split, how, n_items)
     if asked.undefined == 0:
         hits = [name for name in of_users if name.partition("@")[0] not in ("novelty", "diversity", "popularity_lift")]
         of_users |= {name: np.nan_to_num(of_users[name]) for name in hits}
@@ -284,8 +299,17 @@ def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
     return {"X": _safe_indexing(X, rows), **ratings}
 
 
+def _new_items(model: Any, asked: Asked, features: Mapping[str, FeatureTable]) -> FeatureTable | None:
+    """Return features of the items that were not in training, if the model can recommend such."""
+    table = features.get("item_features")
+    if table is None or "new_items" not in inspect.signature(model.recommend).parameters:
+        return None
+    new = table.among(new_rows(model.items_, table) & (asked.items.index(table.ids.ids) >= 0))
+    return new if len(new.ids) else None
+
+
 def _measures_of_lists(
-    lists: NDArray[np.int64], split: Split, asked: Asked
+    lists: NDArray[np.int64], split: Split, asked: Asked, n_items: int
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, float]]:
     """Return the measures of lists at each length: those with a value for each user, and those of all lists."""
     of_users: dict[str, NDArray[np.float64]] = {}
@@ -308,18 +332,18 @@ def _measures_of_lists(
         }
         of_users |= {f"{name}@{k}": values for name, values in found.items()}
         n_distinct = catalogue.distinct_items(lists, len(asked.items), k)
-        of_lists |= {f"distinct@{k}": float(n_distinct), f"coverage@{k}": n_distinct / split.n_items}
+        of_lists |= {f"distinct@{k}": float(n_distinct), f"coverage@{k}": n_distinct / n_items}
     return of_users, of_lists
 
 
-def _most_likely_taken(model: Any, ids: Any, recommended: Any) -> Any:
+def _most_likely_taken(model: Any, ids: Any, recommended: Any, new: FeatureTable | None) -> Any:
     """Return lists by P(take) alone, if a model can rank so: what is also well liked is taken more often than it says.
 
     Otherwise what was recommended.
     """
     if "rank_by" not in inspect.signature(model.recommend).parameters:
         return recommended
-    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take")
+    return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take", new_items=new)
 
 
 def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDArray[Any], ...]:
@@ -332,13 +356,15 @@ def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDA
     return chances[rows, places], taken, split.users[rows]
 
 
-def _aucs(model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any]) -> NDArray[np.float64]:
+def _aucs(
+    model: Any, ids: Any, asked: Asked, split: Split, how: Mapping[str, Any], n_items: int
+) -> NDArray[np.float64]:
     """Return the AUC of each user, from the ranks of all items that a model recommends; seen ones do not count."""
-    step = max(1, _RANKED // split.n_items)
+    step = max(1, _RANKED // n_items)
     found = []
     for start in range(0, len(ids), step):
         rows = slice(start, start + step)
-        ranking, scores = model.recommend(ids[rows], split.n_items, exclude_seen=False, **how)
+        ranking, scores = model.recommend(ids[rows], n_items, exclude_seen=False, **how)
         numbers = _numbers(asked.items, ranking)
         found.append(topn.user_aucs(numbers, split.relevant[rows], scores=scores, seen=split.taken[rows]))
     return np.concatenate(found)
@@ -418,6 +444,14 @@ def _check_ranking(models: Mapping[str, Any], ranking: Mapping[str, Any]) -> Non
         if name not in known:
             hint = "this is said by the evaluation itself" if name in _GIVEN else did_you_mean(name, sorted(known))
             raise InvalidInputError(f"no model takes {name!r}", argument="ranking", advice=hint)
+
+
+def _check_features(models: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse features that are given where no model takes any."""
+    for name, table in given.items():
+        if table is not None and not any(map(takes_features, models.values())):
+            none = "takes" if len(models) == 1 else "take"
+            raise InvalidTypeError(f"{', '.join(models)} {none} no features", argument=name, advice="leave them out")
 
 
 def _listed(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures
+from cofactor.recipe import Recipe
 
 __all__ = ["Table", "features_to_learn", "features_to_score", "is_dataset", "taken_apart"]
 
@@ -79,12 +82,24 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
     matched = _matched(X, model)
     if matched is None and hasattr(model, "recipe_") and not hasattr(X, "columns"):
         matched = X  # rows of the data it was fitted to, perhaps, which have no names in an array
+        _refuse_texts(X, model.recipe_)
     if matched is None:
         return as_features(X, model, reset=False)
     check_n_features(matched, model)
     features = as_features(matched, reset=False)
     check_n_features(features, model)  # of lists, which do not say their shape
     return features
+
+
+def _refuse_texts(X: Any, recipe: Recipe) -> None:
+    """Refuse texts alone: they do not say of which column of the table they are."""
+    if isinstance(X, Sequence) and any(isinstance(one, str) for one in X):
+        columns = ", ".join(map(repr, recipe.features))
+        raise InvalidInputError(
+            f"the model was fitted to a table, and these are texts without columns; found {X[0]!r}",
+            argument="X",
+            advice=f"pass a frame with the columns of training, {columns}",
+        )
 
 
 def _matched(X: Any, model: Any) -> Any:

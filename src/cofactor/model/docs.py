@@ -77,7 +77,7 @@ PARAMETERS: Mapping[str, str] = {
             missing category (None, NaN, an empty text), or one that was not in training (then with a warning), says
             nothing. Columns are standardized over the users, or items, in training, those of one column of categories
             by a common scale; constant ones are dropped, with a warning. Users and items without a row get the means;
-            rows of others are ignored.""",
+            rows of others are ignored. A data set in the place of X and y brings its own ``features``.""",
     "known": """\
         known : {"error", "merge", "replace"}, default="error"
             What to do with users of X who were in training, or whom this model knows from an earlier fold-in: refuse

@@ -42,6 +42,7 @@ from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.sharding.append import append_files
 from cofactor.ratings.sharding.build import shard_files
+from cofactor.ratings.similar import Vectors
 
 #: Every model by its class name.
 MODELS: dict[str, type[RatingModel]] = {
@@ -101,6 +102,7 @@ __all__ = [
     "Recommender",
     "Rules",
     "ShardedRatings",
+    "Vectors",
     "append_files",
     "as_ratings",
     "ranking",

@@ -15,15 +15,44 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_items
+from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
 from cofactor.typing import Pairs, RatingValues, SideFeatures
 
-__all__ = ["Asked", "DescribedModel", "new_rows", "table_of", "takes_features", "with_new_items", "with_new_users"]
+__all__ = [
+    "Asked",
+    "DescribedModel",
+    "new_rows",
+    "table_of",
+    "tables_of",
+    "takes_features",
+    "with_new_items",
+    "with_new_users",
+]
 
 
 def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
     """Return the features that a caller gave, checked; None without."""
     return None if given is None else FeatureTable.read(given, argument)
+
+
+def tables_of(
+    X: Any, user_features: SideFeatures | None, item_features: SideFeatures | None
+) -> tuple[FeatureTable | None, FeatureTable | None]:
+    """Return features of users and of items, checked: those that are given, or that a data set has.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from cofactor.datasets import make_ratings
+    >>> data = replace(make_ratings(3, 2, 1, random_state=0), features={"item_features": {0: [2.5], 1: [3.0]}})
+    >>> tables_of(data, None, None)[1].values.tolist()
+    [[2.5], [3.0]]
+    """
+    own = getattr(X, "features", {}) if is_data_set(X) else {}
+    users = own.get("user_features") if user_features is None else user_features
+    items = own.get("item_features") if item_features is None else item_features
+    return table_of(users, "user_features"), table_of(items, "item_features")
 
 
 class DescribedModel(RatingModel):
@@ -56,7 +85,7 @@ class DescribedModel(RatingModel):
 
     def _given(self, X: Any, y: Any, time: Any, sample_weight: Any, user_features: Any, item_features: Any) -> FitInput:
         """Return what to learn from, checked as the parameters are."""
-        users, items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
+        users, items = tables_of(X, user_features, item_features)
         self._check_params()
         return FitInput(self._read(X, y, time, sample_weight), user_features=users, item_features=items)
 

@@ -57,11 +57,25 @@ _DIRECTIONS: WeakKeyDictionary[Ratings, NDArray[np.float64]] = WeakKeyDictionary
 class Vectors:
     """Vectors of users or of items, for other software.
 
+    The methods ``user_vectors`` and ``item_vectors`` of models of ratings and of takes return them.
+
     Attributes
     ----------
     ids : ndarray of shape (n,)
+        Ids of users, or of items.
     values : ndarray of shape (n, k), float32
         The vector of each id.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cofactor.ratings import ALS
+    >>> model = ALS(2, 1.0, random_state=0).fit([("ann", "Up"), ("ann", "Alien"), ("bob", "Up")], [5, 2, 4])
+    >>> vectors = model.item_vectors("scores")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     vectors.save(f"{folder}/items.npy")
+    ...     np.load(f"{folder}/items.ids.npy"), np.load(f"{folder}/items.npy").shape[0]
+    (array(['Alien', 'Up'], dtype='<U5'), 2)
     """
 
     ids: NDArray[Any]
@@ -79,15 +93,6 @@ class Vectors:
         ------
         InvalidInputError
             If the name ends in neither.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> vectors = Vectors(np.array(["Up", "Alien"]), np.eye(2, dtype=np.float32))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     vectors.save(f"{folder}/items.npy")
-        ...     np.load(f"{folder}/items.ids.npy"), np.load(f"{folder}/items.npy").shape
-        (array(['Up', 'Alien'], dtype='<U5'), (2, 2))
         """
         target = Path(path)
         if target.suffix == ".npy":
@@ -421,6 +426,6 @@ def _plain(ids: NDArray[Any]) -> NDArray[Any]:
     """Return ids as numbers or text, which files hold."""
     if ids.dtype.kind != "O":
         return ids
-    values = listed(ids, "ids")
+    values = ids.tolist()
     same = {type(one) for one in values}
     return np.array(values if len(same) == 1 and same <= {str, int, float} else [str(one) for one in values])

@@ -61,6 +61,7 @@ def ranked(
         test_users=options["test_users"],
         time=data.timestamps,
         counts=data.y if data.holds_takes else None,
+        **data.features,
         progress=show,
     )
     splits, left_out = found.facts["splits"], found.facts["users_left_out"]

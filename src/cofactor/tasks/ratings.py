@@ -365,9 +365,6 @@ class RatingTask(Task):
         listen: Callable[[Progress], None] | None = None,
     ) -> Ranked:
         """Measure recommendations; see `Task.rank`."""
-        if loaded.data.features:
-            named = (Argument(name) for name in loaded.data.features)
-            raise InvalidInputError((next(named), " does not go with ", Argument("rank"), ": leave it out"))
         ready, notes = self.prepared(models, loaded, settings)
         self.warm_up(list(ready.values()), loaded)
         return ranked(ready, loaded, protocol, listen, notes)

@@ -215,7 +215,8 @@ def check_threshold(threshold: Any, *, joint: bool = False, argument: str = "thr
             advice = aim if threshold in AIMS else ""
             raise InvalidInputError(expected, argument=argument, found=threshold, advice=advice)
     elif isinstance(threshold, bool | np.bool_) or not isinstance(threshold, Real):
-        raise InvalidTypeError(expected, argument=argument, found=threshold)
+        rule = "apply it to scores: TopK(5).apply(model.decision_function(X))" if isinstance(threshold, Decoder) else ""
+        raise InvalidTypeError(expected, argument=argument, found=threshold, advice=rule)
     elif not math.isfinite(threshold):
         raise InvalidInputError(expected, argument=argument, found=threshold)
 

@@ -7,9 +7,9 @@ from typing import Any
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.progress import Monitor
-from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.takes import ratings_in
+from cofactor.typing import SideFeatures
 
 __all__ = ["ended_early", "refuse_counts", "refuse_unused"]
 
@@ -29,7 +29,7 @@ def refuse_counts(X: Any, y: Any) -> None:
         )
 
 
-def refuse_unused(of_users: FeatureTable | None, rated: FitInput | None) -> None:
+def refuse_unused(of_users: SideFeatures | None, rated: FitInput | None) -> None:
     """Refuse features of users which no rating model is to learn from."""
     if of_users is not None and (rated is None or rated.user_features is None):
         raise InvalidInputError(

@@ -23,7 +23,7 @@ from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel, table_of
+from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
@@ -242,7 +242,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self._check_params()
         if isinstance(X, ShardedRatings):
             check_learns_in_shards(self)
-        of_users, of_items = table_of(user_features, "user_features"), table_of(item_features, "item_features")
+        of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
         if self.ratings is None or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
@@ -259,7 +259,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             if isinstance(kind, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
-        refuse_unused(of_users, rated)
+        refuse_unused(user_features, rated)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
             fitted._fit(takes, rated, monitor, of_items)
