@@ -33,7 +33,7 @@ def little_movielens(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     data = datasets.load_ratings("ml-100k")
     kept = (data.X < 200).all(axis=1)
-    little = replace(data, X=data.X[kept], y=data.y[kept], timestamps=None)
+    little = replace(data, X=data.X[kept], y=data.y[kept], timestamps=data.timestamps[kept])
     monkeypatch.setattr(datasets, "load_ratings", lambda name: {"ml-100k": little}[name])
 
 
@@ -68,8 +68,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Take half as many workers again as there are cores: some wait for a browser, a process or a disk."""
-    return (3 * cpu_count() + 1) // 2
+    """Take half as many workers again as there are cores, unless told otherwise: some wait for a browser or a disk."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") or (3 * cpu_count() + 1) // 2)
 
 
 @pytest.hookimpl(optionalhook=True)

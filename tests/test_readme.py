@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 RATINGS, LABELS = ((ROOT / "docs" / "guide" / f"{name}.md").read_text() for name in ("ratings", "labels"))
-HOW_TO = (ROOT / "docs" / "how-to.md").read_text()
+RUNNING = (ROOT / "docs" / "how-to" / "running.md").read_text()
 
 
 def blocks(language: str, page: str = README) -> list[str]:
@@ -32,7 +32,7 @@ def test_commands_and_options_exist() -> None:
 
     from cofactor.cli.app import app
 
-    pages = [block for page in (README, RATINGS, LABELS, HOW_TO) for block in blocks("sh", page)]
+    pages = [block for page in (README, RATINGS, LABELS) for block in blocks("sh", page)]
     commands = {line.split()[1] for line in "".join(pages).splitlines() if line.startswith("cofactor ")}
     assert commands >= {"fit", "predict", "recommend", "evaluate", "datasets", "doctor"}
     for command in commands:
@@ -63,59 +63,10 @@ def test_a_fit_that_goes_on(tmp_path: Path) -> None:
     from cofactor.datasets import make_ratings
     from cofactor.ratings import OrdinalProbit
 
-    (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", HOW_TO)
+    (settings,) = re.findall(r"`OrdinalProbit\((warm_start=True, .*?)\)`", RUNNING)
     data = make_ratings(9, 7, 2, density=0.8, random_state=0)
     model = eval(f"OrdinalProbit({settings})", {"OrdinalProbit": OrdinalProbit})
     assert model.fit(data.X, data.y).fit(data.X, data.y).n_sweeps == 200
-
-
-def test_a_callback_that_ends_a_fit() -> None:
-    from cofactor.datasets import make_ratings
-    from cofactor.ratings import MMMF
-
-    (code,) = (block for block in blocks("python", HOW_TO) if "callback" in block)
-    names = {"MMMF": MMMF, "data": make_ratings(30, 20, 3, random_state=0)}
-    exec(compile(code.replace("> 60", "> 0"), "README.md", "exec"), names)
-    assert names["model"].n_iter_ == 1  # type: ignore[union-attr]
-
-
-def test_an_index_of_nearest_neighbours() -> None:
-    usearch = pytest.importorskip("usearch")
-    pytest.importorskip("usearch.index")
-    from cofactor.datasets import make_ratings
-    from cofactor.ratings import ALS
-
-    (code,) = (block for block in blocks("python", HOW_TO) if "usearch" in block)
-    data = make_ratings(30, 20, 3, random_state=0)
-    names: dict[str, Any] = {"model": ALS(3, alpha=3, random_state=0).fit(data.X, data.y), "usearch": usearch}
-    exec(compile(code, "how-to.md", "exec"), names)
-    assert len(names["best"]) == 10
-
-
-def test_a_new_user() -> None:
-    from cofactor.datasets import make_ratings
-    from cofactor.ratings import ALS
-
-    (code,) = (block for block in blocks("python", HOW_TO) if "fold_in" in block)
-    data = make_ratings(60, 200, 3, random_state=0)
-    names: dict[str, Any] = {"model": ALS(3, alpha=3, random_state=0).fit(data.X, data.y)}
-    exec(compile(code, "how-to.md", "exec"), names)
-    assert list(names["new"].users_.ids) == ["me"]
-
-
-def test_names_of_predicted_tags_and_as_many_for_each_row() -> None:
-    from cofactor.datasets import make_labels
-    from cofactor.labels import LabelRidge, TopK
-
-    (code,) = (block for block in blocks("python", HOW_TO) if "label_names_" in block)
-    data = make_labels(200, 20, 6, random_state=0)[0]
-    model = LabelRidge(random_state=0).fit(data.X, data.Y, label_names=list("abcdef"))
-    names: dict[str, Any] = {"model": model, "data": data}
-    exec(compile(code, "how-to.md", "exec"), names)
-    assert names["tags"].shape == (1, 6)
-    (rule,) = re.findall(r"`(TopK\(5\).*?)`", HOW_TO)
-    chosen = eval(rule.replace("X)", "data.X)"), {"TopK": TopK, **names})
-    assert (chosen.sum(axis=1) == 5).all()
 
 
 def test_labels_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,3 +44,11 @@ def test_takes_are_measured_by_their_lists_alone() -> None:
             evaluate(MODEL, whole)
     with pytest.raises(InvalidInputError, match="X holds no ratings"):
         MODEL.fit(DATA.X, DATA.y).score(DATA.X)
+
+
+@pytest.mark.parametrize("measure", [evaluate, evaluate_recommendations])
+def test_a_protocol_in_the_place_of_ratings_is_told(measure) -> None:
+    with pytest.raises(
+        InvalidInputError, match="y='kfold': expected ratings; .* name what comes next: protocol='kfold'"
+    ):
+        measure(MODEL, DATA, "kfold")

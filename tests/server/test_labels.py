@@ -363,7 +363,7 @@ def test_python_of_the_document(tagging: Tagging, capsys, tmp_path, monkeypatch)
     exec(asking.replace(":8000", f":{tagging.client.port}"), {})
     assert "['influenza', 'asthma']" in capsys.readouterr().out
     exec(saving, {})
-    assert answers_of(cofactor.load("tagger.cofactor")).tag(["cats"]) == [{"labels": [0]}]
+    assert answers_of(cofactor.load("tagger.cofactor")).tag(["cats"]) == [{"labels": ["cat"]}]
 
 
 def test_no_mistakes_were_made(tagging: Tagging) -> None:

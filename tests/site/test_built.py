@@ -19,7 +19,7 @@ OPENED = (
     "guide/choosing.html",
     "guide/methods.html",
     "guide/ratings.html",
-    "how-to.html",
+    "how-to/recommend.html",
     "coming-from.html",
     "gallery/index.html",
     "gallery/start/plot_first_recommendations.html",

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.datasets import TakeDataset
-from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
 from cofactor.interrupts import ending_all
@@ -123,7 +123,7 @@ def evaluate(
         if y is None:
             advice = "give them as y, or a frame with columns for user, item and rating"
             raise InvalidInputError("X holds no ratings", argument="X", advice=advice)
-    check_consistent_length(X, y)
+    check_lengths(X, y)
     shape = getattr(y, "shape", None) or np.shape(y)
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidInputError(
@@ -157,6 +157,14 @@ def evaluate(
             measure_ratings(model, X, ratings, parts, levels, times, features=features)
             for parts in parts_of(splitter, X, ratings)
         ]
+
+
+def check_lengths(X: Any, y: Any) -> None:
+    """Refuse ratings that are not one for each pair, and what is meant to be the protocol."""
+    if isinstance(y, str) or hasattr(y, "split"):
+        advice = ("where X holds ratings, name what comes next: ", Argument("protocol", y))
+        raise InvalidTypeError("expected ratings", argument="y", found=y, advice=advice)
+    check_consistent_length(X, y)
 
 
 def features_by_name(X: Any, *given: SideFeatures | None) -> dict[str, FeatureTable]:

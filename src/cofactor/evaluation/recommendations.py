@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from cofactor.checks import check_number
 from cofactor.datasets import TakeDataset
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.evaluation.protocols import features_by_name
+from cofactor.evaluation.protocols import check_lengths, features_by_name
 from cofactor.evaluation.recommendation_data import Asked, Split
 from cofactor.evaluation.recommended import EDGES, POPULARITY, RecommendationScores, of_users_as_lists
 from cofactor.evaluation.run.references import Reference
@@ -166,7 +166,7 @@ def evaluate_recommendations(
             advice=("give them as ", Argument("y"), ", or leave it out: then whatever was taken is relevant"),
         )
     y = np.ones(_num_samples(X)) if y is None else y
-    check_consistent_length(X, y)
+    check_lengths(X, y)
     takes = None if counts is None else np.asarray(counts, dtype=np.float64)
     models = dict(model) if isinstance(model, Mapping) else {type(model).__name__: model}
     lengths = checked_lengths(at)
