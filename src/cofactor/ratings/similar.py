@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_choice, check_number, listed
+from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.files import PathLike, replacing
 from cofactor.kernels.threads import library_limit
