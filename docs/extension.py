@@ -189,9 +189,24 @@ def true_signature(
     app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str, str] | None:
     """Show the parameters of a model's constructor: Sphinx sees those of what checks their names before it."""
-    if what != "class" or signature != "(*args, **params)":
+    if what != "class" or signature is None or not re.fullmatch(r"\(\*args, \*\*\w+\)", signature):
         return None
     return stringify_signature(inspect.signature(thing), show_annotation=False, show_return_annotation=False), ""
+
+
+def without_builtin(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Leave out what Python says of a number, a text or a tuple where it was asked about one of ours."""
+    if what in ("data", "attribute") and lines and inspect.getdoc(type(thing)) == inspect.getdoc(thing):
+        lines.clear()
+
+
+def lead_to_corrections(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Make links of the corrections of the papers that a docstring cites."""
+
+    def linked(cited: re.Match[str]) -> str:
+        return "correction " + re.sub(r"C(\d+)(a?)", r"`C\1\2 <../corrections.html#c\1>`__", cited[1])
+
+    lines[:] = [re.sub(r"corrections\.md, (C\d+a?(?:(?:, | and | to )C\d+a?)*)", linked, line) for line in lines]
 
 
 def lead_inside(app: Any, name: str, source: list[str]) -> None:
@@ -277,6 +292,8 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write_methods)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-signature", true_signature)
+    app.connect("autodoc-process-docstring", without_builtin, priority=100)  # before numpydoc rewrites docstrings
+    app.connect("autodoc-process-docstring", lead_to_corrections)
     app.connect("source-read", lead_inside)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

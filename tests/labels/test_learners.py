@@ -282,7 +282,7 @@ class Powerset(LabelModel):
         self.threshold = threshold
         self.random_state = random_state
 
-    known_estimators = SAVABLE
+    _known_estimators = SAVABLE
 
     def _fit(self, data):
         self.sets_, codes = np.unique(data.labels.toarray(), axis=0, return_inverse=True)

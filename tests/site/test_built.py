@@ -109,6 +109,13 @@ def test_examples_have_pictures(site: Path, example: str) -> None:
     assert (site / "_images" / name).stat().st_size > 0
 
 
+def test_models_show_the_names_of_their_parameters(site: Path) -> None:
+    shown = {path.stem: path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html")}
+    unnamed = re.compile(r'<span class="o"><span class="pre">\*</span></span><span class="n"><span class="pre">args')
+    assert 'class="pre">n_sweeps' in shown["cofactor.ratings.OrdinalProbit"]
+    assert [name for name, text in shown.items() if unnamed.search(text)] == []
+
+
 def test_examples_are_linked_with_what_they_use(site: Path) -> None:
     shown = (site / "api" / "cofactor.ratings.Recommender.html").read_text(encoding="utf-8")
     assert "plot_first_recommendations" in shown

@@ -238,7 +238,7 @@ def _estimator(kind: type[Any], parameters: Mapping[str, Any], key: _Key) -> Any
     model = kind()
     given = dict(parameters)
     if isinstance(given.get("estimator"), str):
-        known = getattr(model, "known_estimators", None) or RATING_MODELS
+        known = getattr(model, "_known_estimators", None) or RATING_MODELS
         inner = given.pop("estimator")
         if inner not in known:
             raise key.error(f"there is no estimator {inner!r}", did_you_mean(inner, known))

@@ -476,7 +476,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     # ---------------------------------------------------------------- saving
 
     #: Other estimators that parameters of this model may hold, by class name.
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
+    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
@@ -491,7 +491,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         `models` holds the classes of models that may be part of this one, by name; learners may be part of it too.
         """
         known = models or {}
-        model = take_state(cls, header, arrays, {**known, **cls.known_estimators}, {**known, **LEARNERS})
+        model = take_state(cls, header, arrays, {**known, **cls._known_estimators}, {**known, **LEARNERS})
         model._check_learned()
         check_answers(model)
         return model

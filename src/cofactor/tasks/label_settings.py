@@ -67,7 +67,7 @@ def known_estimator(model: LabelModel, name: str) -> Any:
     name : str
         What a user wrote.
     """
-    known = MODELS if isinstance(model, LabelClustering) else model.known_estimators
+    known = MODELS if isinstance(model, LabelClustering) else model._known_estimators
     if name not in known:
         raise InvalidInputError(f"expected one of {', '.join(known)}", argument="estimator", found=name)
     return known[name]()

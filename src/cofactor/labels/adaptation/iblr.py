@@ -101,7 +101,7 @@ class IBLR(NeighbourModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("learners_", "cost_", *NeighbourModel._learned)
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     learners_: LabelLearners
     cost_: float | None

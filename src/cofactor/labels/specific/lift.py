@@ -131,7 +131,7 @@ class LIFT(LabelModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("centres_", "n_centres_", "distance_means_", "learners_")
     _shapes: ClassVar[Mapping[str, str]] = {"centres_": "cD", "n_centres_": "L", "distance_means_": "c"}
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     centres_: NDArray[Any]
     n_centres_: NDArray[np.int64]

@@ -45,7 +45,7 @@ class LearnerModel(LabelModel):
         C of the default estimator; None where the estimator was given.
     """
 
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     estimator: BaseEstimator | None
     n_jobs: int | None

@@ -116,7 +116,7 @@ class LabelClustering(LabelModel):
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
     #: Those of scikit-learn that the label model may hold.
-    known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
+    _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
     clusters_: sparse.csr_array
     models_: list[LabelModel]

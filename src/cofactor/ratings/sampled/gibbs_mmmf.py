@@ -253,7 +253,7 @@ class GibbsMMMF(SampledModel):
         prior = self._row_prior("user", self._features(0, Side.users(ratings)))
 
         def given_sample(sample: Sample) -> tuple[Any, ...]:
-            means, centre = prior.means(sample, n), sample["threshold_mean"].astype(float)
+            means, centre = prior.means(sample, n).astype(float), sample["threshold_mean"].astype(float)
             return (
                 data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float), means,
                 centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
@@ -271,7 +271,7 @@ class GibbsMMMF(SampledModel):
         levels = data.levels[data.to_csr]
 
         def given_sample(sample: Sample, U: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Any, ...]:
-            means = prior.means(sample, m)
+            means = prior.means(sample, m).astype(float)
             return (
                 data.col_indices, levels, U, thresholds, self.biases,
                 sample["item_precision"].astype(float), means, self.hinge_weight / 2, float(self.width),
