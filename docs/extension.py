@@ -191,7 +191,10 @@ def true_signature(
     """Show the parameters of a model's constructor: Sphinx sees those of what checks their names before it."""
     if what != "class" or signature is None or not re.fullmatch(r"\(\*args, \*\*\w+\)", signature):
         return None
-    return stringify_signature(inspect.signature(thing), show_annotation=False, show_return_annotation=False), ""
+    true = inspect.signature(thing)
+    if all(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in true.parameters.values()):
+        return "", ""  # a base class, which is not called
+    return stringify_signature(true, show_annotation=False, show_return_annotation=False), ""
 
 
 def without_builtin(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -206,7 +209,10 @@ def lead_to_corrections(app: Any, what: str, name: str, thing: Any, options: Any
     def linked(cited: re.Match[str]) -> str:
         return "correction " + re.sub(r"C(\d+)(a?)", r"`C\1\2 <../corrections.html#c\1>`__", cited[1])
 
-    lines[:] = [re.sub(r"corrections\.md, (C\d+a?(?:(?:, | and | to )C\d+a?)*)", linked, line) for line in lines]
+    lines[:] = [
+        re.sub(r"(?:``docs/)?corrections\.md(?:``)?, (C\d+a?(?:(?:, | and | to )C\d+a?)*)", linked, line)
+        for line in lines
+    ]
 
 
 def lead_inside(app: Any, name: str, source: list[str]) -> None:
