@@ -131,6 +131,7 @@ def test_calls_beside_those_of_other_libraries_exist() -> None:
         "DecisionTreeClassifier",
         "GridSearchCV",
         "KFold",
+        "LinearSVC",
         "LogisticRegression",
         "MultinomialNB",
         "SUM",
