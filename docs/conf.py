@@ -59,7 +59,8 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars: dict[str, list[str]] = {  # none on pages without others beside or below them
-    page: [] for page in ("index", "how-to/**", "coming-from", "api/**", "benchmarks", "changelog", "search", "genindex")
+    page: []
+    for page in ("index", "how-to/**", "coming-from", "api/**", "benchmarks", "changelog", "search", "genindex")
 }
 
 sphinx_gallery_conf = {

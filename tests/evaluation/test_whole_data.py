@@ -1,14 +1,18 @@
 """Frames with a column of ratings, and data sets, are measured as they are fitted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.model_selection import GridSearchCV
 
-from cofactor.datasets import TakeDataset, make_ratings
+from cofactor.datasets import TakeDataset, make_labels, make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.evaluation import evaluate, evaluate_recommendations
+from cofactor.evaluation import evaluate, evaluate_labels, evaluate_recommendations
+from cofactor.labels import PLST
 from cofactor.ratings import ALS, EASE
 
 DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)
@@ -52,3 +56,31 @@ def test_a_protocol_in_the_place_of_ratings_is_told(measure) -> None:
         InvalidInputError, match="y='kfold': expected ratings; .* name what comes next: protocol='kfold'"
     ):
         measure(MODEL, DATA, "kfold")
+
+
+def test_frames_and_matrices_of_counts_are_measured_as_counts() -> None:
+    model = EASE(alpha=100.0, counts="linear")
+    plays = np.random.default_rng(0).geometric(0.1, len(DATA.y)).astype(float)
+    told = evaluate_recommendations(model, DATA.X, counts=plays).mean("EASE", "ndcg@10")
+    assert told != evaluate_recommendations(model, DATA.X).mean("EASE", "ndcg@10")
+    columns = {"user": DATA.X[:, 0], "item": DATA.X[:, 1], "plays": plays}
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
+        assert evaluate_recommendations(model, frame).mean("EASE", "ndcg@10") == told
+    matrix = sparse.coo_array((plays, DATA.X.T), shape=(60, 40))
+    assert evaluate_recommendations(model, matrix).mean("EASE", "ndcg@10") == told
+    takes = sparse.coo_array((np.ones(len(plays)), DATA.X.T), shape=(60, 40))
+    assert evaluate_recommendations(model, takes).mean("EASE", "ndcg@10").n == told.n
+    stars = sparse.csr_array((DATA.y, DATA.X.T), shape=(60, 40))
+    with pytest.raises(InvalidInputError, match=r"may be ratings or counts: 1, 2, 3, 4, 5; with m = X.tocoo\(\)"):
+        evaluate_recommendations(model, stars)
+
+
+def test_label_data_are_measured_as_their_parts_and_what_is_not_known_does_not_count() -> None:
+    data = make_labels(80, 8, 3, n_groups=1, random_state=0)[0]
+    gaps = replace(data, known=np.random.default_rng(0).random(data.Y.shape) < 0.7)
+    for whole, Y in ((data, data.Y), (gaps, gaps.targets)):
+        model = PLST(missing="ignore", random_state=0)
+        found, parts = (evaluate_labels(model, *given, splitter=3) for given in ((whole,), (whole.X, Y)))
+        assert [row["micro_f1"] for row in found] == [row["micro_f1"] for row in parts]
+    with pytest.raises(InvalidInputError, match="Y is missing; give the labels, or a label data set as X"):
+        evaluate_labels(PLST(), data.X)

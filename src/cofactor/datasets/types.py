@@ -267,7 +267,8 @@ class TakeDataset(RatingDataset):
 class LabelDataset:
     """Features and labels of instances.
 
-    Every estimator of labels takes these parts, ``model.fit(data.X, data.Y)``.
+    Label models are fitted to the data set itself, ``model.fit(data)``, any estimator of labels to its parts,
+    ``fit(data.X, data.Y)``; where some labels are not known, to ``fit(data.X, data.targets)``: in Y they are off.
 
     Parameters
     ----------

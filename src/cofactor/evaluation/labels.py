@@ -19,9 +19,10 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from cofactor.checks import check_jobs
-from cofactor.errors import InvalidTypeError
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.evaluation.run.keys import plain_value
 from cofactor.evaluation.run.references import Reference
+from cofactor.labels.tables import is_dataset
 from cofactor.metrics.labels import label_report
 from cofactor.metrics.ranked import Undefined
 from cofactor.metrics.tables import split_unknown
@@ -36,7 +37,7 @@ __all__ = ["decodings", "evaluate_labels", "fold_means", "threshold_of", "unknow
 def evaluate_labels(
     model: Any,
     X: Features,
-    Y: Labels,
+    Y: Labels | None = None,
     splitter: Any = 10,
     *,
     random_state: RandomState = 0,
@@ -54,10 +55,10 @@ def evaluate_labels(
         `Search`, which chooses parameters inside each training part. It is cloned,
         and not changed. Where Y is sparse, estimators get it as an array unless they have, as all label models do, an
         attribute ``takes_sparse_labels`` that is true.
-    X : array, sparse matrix or frame of shape (n, D)
-        Features.
+    X : array, sparse matrix or frame of shape (n, D), or LabelDataset
+        Features; or, without Y, a data set, whose labels are NaN where they are not known.
     Y : array, sparse matrix or frame of shape (n, L)
-        Labels: booleans, 0 and 1, or -1 and 1.
+        Labels: booleans, 0 and 1, or -1 and 1; NaN where a label is not known.
     splitter : int or splitter, default=10
         Number of shuffled folds, or an object with ``split(X, y)`` of scikit-learn's kind, which brings its own
         settings: ``PredefinedSplit`` for a published split, `StratifiedLabelKFold` for equal shares of labels.
@@ -96,6 +97,10 @@ def evaluate_labels(
     [(0, 'plain', 20), (1, 'plain', 20), (2, 'plain', 20)]
     """
     check_jobs(n_jobs)
+    if Y is None and is_dataset(X):
+        X, Y = cast(Any, X).X, cast(Any, X).targets
+    if Y is None:
+        raise InvalidInputError("Y is missing", argument="Y", advice="give the labels, or a label data set as X")
     check_consistent_length(X, Y)
     if isinstance(splitter, int | np.integer):
         splitter = splitter_of(

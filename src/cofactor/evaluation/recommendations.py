@@ -37,6 +37,7 @@ from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
+from cofactor.ratings.ranking.takes import counts_apart
 from cofactor.text import did_you_mean
 from cofactor.typing import RandomState, SideFeatures
 
@@ -81,9 +82,10 @@ def evaluate_recommendations(
     model : estimator, or mapping of str to estimator
         With ``fit(X, y)`` and ``recommend(users, n)``, which returns ids and scores and leaves out what the users took;
         where users are new, with ``fold_in(X, y)``. It is cloned, and not changed.
-    X : array of shape (n, 2), list of pairs, pandas or polars frame, or data set
+    X : array of shape (n, 2), list of pairs, frame, sparse matrix, or data set
         User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
-        user, item and rating too, or a data set such as `load_ratings` returns, of ratings or of takes.
+        user, item and rating too, or of counts (plays, clicks, ...), a sparse matrix of counts, or a data set such as
+        `load_ratings` returns, of ratings or of takes.
     y : array-like of shape (n,), or None
         The ratings; None for takes alone, such as clicks, or where X holds them.
     protocol : str, splitter or list, default="per-user"
@@ -153,7 +155,9 @@ def evaluate_recommendations(
     features = features_by_name(X, user_features, item_features)
     if y is None and counts is None:
         takes_alone = isinstance(X, TakeDataset)
-        X, y, time = apart(X, time)
+        X, counts, time = counts_apart(X, time)
+        if counts is None:
+            X, y, time = apart(X, time)
         if takes_alone:
             y, counts = None, y
     if counts is not None and y is not None:

@@ -19,7 +19,7 @@ from cofactor.metrics.directions import greater_is_better
 from cofactor.metrics.probabilities import CalibrationBins
 from cofactor.metrics.ranked import divided
 from cofactor.metrics.user_means import UserMean, user_difference, user_mean
-from cofactor.text import did_you_mean
+from cofactor.text import counted, did_you_mean
 
 __all__ = ["POPULARITY", "RecommendationScores"]
 
@@ -233,7 +233,13 @@ class RecommendationScores:
             "mean ± 1.96 standard errors over users\n"
             "↑ ↓ above or below popularity by more than twice the error of the difference"
         )
-        return "\n".join([*lines[1:], "", below, *self._pairs_in_words(self.metrics[0]), *self._takes_in_words()])
+        n = self.facts.get("users_left_out", 0)
+        left_out = (
+            [f"{counted(n, 'user', form=',')} of test parts, whom training does not know, are left out"] if n else []
+        )
+        return "\n".join(
+            [*lines[1:], "", below, *left_out, *self._pairs_in_words(self.metrics[0]), *self._takes_in_words()]
+        )
 
     def _takes_in_words(self) -> Iterator[str]:
         """Yield a line for each method with P(take): what it says of items, and how many of these were taken."""

@@ -39,7 +39,7 @@ __all__ = [
 SIMILARITY, SCORES = "similarity", "scores"
 
 #: What to do where a fold-in does not know which items are alike, and lists are to be diverse.
-OF_FITTED: Text = ("give ", Argument("vectors"), "=model.item_vectors() of the model that was fitted")
+OF_FITTED: Text = "ask the model that was fitted, or give Rules the vectors=model.item_vectors() of that one"
 
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12

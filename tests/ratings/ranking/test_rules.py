@@ -263,7 +263,7 @@ def test_diversity_after_a_fold_in_takes_the_vectors_that_the_error_names(model:
     X = takes_of()
     model.fit(X, 1 + X[:, 1] % 3) if isinstance(model, ALS) else model.fit(X)
     new = model.fold_in([("new", 0), ("new", 21)], *([[1, 3]] if isinstance(model, ALS) else []))
-    with pytest.raises(InvalidInputError, match=r"give vectors=model.item_vectors\(\) of the model that was fitted$"):
+    with pytest.raises(InvalidInputError, match=r"give Rules the vectors=model.item_vectors\(\) of that one$"):
         new.recommend(n=3, rules=Rules(diversity=1))
     items = new.recommend(n=3, rules=Rules(diversity=1, vectors=model.item_vectors()))[0]
     assert len(set(items[0].tolist())) == 3

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cofactor.datasets.write import write_table
 from cofactor.files import PathLike
 from cofactor.ratings.frames import frame_of
+from cofactor.text import counted
 from cofactor.typing import Frame
 
 __all__ = ["Recommendations"]
@@ -54,6 +55,38 @@ class Recommendations:
         """Give items and scores, as ``items, scores = model.recommend(...)`` of all models does."""
         return iter((self.items, self.scores))
 
+    def __repr__(self) -> str:
+        return f"Recommendations({counted(len(self.users), 'user', form=',')}, {self.items.shape[1]} items each)"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, n: int | None = 20) -> str:
+        """Return the first rows in aligned columns.
+
+        Parameters
+        ----------
+        n : int or None, default=20
+            How many recommendations to show; None for all.
+
+        Examples
+        --------
+        >>> items, p = np.array([["Up", "Alien"]]), np.array([[0.25, 0.125]])
+        >>> print(Recommendations(np.array([7]), items, np.log(p), p, None).text())
+        user  rank   item   score  p_take
+        ---------------------------------
+           7     1     Up  -1.386   0.250
+           7     2  Alien  -2.079   0.125
+        """
+        columns = self._columns()
+        shown = len(columns["user"]) if n is None else min(n, len(columns["user"]))
+        cells = [[name, *map(_cell, column[:shown].tolist())] for name, column in columns.items()]
+        widths = [max(map(len, column)) for column in cells]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in zip(*cells, strict=True)]
+        more = len(columns["user"]) - shown
+        below = [f"… and {more:,} more"] if more else []
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *below])
+
     def to_frame(self, kind: str = "pandas") -> Frame:
         """Return a row for each recommendation: user, rank from 1, item, score, p_take, and p_like if there is one.
 
@@ -95,3 +128,7 @@ class Recommendations:
         if self.p_like is not None:
             columns["p_like"] = self.p_like.ravel()
         return {name: column[there] for name, column in columns.items()}
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -23,7 +23,7 @@ from cofactor.text import counted
 from cofactor.typing import Pairs, RatingValues
 from cofactor.weights import as_weights
 
-__all__ = ["TAKEN", "as_takes", "holds_no_ratings", "joined_takes", "ratings_in", "strengths"]
+__all__ = ["TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "ratings_in", "strengths"]
 
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
 TAKEN = np.array([0.0, 1.0])
@@ -293,6 +293,47 @@ def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any, bool]:
         raise InvalidInputError("the frame X has a column of times: give no others", argument="time")
     rated = counts is None and any(plain(name) in ALIASES["rating"] for name in columns)
     return frame.select(user, item).to_native(), counts, stamps, rated
+
+
+def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
+    """Return the pairs, the counts and the times of a frame of counts, and no ratings, or of a sparse matrix of counts.
+
+    Parameters
+    ----------
+    X : frame, sparse matrix, or pairs alone
+    times : array-like of shape (n,), optional
+        Times, where X has none.
+
+    Returns
+    -------
+    pairs, counts, times
+        Counts are None where X holds none, or only ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If the entries of a matrix look like ratings.
+
+    Examples
+    --------
+    >>> counts_apart(sparse.csr_array([[0, 12], [1, 0]]))[0].tolist()
+    [[0, 1], [1, 0]]
+    >>> counts_apart([("ann", "Up")])
+    ([('ann', 'Up')], None, None)
+    """
+    if sparse.issparse(X):
+        found = sparse.coo_array(cast(Any, X))
+        if looks_like_ratings(found.data):
+            values = ", ".join(f"{one:g}" for one in np.unique(found.data))
+            raise InvalidInputError(
+                f"the entries of X may be ratings or counts: {values}",
+                argument="X",
+                advice="with m = X.tocoo() give np.column_stack((m.row, m.col)), and m.data as y or as counts",
+            )
+        return np.column_stack((found.row, found.col)), None if (found.data == 1).all() else found.data, times
+    names = {plain(str(name)) for name in nw.from_native(X, eager_only=True).columns} if is_frame(X) else set()
+    counted_alone = names & set(COUNT_NAMES) and not names & set(ALIASES["rating"])
+    return _split_frame(X, times)[:3] if counted_alone else (X, None, times)
 
 
 def holds_no_ratings(X: Any, y: Any) -> bool:
