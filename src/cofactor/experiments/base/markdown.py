@@ -123,7 +123,7 @@ def columns_of(row: Row, reasons: Mapping[str, str], digits: int) -> dict[str, s
         "published": _text(row.published, digits),
         "here": _text(row.here, digits),
         "difference": "" if row.difference is None else f"{row.difference:+.{digits}f}",
-        "": f"{MARKS[row.verdict]} {reasons.get(row.reason, '')}".strip(),
+        "match": f"{MARKS[row.verdict]} {reasons.get(row.reason, '')}".strip(),
     }
 
 
