@@ -148,7 +148,7 @@ def memory() -> None:
         ["MovieLens 1M loaded as pairs", f"{loaded:.0f}", f"{loaded - imported:.0f}"],
         ["peak during HMF.fit (d = 100, four stages)", f"{peak:.0f}", f"{peak - imported:.0f} (asked: ≤ 300)"],
     ]
-    publish("memory", table(["", "MB", "MB above the imported package"], rows))
+    publish("memory", table(["process", "MB", "MB above the imported package"], rows))
 
 
 def serve() -> None:
