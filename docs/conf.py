@@ -1,5 +1,6 @@
 """The documentation site. `.ci/site` builds it; `build/site/index.html` opens from disk."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 import cofactor
 
 sys.path.insert(0, str(Path(__file__).parent))
+gc.set_threshold(1_000_000)  # Sphinx keeps nearly all that it makes: to search it for garbage took a quarter of a build
 
 project = "cofactor"
 author = "The cofactor developers"
