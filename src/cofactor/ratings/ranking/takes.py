@@ -328,7 +328,8 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
             raise InvalidInputError(
                 f"the entries of X may be ratings or counts: {values}",
                 argument="X",
-                advice="with m = X.tocoo() give np.column_stack((m.row, m.col)), and m.data as y or as counts",
+                advice="with m = X.tocoo() give np.column_stack((m.row, m.col)), and m.data as y if they are ratings, "
+                "as counts if they are counts",
             )
         return np.column_stack((found.row, found.col)), None if (found.data == 1).all() else found.data, times
     names = {plain(str(name)) for name in nw.from_native(X, eager_only=True).columns} if is_frame(X) else set()
