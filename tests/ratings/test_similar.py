@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
 import cofactor
 from cofactor.datasets import make_ratings
@@ -48,6 +49,36 @@ def test_they_are_those_whose_scores_are_most_correlated(model, side):
     np.testing.assert_allclose(
         (vectors @ vectors.T)[~np.eye(len(own), dtype=bool)], expected[~np.eye(len(own), dtype=bool)], atol=1e-5
     )
+
+
+GENRES = {item: [float(item % 3 == k) for k in range(3)] for item in range(40)}
+NEW = {"new": [0.0, 1.0, 0.0], "other": [0.0, 0.0, 1.0]}
+DESCRIBED = ["ALS", "MMMF", "BPMF", "OrdinalProbit"]
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_items_like_new_ones_that_only_features_describe(name):
+    model = clone(MODELS[name]).fit(DATA.X, DATA.y, item_features=GENRES)
+    ids, found = model.similar_items(["new", 3, "other"], 4, new_items=NEW, min_ratings=0)
+    assert np.array_equal(ids[1], model.similar_items([3], 4, min_ratings=0)[0][0])
+    cold = model.fold_in_items(item_features=NEW)
+    each = [cold.V_[cold.items_.index(["new"])[0]], cold.V_[cold.items_.index(["other"])[0]]]
+    scores = np.vstack([each, model.V_]).astype(float) @ model.U_.astype(float).T
+    expected = np.corrcoef(scores)[:2, 2:]
+    np.testing.assert_allclose(found[[0, 2]], -np.sort(-expected)[:, :4], atol=1e-4)
+
+
+def test_what_new_items_need():
+    model = ALS(3, random_state=0).fit(DATA.X, DATA.y, item_features=GENRES)
+    assert set(model.similar_items(["new"], 3, new_items=NEW, candidates=[1, 2])[0][0]) == {1, 2, None}
+    plain = ALS(3, random_state=0).fit(DATA.X, DATA.y)
+    for call, message in (
+        (lambda: model.similar_items(["?"], new_items=NEW), "item '\\?' was not in training"),
+        (lambda: plain.similar_items(["new"], new_items=NEW), "not given in training"),
+        (lambda: model.fold_in([("u", 1)], [3]).similar_items(["new"], new_items=NEW), "comes from a fold-in"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            call()
 
 
 def test_items_with_few_ratings_are_left_out_and_candidates_are_kept_to():

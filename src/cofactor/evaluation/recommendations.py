@@ -85,7 +85,8 @@ def evaluate_recommendations(
     X : array of shape (n, 2), list of pairs, frame, sparse matrix, or data set
         User id and item id of each rating; perhaps with times in a third column. Without y a frame with columns for
         user, item and rating too, or of counts (plays, clicks, ...), a sparse matrix of counts, or a data set such as
-        `load_ratings` returns, of ratings or of takes.
+        `load_ratings` returns, of ratings or of takes. A matrix whose numbers look like stars is refused: not many
+        different ones, at most 10, the lowest one rare.
     y : array-like of shape (n,), or None
         The ratings; None for takes alone, such as clicks, or where X holds them.
     protocol : str, splitter or list, default="per-user"

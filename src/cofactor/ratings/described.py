@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,7 +18,8 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_items
 from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
-from cofactor.typing import Pairs, RatingValues, SideFeatures
+from cofactor.ratings.similar import Factored, covariance, directions, refuse_fold_in, similar_rows
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures
 
 __all__ = [
     "Asked",
@@ -55,7 +57,7 @@ def tables_of(
     return table_of(users, "user_features"), table_of(items, "item_features")
 
 
-class DescribedModel(RatingModel):
+class DescribedModel(Factored, RatingModel):
     """A rating model that takes features of users and items, and folds in items as well as users."""
 
     def fit(
@@ -133,6 +135,59 @@ class DescribedModel(RatingModel):
         table = table_of(item_features, "item_features")
         ratings = new_items(self, X, y, known, table, time)
         return self._items_folded_in(FitInput(ratings, item_features=table))
+
+    def similar_items(
+        self,
+        items: Ids,
+        n: int = 10,
+        *,
+        candidates: Iterable[Any] | None = None,
+        min_ratings: int = 5,
+        new_items: SideFeatures | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the items of training that the same users like; see `Factored.similar_items`.
+
+        Parameters
+        ----------
+        items : array-like of shape (k,)
+            Item ids, of training or of `new_items`.
+        n, candidates, min_ratings
+            As there.
+        new_items : mapping, frame, or tuple, optional
+            The same columns as the `item_features` of `fit`, of items that only these describe. They can be asked
+            about, and are not found themselves. Rows of items of training are passed over.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+        similarities : ndarray of shape (k, n)
+
+        Raises
+        ------
+        InvalidInputError
+            If an item is known in neither way, or the model learned without features of items.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import ALS
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [5 if u % 2 == i % 2 else 1 for u, i in X]
+        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+        >>> model = ALS(2, 1.0, random_state=0).fit(X, y, item_features=genres)
+        >>> sorted(model.similar_items(["new"], 3, new_items={"new": ["drama"]})[0][0].tolist())
+        [1, 3, 5]
+        """
+        if new_items is None:
+            return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
+        check_is_fitted(self)
+        refuse_fold_in(self, "item")
+        part = with_new_items(self, FeatureTable.read(new_items, "new_items"))
+        known_and_new = np.vstack([self.V_, part.V_])
+
+        def vectors() -> NDArray[np.float64]:
+            return directions(known_and_new, covariance(self.U_))
+
+        return similar_rows(self, "item", vectors, items, n, candidates, min_ratings, part.items_)
 
 
 @dataclass(frozen=True)

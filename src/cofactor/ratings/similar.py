@@ -330,14 +330,15 @@ def similar_rows(
     n: int,
     candidates: Iterable[Any] | None,
     min_ratings: int,
+    new: IdMap | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the most similar ids, and how similar they are."""
+    """Return the most similar ids of training, and how similar they are; `new` are those of the last vectors."""
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_number("min_ratings", min_ratings, low=0, whole=True)
     known = model.users_ if side == "user" else model.items_
     lookup = Lookup(model.users_, model.items_)
-    rows, columns = lookup.known(asked, side), lookup.candidates(candidates, side)
+    rows, columns = lookup.known(asked, side, new=new), lookup.candidates(candidates, side)
     if min_ratings:
         ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
         counts = ratings.user_counts if side == "user" else ratings.item_counts
