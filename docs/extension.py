@@ -7,9 +7,11 @@ import inspect
 import re
 import textwrap
 import tomllib
+from collections.abc import Iterator
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from docutils import nodes
@@ -89,16 +91,30 @@ def held(thing: Any) -> list[str]:
     return [", ".join(keys), ""]
 
 
+def methods_from_others(kind: type) -> Iterator[tuple[str, type]]:
+    """Yield the methods that a class has from others of the package, each with the class on whose page it is shown.
+
+    That is the furthest of its public bases which has it, or the class itself where none has.
+    """
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        base = next(one for one in kind.__mro__ if name in vars(one))
+        ours = base is not kind and base.__module__.startswith("cofactor")
+        if ours and not name.startswith("_") and isinstance(method, FunctionType | classmethod | staticmethod):
+            same = [one for one in kind.__mro__ if inspect.getattr_static(one, name, None) is method]
+            yield name, [one for one in same if public_place(one)][-1]
+
+
 def inherited(kind: type) -> list[str]:
-    """Return a list of the methods that a class has from its public bases, with links to them."""
-    lines = []
-    for base, package in ((base, public_place(base)) for base in kind.__mro__[1:]):
-        names = [name for name, value in vars(base).items() if inspect.isfunction(value) and not name.startswith("_")]
-        missing = [name for name in names if name not in vars(kind)]
-        if package and missing:
-            links = ", ".join(f":py:meth:`~{package}.{base.__name__}.{name}`" for name in missing)
-            lines += [f"From :py:class:`~{package}.{base.__name__}`: {links}.", ""]
-    return lines
+    """Return the methods that a class has from others: in full where no public base shows them, else as links."""
+    own, links = [], {}
+    for name, shown in methods_from_others(kind):
+        if shown is kind:
+            own += [f"   .. automethod:: {name}", ""]
+        else:
+            place = f"{public_place(shown)}.{shown.__name__}"
+            links.setdefault(place, []).append(f":py:meth:`~{place}.{name}`")
+    return [*own, *(f"From :py:class:`~{place}`: {', '.join(found)}.\n" for place, found in links.items())]
 
 
 def public_place(kind: type) -> str | None:

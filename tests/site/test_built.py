@@ -1,5 +1,6 @@
 """The built site as readers meet it: links, pictures, headings, search; and in Chromium, on a phone too."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -12,6 +13,8 @@ from selenium import webdriver
 from tests.browsing import PHONE, SEEN, chromium, emulate
 
 import cofactor
+from cofactor import labels
+from cofactor.ratings import ranking
 
 #: Pages of each kind, which are opened in a browser.
 OPENED = (
@@ -79,6 +82,23 @@ def test_no_link_inside_is_broken(pages: dict[Path, Page]) -> None:
             if not found:
                 broken.append(f"{path.name}: {link}")
     assert broken == []
+
+
+MODELS = (*cofactor.ratings.MODELS.values(), *ranking.MODELS.values(), *labels.MODELS.values())
+
+
+@pytest.mark.parametrize("kind", [*dict.fromkeys(MODELS), *labels.TRANSFORMERS.values()])
+def test_every_method_of_a_model_is_on_its_page_or_linked_from_it(pages: dict[Path, Page], kind: type) -> None:
+    page = next(page for path, page in pages.items() if path.match(f"api/cofactor.*.{kind.__name__}.html"))
+    shown = {anchor.rpartition(".")[2] for anchor in (*page.anchors, *page.links)}
+    methods = {
+        name
+        for base in kind.__mro__
+        for name, value in vars(base).items()
+        if base.__module__.startswith("cofactor") and inspect.isfunction(value) and not name.startswith("_")
+    }
+    assert {"fit", "save"} <= methods
+    assert methods - shown == set()
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

@@ -230,7 +230,10 @@ class Factored(Alike):
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the users who like alike: whose scores go together most over all items.
+        r"""Find the users who like alike: whose scores go together most over all items, but for biases.
+
+        The similarity of two users is the correlation over items of :math:`u_i \cdot v_j` with
+        :math:`u_k \cdot v_j`. That most users like some items more than others does not count.
 
         Parameters
         ----------
