@@ -145,17 +145,19 @@ class DescribedModel(Factored, RatingModel):
         min_ratings: int = 5,
         new_items: SideFeatures | None = None,
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the items of training that the same users like; see `Factored.similar_items`.
+        """Find the items that the same users like, also of new items which only features describe.
+
+        The similarity of two items is the correlation of their scores over users, see `PMF.similar_items`.
 
         Parameters
         ----------
         items : array-like of shape (k,)
             Item ids, of training or of `new_items`.
         n, candidates, min_ratings
-            As there.
+            As there; only items of training are found.
         new_items : mapping, frame, or tuple, optional
-            The same columns as the `item_features` of `fit`, of items that only these describe. They can be asked
-            about, and are not found themselves. Rows of items of training are passed over.
+            The same columns as the `item_features` of `fit`, of items that only these describe. Rows of
+            items of training are passed over.
 
         Returns
         -------
