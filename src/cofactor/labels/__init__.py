@@ -44,6 +44,7 @@ from cofactor.labels.reduction.mnmtf import MNMTF
 from cofactor.labels.reduction.nmf import FeatureNMF
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.ridge.model import LabelRidge
+from cofactor.labels.scaling import Scaling
 from cofactor.labels.specific.lift import LIFT
 from cofactor.labels.specific.llsf import LLSF
 from cofactor.labels.specific.llsf_dl import LLSFDL
@@ -175,6 +176,7 @@ __all__ = [
     "MetaLabels",
     "ProbabilisticChain",
     "RAkEL",
+    "Scaling",
     "Stacked2BR",
     "TopK",
     "TreeCRF",

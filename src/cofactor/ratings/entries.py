@@ -366,10 +366,12 @@ def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any], one: s
     """Refuse items which a model does not have."""
     unknown = np.flatnonzero(item_index < 0)
     if unknown.size:
+        some_known = unknown.size < item_index.size
         raise InvalidInputError(
             f"{counted(unknown.size, f'{one} is', f'{one}s are')} of items which the model does not know, for example "
-            f"{some_of(item_ids[unknown])}: remove them",
+            f"{some_of(item_ids[unknown])}",
             argument="X",
+            advice="remove them" if some_known else "give items of training: there are none, and so nothing to go by",
         )
 
 
