@@ -25,7 +25,6 @@ from numba.core.dispatcher import Dispatcher
 from cofactor import labels, ratings
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-found = {}
 for name in names:
     if name in ratings.MODELS:
         X = np.argwhere(rng.random((40, 30)) < 0.5)
@@ -53,10 +52,8 @@ for name in names:
         model.set_params(**{key: 2 for key in ("max_iter", "n_estimators") if key in params})
         model.fit(X, X[:, :4] > X[:, 1:5])
         model.predict(X) if hasattr(model, "predict") else model.transform(X)
-    kernels = [o for o in gc.get_objects() if isinstance(o, Dispatcher)]
-    missed = [f"{k.py_func.__qualname__}{s}" for k in kernels for s in k.stats.cache_misses]
-    found[name] = [text for text in missed if text not in sum(found.values(), [])]
-found = {name: missed for name, missed in found.items() if missed}
+kernels = [o for o in gc.get_objects() if isinstance(o, Dispatcher)]
+found = [f"{k.py_func.__qualname__}{s}" for k in kernels for s in k.stats.cache_misses]
 """
 #: Whose loops take least to compile.
 QUICK = "FeatureNMF"
@@ -79,7 +76,7 @@ def test_in_a_new_folder_what_was_warmed_up_compiles_nothing(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
     assert list(folder.rglob("*.nbi"))
 
 
@@ -89,7 +86,7 @@ def test_after_warm_up_no_model_compiles_anything() -> None:
     assert warming.is_warm()
     assert cofactor.warm_up().n_models == 0
     names = [*RATING_MODELS, *RANKING_MODELS, *LABEL_MODELS, *TRANSFORMERS]
-    assert answer_of(f"{COUNT}answer.send(found)", names=names) == {}
+    assert answer_of(f"{COUNT}answer.send(found)", names=names) == []
 
 
 def test_progress_is_told() -> None:
