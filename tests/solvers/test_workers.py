@@ -8,6 +8,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 
 from cofactor.errors import InvalidInputError
 from cofactor.solvers import workers
@@ -51,6 +52,31 @@ def test_a_task_that_the_cluster_forgets_is_given_again(monkeypatch: pytest.Monk
     assert len(forgotten) == 3
     assert [float(answer["k"]) for answer in answers] == [6.0] * 4
     assert [float(answer["asked"][0]) for answer in answers] == [4.0, 8.0, 12.0, 16.0]
+
+
+@pytest.mark.parametrize(("notices", "expected"), [(True, InvalidInputError), (False, CommClosedError)])
+def test_a_client_may_notice_late_that_its_scheduler_is_gone(
+    notices: bool, expected: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was about to ask fails first; where it keeps its scheduler, the error is one of its own."""
+    seen: list[str] = []
+
+    class Late:
+        @property
+        def status(self) -> str:
+            seen.append("connecting" if notices and len(seen) > 3 else "running")
+            return seen[-1]
+
+        def nthreads(self) -> dict[str, int]:
+            raise CommClosedError("connection reset by peer")
+
+    monkeypatch.setattr(workers, "_NOTICED", 0.2)
+    parts = OnWorkers.__new__(OnWorkers)
+    parts.client, parts._groups = Late(), []
+    monkeypatch.setattr(parts, "_answers", lambda *asked: parts._workers())
+    with pytest.raises(expected, match="scheduler is gone|reset by peer"):
+        parts.each({}).__next__()
+    assert len(seen) > 4
 
 
 def test_workers_without_memory_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,9 @@ _FETCH = 2.0
 _GONE = 5
 _CONNECT = {"distributed.comm.timeouts.connect": f"{_GONE}s"}
 
+#: Seconds in which a client notices that the connection to its scheduler is closed.
+_NOTICED = 2.0
+
 #: Workers that may die over the same parts in a round.
 _DEATHS = 3
 
@@ -148,9 +151,16 @@ class OnWorkers(Rounds):
         try:
             return self._answers(task, question, number)
         except Exception as error:  # what a client says that lost its scheduler depends on what it was about to do
-            if self.client.status == "running":
+            if self._has_scheduler(error):
                 raise
             raise _scheduler_gone() from error
+
+    def _has_scheduler(self, error: Exception) -> bool:
+        """Return whether the client has its scheduler after an error: it may notice a moment later that it has not."""
+        until = time.monotonic() + (_NOTICED if isinstance(error, OSError) else 0)
+        while self.client.status == "running" and time.monotonic() < until:
+            time.sleep(_NOTICED / 100)
+        return bool(self.client.status == "running")
 
     def _answers(self, task: Callable[..., Any], question: Question, number: int | None) -> list[Any]:
         answers: dict[int, Any] = {}
