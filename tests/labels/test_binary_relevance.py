@@ -50,7 +50,7 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.processes)])
 def test_it_is_one_versus_rest(estimator, form, n_jobs):
     ours = BinaryRelevance.paper(estimator, n_jobs=n_jobs).fit(form(X), Y)
     if estimator.get_params().get("loss") == "squared_hinge":  # which we fit exactly
