@@ -18,7 +18,7 @@ from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids
 
-__all__ = ["IdMap", "id_column"]
+__all__ = ["Appended", "IdMap", "id_column"]
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
@@ -415,3 +415,28 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
     if not distinct:
         raise InvalidInputError(f"the ids of {name} are not distinct and sorted")
     return found
+
+
+class Appended:
+    """Ids of two maps, those of the second after the others; an `IdMap` would sort them.
+
+    Examples
+    --------
+    >>> both = Appended(IdMap(["Heat", "Up"]), IdMap(["Alien"]))
+    >>> both.ids.tolist(), both.index(["Alien", "Up", "?"]).tolist()
+    (['Heat', 'Up', 'Alien'], [2, 1, -1])
+    """
+
+    def __init__(self, first: IdMap, second: IdMap) -> None:
+        self.first, self.second = first, second
+        alike = first.ids.dtype.kind == second.ids.dtype.kind
+        both = [ids if alike else ids.astype(object) for ids in (first.ids, second.ids)]
+        self.ids = np.concatenate(both)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def index(self, values: Ids, name: str = "ids") -> NDArray[np.int32]:
+        """See `IdMap.index`."""
+        first, second = self.first.index(values, name), self.second.index(values, name)
+        return np.where(first >= 0, first, np.where(second >= 0, second + len(self.first), -1)).astype(np.int32)

@@ -95,20 +95,12 @@ class Lookup:
                     stacklevel=callers_level(),
                 )
 
-    def known(
-        self, asked: Ids, side: SideName = "user", argument: str = "", new: IdMap | None = None
-    ) -> NDArray[np.int32]:
-        """Return the indices of users, or of items, all of which must be known; errors call them by their side.
-
-        Those in `new` are known too, and their indices come after the others.
-        """
+    def known(self, asked: Ids, side: SideName = "user", argument: str = "") -> NDArray[np.int32]:
+        """Return the indices of users, or of items, all of which must be known; errors call them by their side."""
         argument = argument or f"{side}s"
         ids = listed(asked, argument)
         ids = np.atleast_1d(np.asarray(ids)) if not isinstance(ids, list | tuple) else ids
         rows = self._of(side).index(ids, argument)
-        if new is not None:
-            later = new.index(ids, argument)
-            rows = np.where((rows < 0) & (later >= 0), later + len(self._of(side)), rows)
         if (rows < 0).any():
             bad = np.asarray(ids, dtype=object)[rows < 0].tolist()[0]
             advice = "fold new users in with fold_in(X, y) first" if side == "user" else "leave it out"

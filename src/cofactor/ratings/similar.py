@@ -20,7 +20,7 @@ from cofactor.problems.singular import PatchedMatrix, leading_vectors
 from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import Appended, IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.typing import Ids, SideName
 
@@ -333,15 +333,16 @@ def similar_rows(
     n: int,
     candidates: Iterable[Any] | None,
     min_ratings: int,
-    new: IdMap | None = None,
+    new_items: IdMap | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the most similar ids of training, and how similar they are; `new` are those of the last vectors."""
+    """Return the most similar ids of training, and how similar they are; the last vectors are those of new items."""
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_number("min_ratings", min_ratings, low=0, whole=True)
     known = model.users_ if side == "user" else model.items_
     lookup = Lookup(model.users_, model.items_)
-    rows, columns = lookup.known(asked, side, new=new), lookup.candidates(candidates, side)
+    items: Any = model.items_ if new_items is None else Appended(model.items_, new_items)
+    rows, columns = Lookup(model.users_, items).known(asked, side), lookup.candidates(candidates, side)
     if min_ratings:
         ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
         counts = ratings.user_counts if side == "user" else ratings.item_counts

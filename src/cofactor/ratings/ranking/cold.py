@@ -13,10 +13,9 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import Appended, IdMap
 from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.standardization import Standardization
-from cofactor.typing import Ids
 
 if TYPE_CHECKING:
     from cofactor.ratings.data import Ratings
@@ -144,7 +143,7 @@ class WithNewItems(Arrangeable):
             raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
         self.known, self.n_known = model, len(model.items_)
         self.users_, self.scale_, self.rating_model_ = model.users_, model.scale_, model.rating_model_
-        self.items_: Any = _Appended(model.items_, new.ids)
+        self.items_: Any = Appended(model.items_, new.ids)
         self.features = model.cold_.coding.rows(new, new.ids)
         self.new_part: Any = None
         if self.rating_model_ is not None and self.rating_model_._knows_features("item"):
@@ -180,24 +179,6 @@ class WithNewItems(Arrangeable):
     def _item_directions(self) -> NDArray[np.float64]:
         known = self.known._item_directions()
         return np.vstack([known, np.zeros((len(self.items_) - self.n_known, known.shape[1]))])
-
-
-class _Appended:
-    """Ids of items, new ones after the others; an `IdMap` would sort them."""
-
-    def __init__(self, first: IdMap, second: IdMap) -> None:
-        self.first, self.second = first, second
-        alike = first.ids.dtype.kind == second.ids.dtype.kind
-        both = [ids if alike else ids.astype(object) for ids in (first.ids, second.ids)]
-        self.ids = np.concatenate(both)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def index(self, values: Ids, name: str = "ids") -> NDArray[np.int32]:
-        """See `IdMap.index`."""
-        first, second = self.first.index(values, name), self.second.index(values, name)
-        return np.where(first >= 0, first, np.where(second >= 0, second + len(self.first), -1)).astype(np.int32)
 
 
 def _log_sums(z: NDArray[np.floating], out: NDArray[np.bool_]) -> NDArray[np.float32]:
