@@ -1,4 +1,4 @@
-"""Frames of pandas, polars and other libraries, told apart from all else."""
+"""Frames and series of pandas, polars and other libraries, told apart from all else."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-__all__ = ["as_frame"]
+__all__ = ["as_frame", "as_series"]
+
+#: Most of what models are given. Narwhals, which looks for all libraries that it knows, is not asked about these: that
+#: takes a third of the time of a single prediction.
+_PLAIN = (np.ndarray, list, tuple)
 
 
 def as_frame(value: Any) -> nw.DataFrame[Any] | None:
     """Return a frame that has its data in memory, in the form of narwhals; None if it is no frame.
-
-    Arrays, lists and tuples are most of what models are given: narwhals, which looks for all libraries that it knows,
-    is not asked about these. That takes a third of the time of a single prediction.
 
     Parameters
     ----------
@@ -25,7 +26,25 @@ def as_frame(value: Any) -> nw.DataFrame[Any] | None:
     >>> as_frame([("ann", "Up")]) is None
     True
     """
-    if isinstance(value, np.ndarray | list | tuple):
+    if isinstance(value, _PLAIN):
         return None
     frame = nw.from_native(value, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_series(value: Any) -> nw.Series[Any] | None:
+    """Return a series, in the form of narwhals; None if it is none.
+
+    Parameters
+    ----------
+    value : object
+
+    Examples
+    --------
+    >>> as_series([4.0, 5.0]) is None
+    True
+    """
+    if isinstance(value, _PLAIN):
+        return None
+    series = nw.from_native(value, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None

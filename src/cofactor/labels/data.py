@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.frames import as_frame
 from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
 from cofactor.masks import refuse_masked
 from cofactor.text import few
@@ -175,8 +176,8 @@ def _as_table(Y: Any) -> tuple[NDArray[Any], str, list[Any] | None]:
     if is_pandas_like_dataframe(Y):  # narwhals refuses equal names of columns in words of its own
         container, columns, Y = "pandas", list(Y.columns), Y.to_numpy()
     else:
-        frame = nw.from_native(Y, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
+        frame = as_frame(Y)
+        if frame is not None:
             container, columns, Y = "polars", frame.columns, frame.to_numpy()
     try:
         table = np.asarray(Y)

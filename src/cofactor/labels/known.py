@@ -15,6 +15,7 @@ from scipy import sparse
 
 from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
+from cofactor.frames import as_frame
 from cofactor.labels.data import LabelForm, as_labels, in_trained_order, place_of_label
 from cofactor.labels.features import is_sparse
 from cofactor.model.callers import callers_level
@@ -118,8 +119,8 @@ def _with_nan(Y: Any) -> tuple[Any, list[Any] | None]:
         if missing.any():
             table = np.where(missing, np.nan, table.astype(object))
         return _numbers(table), list(native.columns)
-    frame = nw.from_native(Y, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = as_frame(Y)
+    if frame is not None:
         return _numbers(frame.to_numpy()), list(frame.columns)
     return _numbers(Y), None
 

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -18,6 +17,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from cofactor.checks import check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.frames import as_frame
 from cofactor.kernels.stratify import pair_keys, stratify
 from cofactor.model.rows import Rows, check_part, column_of
 
@@ -260,9 +260,9 @@ def _ones(y: Any) -> sparse.csr_array:
         on.data = (on.data > 0).astype(np.int64)
         on.eliminate_zeros()
         return on
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    frame = as_frame(y)
     try:
-        table = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(y)
+        table = np.asarray(y) if frame is None else frame.to_numpy()
         table = table if table.dtype.kind in "biuf" else table.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"y must be a table of 0 and 1 ({error})", argument="y") from error

@@ -5,13 +5,13 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import indexable
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.frames import as_series
 from cofactor.model.times import is_missing, seconds_of
 from cofactor.text import counted
 
@@ -23,8 +23,8 @@ Rows: TypeAlias = NDArray[np.int64]
 
 def column_of(values: Any, n: int, argument: str) -> NDArray[Any]:
     """Return n values that can be sorted, none of which is missing."""
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    table = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
+    series = as_series(values)
+    table = np.asarray(values) if series is None else series.to_numpy()
     if table.shape != (n,):
         raise InvalidInputError(
             f"{argument} has shape {table.shape}, expected ({n},): one for each row", argument=argument

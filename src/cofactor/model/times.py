@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cofactor.checks import listed
 from cofactor.columns import find_timestamp
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame
+from cofactor.frames import as_frame, as_series
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.text import counted, is_number, seconds_of_date
@@ -278,8 +278,8 @@ def _is_triple(row: Any) -> bool:
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any]:
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    series = as_series(values)
+    if series is not None:
         kind = series.dtype
         if isinstance(kind, nw.Datetime) and kind.time_zone is not None:
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.frames import as_series
 from cofactor.kernels import observed
 from cofactor.limits import blocks
 from cofactor.masks import refuse_masked
@@ -141,9 +141,9 @@ def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     """Return the ratings as finite float64, one for each row of X."""
     refuse_masked(y, "y")
     y = listed(y, "y")
-    series = nw.from_native(y, series_only=True, pass_through=True)
+    series = as_series(y)
     try:
-        found = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+        found = np.asarray(y) if series is None else series.to_numpy()
         if found.dtype.kind not in "biufO":
             raise InvalidTypeError(f"found {found.dtype}")
         values = found.astype(np.float64)

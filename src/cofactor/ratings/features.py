@@ -14,6 +14,7 @@ from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.frames import as_frame
 from cofactor.masks import refuse_masked
 from cofactor.model.times import is_missing
 from cofactor.ratings.ids import IdMap
@@ -131,8 +132,8 @@ def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]
     repeated = first_repeated(list(map(str, getattr(table, "columns", ()))))
     if repeated is not None:
         raise InvalidInputError(f"{argument} has several columns called {repeated!r}", argument=argument)
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = as_frame(table)
+    if frame is not None:
         return _of_frame(frame, argument)
     if isinstance(table, Mapping):
         ids = list(table)

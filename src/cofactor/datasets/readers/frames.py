@@ -11,6 +11,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 
 from cofactor.datasets.table import ArrowTable
 from cofactor.errors import InvalidInputError, Place
+from cofactor.frames import as_frame
 from cofactor.text import first_repeated
 
 __all__ = ["is_frame", "table_of_frame"]
@@ -22,9 +23,7 @@ def is_frame(value: Any) -> bool:
     """Return whether it is a frame of pandas or polars, or one that narwhals knows."""
     if isinstance(value, str | os.PathLike):
         return False
-    return bool(is_pandas_like_dataframe(value)) or isinstance(
-        nw.from_native(value, eager_only=True, pass_through=True), nw.DataFrame
-    )
+    return bool(is_pandas_like_dataframe(value)) or as_frame(value) is not None
 
 
 def table_of_frame(value: Any) -> ArrowTable | None:

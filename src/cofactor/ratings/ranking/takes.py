@@ -13,6 +13,7 @@ from scipy import sparse
 from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.frames import as_series
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown
@@ -373,6 +374,6 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
         values = split_frame(X)[1]
     if values is None or (values is y and _called_counts(y)):
         return None
-    column = nw.from_native(values, series_only=True, pass_through=True)
-    found: list[Any] = column.to_list() if isinstance(column, nw.Series) else np.asarray(values).tolist()
+    column = as_series(values)
+    found: list[Any] = np.asarray(values).tolist() if column is None else column.to_list()
     return found
