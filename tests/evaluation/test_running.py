@@ -323,24 +323,6 @@ def test_what_another_process_leaves_undone_is_done_here(path: Path, tmp_path: P
     child.join()
 
 
-INTERRUPTED = """
-import os, signal, time
-from cofactor.evaluation import Cell, Interrupted, run_cells
-
-def nap(k):
-    time.sleep(0.02)
-    return {"k": k}
-
-os.setsid()
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has been told to ignore it
-cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
-try:
-    run_cells(cells, store, n_jobs=2, on_progress=lambda progress: answer.send(progress.done))
-except Interrupted as stop:
-    answer.send(str(stop))
-"""
-
-
 def test_an_interruption_keeps_what_is_done_and_gives_claims_back(path: Path) -> None:
     def stop(progress: RunProgress) -> None:
         if progress.done == 3:
@@ -423,22 +405,6 @@ def test_a_fit_that_was_interrupted_is_no_result(path: Path) -> None:
         assert len(store) == 0
 
 
-@pytest.mark.evidence
-def test_ctrl_c_ends_all_processes_of_a_run(path: Path, start: Start) -> None:
-    ours, theirs = multiprocessing.Pipe()
-    child = start(INTERRUPTED, store=str(path), answer=theirs)
-    while (done := ours.recv()) != 5:
-        pass
-    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    while isinstance(said := ours.recv(), int):
-        done = said
-    child.join()
-    with ResultStore(path) as store:
-        assert len(store) >= done  # one may have been stored that was not told any more
-        assert said == f"interrupted: {len(store)} of 2,000 cells are done and are kept in {path}"
-        assert store._query("SELECT * FROM claims") == []
-
-
 NAPPING = """
 import atexit, os, signal, sys, threading, time
 from cofactor.evaluation import Cell, Interrupted, run_cells
@@ -454,7 +420,7 @@ for number, stream in enumerate((out, err), 1):
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has been told to ignore it
 cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
 try:
-    run_cells(cells, n_jobs=2, on_progress=lambda progress: print(progress.result.measures["pid"], flush=True))
+    run_cells(cells, store, n_jobs=2, on_progress=lambda progress: print(progress.result.measures["pid"], flush=True))
 except Interrupted as stop:
     print(stop, flush=True)
 threading._shutdown()  # as at the end of any program; multiprocessing leaves it out
@@ -477,10 +443,10 @@ class Napping:
 
 
 @pytest.fixture
-def napping(start: Start) -> Iterator[Napping]:
+def napping(start: Start, path: Path) -> Iterator[Napping]:
     """Start a run of two jobs."""
     pipes = [multiprocessing.Pipe(duplex=False) for _ in range(2)]
-    process = start(NAPPING, out=pipes[0][1], err=pipes[1][1])
+    process = start(NAPPING, store=str(path), out=pipes[0][1], err=pipes[1][1])
     streams = []
     for ours, theirs in pipes:
         theirs.close()
@@ -506,16 +472,21 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.evidence
-def test_ctrl_c_pressed_twice_ends_a_run_as_once_does(napping: Napping) -> None:
+def test_ctrl_c_pressed_twice_ends_a_run_and_all_its_processes(napping: Napping, path: Path) -> None:
+    """As once does: programs that are interrupted once, and go on from their store, are tests of their own."""
     workers = workers_of(napping)
-    os.killpg(napping.pid, signal.SIGINT)
+    os.killpg(napping.pid, signal.SIGINT)  # as a terminal does: to the workers too
     time.sleep(0.04)
     os.killpg(napping.pid, signal.SIGINT)
     napping.process.join(60)
-    assert napping.out.read().splitlines()[-1].startswith("interrupted: ")
+    *told, said = napping.out.read().splitlines()
     assert napping.err.read() == ""
     assert napping.process.exitcode == 0
     assert not any(map(is_running, workers))
+    with ResultStore(path) as store:
+        assert len(store) >= len(told)  # one may have been stored that was not told any more
+        assert said == f"interrupted: {len(store)} of 2,000 cells are done and are kept in {path}"
+        assert store._query("SELECT * FROM claims") == []
 
 
 def starting(child: Napping) -> set[int]:
@@ -526,7 +497,7 @@ def starting(child: Napping) -> set[int]:
             files = Path(f"/proc/{pid}")
             if b"popen_loky" in (files / "cmdline").read_bytes() and "/numpy/" in (files / "maps").read_text():
                 return {int(pid)}
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells whether processes run by what Linux says")
