@@ -108,7 +108,7 @@ class Place:
         share = float(random.random())
         if self.kept and (self.arguments[-2:] == TWO_JOBS or random.random() < 0.5):
             while program.process.exitcode is None and self.count() < share * len(self.kept):
-                time.sleep(0.001)
+                time.sleep(0.01)  # each look opens the store
         else:
             time.sleep(share * self.right.seconds * 1.05)
 
