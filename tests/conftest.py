@@ -1,15 +1,21 @@
 """Fixtures shared by all tests, their order and their workers."""
 
+from __future__ import annotations
+
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.doctest import DoctestModule
 from joblib import cpu_count
 from tests.needs import LackingError
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 # Importing and collecting leave little garbage, and searching for it takes a sixth of their time.
 gc.disable()
@@ -35,6 +41,15 @@ def little_movielens(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = (data.X < 200).all(axis=1)
     little = replace(data, X=data.X[kept], y=data.y[kept], timestamps=data.timestamps[kept])
     monkeypatch.setattr(datasets, "load_ratings", lambda name: {"ml-100k": little}[name])
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """Chromium: to start it takes four seconds of CPU."""
+    from tests.browsing import chromium
+
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        yield chrome
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from scipy import sparse
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from tests.browsing import DESK, PHONE, SEEN, chromium, emulate
+from tests.browsing import DESK, PHONE, SEEN, emulate
 
 from cofactor import pages
 from cofactor.evaluation.comparison import Comparison
@@ -48,12 +48,6 @@ return {{
   loose: Array.from(document.querySelectorAll('table')).filter((one) => !one.closest('.scroll')).length,
 }};
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
-        yield chrome
 
 
 Open = Callable[..., dict]

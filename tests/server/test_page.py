@@ -19,7 +19,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from tests.browsing import DESK, PHONE, SEEN, chromium, emulate
+from tests.browsing import DESK, PHONE, SEEN, emulate
 from tests.children import Command
 from tests.server.conftest import Client
 
@@ -92,12 +92,6 @@ def site(models) -> Iterator[Site]:
     served = Site([*of_ratings, *of_labels, "--titles", str(titles)], models.folder)
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
-        yield chrome
 
 
 class Page:
@@ -174,8 +168,9 @@ class Page:
 
 
 @pytest.fixture
-def page(browser: webdriver.Chrome, site: Site) -> Page:
-    return Page(browser, site)
+def page(browser: webdriver.Chrome, site: Site) -> Iterator[Page]:
+    yield Page(browser, site)
+    browser.get("about:blank")  # else a page whose server has ended would ask for it again and again
 
 
 def film(models, k: int) -> str:

@@ -3,7 +3,6 @@
 import inspect
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,7 +11,7 @@ import pytest
 from lxml import html
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
-from tests.browsing import PHONE, SEEN, chromium, emulate
+from tests.browsing import PHONE, SEEN, emulate
 
 import cofactor
 from cofactor import labels
@@ -132,12 +131,6 @@ def test_examples_are_linked_with_what_they_use(site: Path) -> None:
     assert "plot_first_recommendations.ipynb" in example
 
 
-@pytest.fixture(scope="module")
-def browser(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with chromium(tmp_path_factory.mktemp("chromium")) as found:
-        yield found
-
-
 def seen(browser: webdriver.Chrome, scheme: str) -> Any:
     """Return what a reader sees as soon as the page has taken a scheme."""
 
@@ -149,7 +142,7 @@ def seen(browser: webdriver.Chrome, scheme: str) -> Any:
 
 
 @pytest.mark.parametrize("name", OPENED)
-def test_a_page_reads_on_a_phone(browser: webdriver.Chrome, site: Path, name: str) -> None:
+def test_a_page_reads_on_a_phone(site: Path, browser: webdriver.Chrome, name: str) -> None:
     """In light, and when it gets dark."""
     emulate(browser, PHONE, "light")
     browser.get((site / name).as_uri())
@@ -161,7 +154,7 @@ def test_a_page_reads_on_a_phone(browser: webdriver.Chrome, site: Path, name: st
         assert [(text, ratio) for text, ratio, needed in least if ratio < needed] == []
 
 
-def test_search_finds_a_method(browser: webdriver.Chrome, site: Path) -> None:
+def test_search_finds_a_method(site: Path, browser: webdriver.Chrome) -> None:
     emulate(browser)
     browser.get(f"{(site / 'search.html').as_uri()}?q=OrdinalProbit")
     WebDriverWait(browser, 20).until(lambda one: one.find_elements("css selector", "#search-results li a"))
@@ -169,7 +162,7 @@ def test_search_finds_a_method(browser: webdriver.Chrome, site: Path) -> None:
     assert any("OrdinalProbit" in link for link in links)
 
 
-def test_nothing_fails_in_the_console(browser: webdriver.Chrome, site: Path) -> None:
+def test_nothing_fails_in_the_console(site: Path, browser: webdriver.Chrome) -> None:
     address = (site / "index.html").as_uri()
     browser.get(address)
     logged = [entry for entry in browser.get_log("browser") if entry["message"].startswith(address)]
