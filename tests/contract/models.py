@@ -58,23 +58,23 @@ CASES: dict[str, Case] = {
     "RatingSVD, item means": Case(RatingSVD(3, fill="item-mean", random_state=0)),
     "IPMMMF": Case(IPMMMF(3, 0.5, tol=0.01, random_state=0)),
     "IPMMMF, learned prior": Case(IPMMMF(3, 1.0, item_prior="learned", alpha_bias=1.0, tol=3e-3, random_state=0)),
-    "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=24, burn_in=12, random_state=0)),
-    "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=24, burn_in=12, random_state=0)),
-    "BPMF": Case(BPMF(3, n_sweeps=24, burn_in=12, random_state=0)),
-    "BPMF, precision of the paper": Case(BPMF(3, precision=2.0, n_sweeps=24, burn_in=12, random_state=0)),
+    "OrdinalProbit": Case(OrdinalProbit(3, n_implicit=4, n_sweeps=16, burn_in=8, random_state=0)),
+    "OrdinalProbit, sparse link": Case(OrdinalProbit(3, implicit="sparse", n_sweeps=16, burn_in=8, random_state=0)),
+    "BPMF": Case(BPMF(3, n_sweeps=16, burn_in=8, random_state=0)),
+    "BPMF, precision of the paper": Case(BPMF(3, precision=2.0, n_sweeps=16, burn_in=8, random_state=0)),
     "Attitude": Case(Attitude(9, 0.3, tol=1e-3, random_state=0)),
     "URP": Case(URP(8, 0.3, concentration=0.5, tol=1e-3, random_state=0)),
     "URP, learned concentration": Case(URP(8, 0.3, concentration="learn", tol=1e-3, random_state=0)),
     "GPLVM": Case(GPLVM(3, 1.0, eta0=0.1, random_state=0)),
     "GPLVM, sum of kernels": Case(GPLVM(3, 1.0, kernel="sum", eta0=0.1, random_state=0)),
-    "GibbsMMMF": Case(GibbsMMMF(3, n_sweeps=24, burn_in=12, random_state=0)),
+    "GibbsMMMF": Case(GibbsMMMF(3, n_sweeps=16, burn_in=8, random_state=0)),
     "GibbsMMMF, fixed prior": Case(
-        GibbsMMMF(3, prior="fixed", biases=False, width=9.0, hinge_weight=0.1, n_sweeps=24, burn_in=12, random_state=0)
+        GibbsMMMF(3, prior="fixed", biases=False, width=9.0, hinge_weight=0.1, n_sweeps=16, burn_in=8, random_state=0)
     ),
-    "GibbsIPMMMF": Case(GibbsIPMMMF(8, width=2.0, hinge_weight=0.6, n_sweeps=36, burn_in=12, random_state=0)),
+    "GibbsIPMMMF": Case(GibbsIPMMMF(8, width=2.0, hinge_weight=0.6, n_sweeps=24, burn_in=8, random_state=0)),
     "GibbsIPMMMF, learned prior": Case(
         GibbsIPMMMF(
-            8, prior="learned", biases=False, width=1.0, hinge_weight=0.5, n_sweeps=36, burn_in=12, random_state=0
+            8, prior="learned", biases=False, width=1.0, hinge_weight=0.5, n_sweeps=24, burn_in=8, random_state=0
         )
     ),
     "Ensemble": Case(Ensemble(MMMF(3, 1.0), 2, random_state=0)),
@@ -174,7 +174,7 @@ def fitted(name: str) -> RatingModel:
 def with_chosen_alpha(name: str) -> tuple[RatingModel, list[Progress]]:
     """Return the case's model after a short fit that chooses alpha, not to be changed; and the progress it reported."""
     seen: list[Progress] = []
-    return fresh(name, alpha="auto", max_iter=5).set_params(callback=seen.append).fit(*data(name)), seen
+    return fresh(name, alpha="auto", max_iter=2).set_params(callback=seen.append).fit(*data(name)), seen
 
 
 def all_pairs(model: RatingModel) -> np.ndarray:

@@ -31,7 +31,7 @@ def yesterday(name: str) -> RatingModel:
     """Return the model of the first day; not to be changed."""
     X, y, late = days(name)
     early = ~late & (X[:, 0] != NEW_USER) & (X[:, 1] != NEW_ITEM)
-    return fresh(name).fit(X[early], y[early])
+    return fresh(name, n_sweeps=28).fit(X[early], y[early])  # so many samples that means of them agree
 
 
 @lru_cache
