@@ -10,7 +10,21 @@ from scipy import sparse
 import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 
-from .models import CLASSES, NAMES, PROBE, bits, data, decided, every_class, fitted, fresh, overriding, planted, probed
+from .models import (
+    CLASSES,
+    NAMES,
+    PROBE,
+    bits,
+    data,
+    decided,
+    every_class,
+    fitted,
+    fitted_beside_constants,
+    fresh,
+    more_data,
+    overriding,
+    probed,
+)
 
 #: Decisions by probabilities for every class; a cut for each label for those that read or write files in another way;
 #: all kinds for the probe.
@@ -25,7 +39,7 @@ RULES = dict.fromkeys(
 
 @pytest.mark.parametrize(("name", "rule"), RULES)
 def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
-    X, Y = planted(120)
+    X, Y = more_data()
     chosen = {"threshold": rule, "scale": "auto"}
     model = decided(name) if rule == "auto" else fresh(name, **chosen).fit(X, Y, label_names=NAMES)
     model.save(tmp_path / "model")
@@ -35,7 +49,7 @@ def test_a_loaded_model_is_the_saved_one(name, rule, tmp_path):
     assert repr(loaded) == repr(model)
     assert loaded.label_names_.tolist() == NAMES
     assert np.array_equal(loaded.threshold_, model.threshold_)
-    for features in (X, sparse.csr_array(X)):
+    for features in (X[:40], sparse.csr_array(X[:40])):
         assert np.array_equal(loaded.predict(features), model.predict(features))
         assert np.array_equal(loaded.decision_function(features), model.decision_function(features))
         if isinstance(rule, str):
@@ -83,12 +97,11 @@ def test_names_of_features_survive(name, tmp_path):
 
 @every_class
 def test_a_model_of_constant_labels_survives(name, tmp_path):
-    X, Y = data()
+    X, _ = data()
     constant = np.tile([1, 0], (len(X), 1))
     fresh(name).fit(X, constant).save(tmp_path / "model")
     assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), constant)
-    some = np.hstack([constant, Y])
-    model = fresh(name).fit(X, some)
+    model = fitted_beside_constants(name)
     model.save(tmp_path / "model")
     assert np.array_equal(cofactor.load(tmp_path / "model").predict(X), model.predict(X))
 
@@ -126,8 +139,7 @@ def test_parts_that_do_not_fit_together(name, tmp_path, monkeypatch):
 
 @probed("save", "_to_state", "_from_state")
 def test_calibration_and_scale_that_do_not_fit(name, tmp_path):
-    X, Y = data()
-    fresh(name, threshold="auto", decide_for="macro", scale="standard").fit(X, Y).save(tmp_path / "model")
+    fresh(name, threshold="auto", decide_for="macro", scale="standard").fit(*more_data()).save(tmp_path / "model")
     header, arrays = read_model(tmp_path / "model")
     parts = header["calibration"]["map"]
     damages = [

@@ -208,7 +208,7 @@ def test_names_of_labels(name):
         lambda X, Y: (np.vstack([X[:9], 0 * X[9:18], X[18:]]), np.vstack([0 * Y[:9], Y[9:]])),
         lambda X, Y: (sparse.csr_array(np.vstack([np.zeros_like(X[:9]), X[9:]])), Y),
         lambda X, Y: (np.hstack([X, X, 0 * X[:, :1], 0 * X[:, :1] + 3]), Y),
-        lambda X, Y: (X, np.hstack([Y, Y])),
+        lambda X, Y: (X, np.hstack([Y[:, :4], Y[:, :4]])),
         lambda X, Y: (np.vstack([X[:40], X[:40]]), np.vstack([Y[:40], Y[:40]])),
         lambda X, Y: (X[:5], Y[:5]),
         lambda X, Y: (X[:2], Y[:2]),
@@ -231,7 +231,7 @@ def test_odd_input_is_taken(name, change):
     scores = model.decision_function(X)
     assert np.isfinite(scores).all()
     assert np.isfinite(model.decision_function(sparse.csr_array(X))).all()
-    if Y.shape[1] == 2 * len(NAMES) and type(model) not in APART:  # those that are always together are alike
+    if Y.shape[1] > len(NAMES) and type(model) not in APART:  # those that are always together are alike
         np.testing.assert_allclose(*np.hsplit(scores, 2), atol=1e-6)
 
 

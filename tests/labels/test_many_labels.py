@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels import (
@@ -134,7 +135,7 @@ def test_these_fit(name: str) -> None:
 def test_these_are_refused_before_the_fit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COFACTOR_MAX_FIT", "500000")
     X, Y = many(L=4000)
-    model = REFUSED[name]
+    model = clone(REFUSED[name]).set_params(scale="none")  # a scale would be chosen first
     monkeypatch.setattr(type(model), "_fit", lambda self, data: pytest.fail("the fit has begun"))
     with pytest.raises(InvalidInputError, match="a fit on 300 instances, 50 features, .* labels would take at least"):
         model.fit(X, Y)
@@ -143,6 +144,7 @@ def test_these_are_refused_before_the_fit(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", ["CSSP", "GroPLE"])
 def test_label_times_label_is_beyond_the_usual_budget(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = many(L=40_000 if name == "CSSP" else 20_000)
-    monkeypatch.setattr(type(REFUSED[name]), "_fit", lambda self, data: pytest.fail("the fit has begun"))
+    model = clone(REFUSED[name]).set_params(scale="none")
+    monkeypatch.setattr(type(model), "_fit", lambda self, data: pytest.fail("the fit has begun"))
     with pytest.raises(InvalidInputError, match="and more than 8,589,934,592 bytes for a fit are refused"):
-        REFUSED[name].fit(X, Y)
+        model.fit(X, Y)

@@ -403,7 +403,7 @@ def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any]
     assert floor < np.mean(scores) < floor + 0.03
 
 
-@pytest.mark.parametrize(("name", "s"), [("scene", 10), ("medical", 70)])
+@pytest.mark.parametrize(("name", "s"), [("scene", 10), ("medical", 20)])
 @pytest.mark.usefixtures("data_dir")
 def test_stochastic_gradients_on_real_data(name: str, s: int) -> None:
     X, Y, Z, T = next(folds(name, 1))
