@@ -76,9 +76,10 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
             step(state, Key(1, 0, sweep, number))
         x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
         noise = state["noise_precision"][0]
-        errors = (posterior.users.targets - x) ** 2
-        expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
-        assert posterior.log_likelihood(state) == pytest.approx(expected)
+        if sweep % 100 == 0:
+            errors = (posterior.users.targets - x) ** 2
+            expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
+            assert posterior.log_likelihood(state) == pytest.approx(expected)
         posterior.users.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
         names = ("U", "V", "user_mean", "user_precision", "user_weights")
         own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]

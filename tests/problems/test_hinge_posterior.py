@@ -115,7 +115,7 @@ def test_em_form_never_raises_the_objective():
 
 def grid_moments(levels: np.ndarray, weights: np.ndarray, centre: np.ndarray, deviation: float) -> np.ndarray:
     """Return moments of u and θ of a user by quadrature: N(0, 1) and N(centre, deviation²) times hinges, x = u v."""
-    u, theta = np.linspace(-6, 6, 601), np.linspace(-12, 12, 1201)
+    u, theta = np.linspace(-6, 6, 301), np.linspace(-12, 12, 601)
     density = np.exp(-0.5 * u**2)
     means = []
     for r in range(len(centre)):

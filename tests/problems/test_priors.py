@@ -1,5 +1,7 @@
 """Priors of factor rows: draws against the closed forms of their conditional distributions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
@@ -18,6 +20,19 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     features = turned(rng.normal(size=(N, K)) * [2.0, 1.0, 0.3])
     return features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P)) * [1.0, 0.4] + [0.5, -2.0], features
+
+
+def drawn(prior: Any, rows: np.ndarray, n: int, names: tuple[str, ...], **given: Any) -> list[np.ndarray]:
+    """Return some of what n draws give, each from a state in which some is given."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for k in range(n):
+        state = prior.start()
+        for name, value in given.items():
+            state[name][:] = value
+        prior.draw(state, rows, Key(k, 0, 1, 1))
+        for name in names:
+            found[name].append(state[name])
+    return [np.array(arrays) for arrays in found.values()]
 
 
 def test_normal_columns_follow_the_normal_gamma_posterior():
@@ -46,38 +61,31 @@ def test_regression_weights_follow_their_conditional_distribution():
     rows, features = table()
     prior = LinkedPrior("user", P, features, shape=2.0, rate=0.5)
     design = np.c_[np.ones(N), features]
-    draws, scales = [], []
-    for k in range(4000):
-        state = prior.start()
-        state["user_weights"][:] = 0.3
-        state["user_weight_precision"][:] = [0.5, 4.0]
-        prior.draw(state, rows, Key(k, 0, 1, 1))
-        mu, tau = state["user_mean"], state["user_precision"]
-        for p, omega in enumerate([0.5, 4.0]):
-            A = tau[p] * design.T @ design + np.diag([tau[p], *[omega] * K])
-            mean = np.linalg.solve(A, tau[p] * design.T @ rows[:, p])
-            draws.append(np.linalg.cholesky(A).T @ (np.append(mu[p], state["user_weights"][:, p]) - mean))
-            rate = 0.5 + 0.5 * (state["user_weights"][:, p] ** 2).sum()
-            scales.append(state["user_weight_precision"][p] * rate)
-    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
-    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(K + 1)).max() < 0.05
-    assert stats.kstest(scales, stats.gamma(2.0 + K / 2).cdf).pvalue > 1e-3
+    names = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
+    mu, tau, W, drawn_omega = drawn(prior, rows, 4000, names, user_weights=0.3, user_weight_precision=[0.5, 4.0])
+    parts = []
+    for p, omega in enumerate([0.5, 4.0]):
+        penalty = np.insert(np.full((len(tau), K), omega), 0, tau[:, p], axis=1)
+        A = tau[:, p, None, None] * design.T @ design + penalty[:, None] * np.eye(K + 1)
+        mean = np.linalg.solve(A, (tau[:, p, None] * (design.T @ rows[:, p]))[..., None])
+        gaps = np.insert(W[:, :, p], 0, mu[:, p], axis=1)[..., None] - mean
+        parts.append((np.linalg.cholesky(A).swapaxes(1, 2) @ gaps)[..., 0])
+    draws = np.concatenate(parts)
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in draws.T)
+    assert np.abs(np.corrcoef(draws.T) - np.eye(K + 1)).max() < 0.05
+    scales = drawn_omega * (0.5 + 0.5 * (W**2).sum(axis=1))
+    assert stats.kstest(scales.ravel(), stats.gamma(2.0 + K / 2).cdf).pvalue > 1e-3
 
 
 def test_precision_is_drawn_from_what_the_regression_leaves():
     rows, features = table()
     prior = LinkedPrior("item", P, features)
     weights = np.random.default_rng(3).normal(size=(K, P))
-    found = []
-    for k in range(3000):
-        state = prior.start()
-        state["item_weights"][:] = weights
-        prior.draw(state, rows, Key(k, 0, 1, 1))
-        found.append(state["item_precision"])
+    [found] = drawn(prior, rows, 3000, ("item_precision",), item_weights=weights)
     rest = rows - features @ weights
     centre = rest.sum(axis=0) / (N + 1)
     rate = 1 + 0.5 * ((rest**2).sum(axis=0) - (N + 1) * centre**2)
-    for p, precision in enumerate(np.array(found).T):
+    for p, precision in enumerate(found.T):
         assert stats.kstest(precision * rate[p], stats.gamma(1 + N / 2).cdf).pvalue > 1e-3
 
 
@@ -88,32 +96,27 @@ def test_sparse_regression_draws_each_coefficient_given_the_others():
     rows = features @ rng.normal(size=(K, P)) + rng.normal(size=(N, P)) @ [[1.0, 0.5], [0.0, 0.6]]
     prior = SparseNormalWishartPrior("user", P, sparse.csr_array(features), strength=1.5)
     start, omega = rng.normal(size=(K, P)), 2.0
-    draws, scales, precisions = [], [], []
-    for k in range(3000):
-        state = prior.start()
-        state["user_weights"][:] = start
-        state["user_weight_precision"][:] = omega
-        prior.draw(state, rows, Key(k, 0, 1, 1))
-        mu, precision, W = state["user_mean"], state["user_precision"], state["user_weights"]
-        now, root = start.copy(), np.linalg.cholesky(precision)
-        precisions.append(precision)
-        for c, f in enumerate(features.T):
-            now[c] = 0
-            total = omega + (f**2).sum()
-            mean = f @ (rows - mu - features @ now) / total
-            draws.append(root.T @ (W[c] - mean) * np.sqrt(total))
-            now[c] = W[c]
-        scales.append(state["user_weight_precision"][0] * (1 + 0.5 * np.einsum("ka,ab,kb", W, precision, W)))
-    draws = np.array(draws).reshape(-1, K * P)
+    names = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
+    mu, precisions, W, drawn_omega = drawn(prior, rows, 3000, names, user_weights=start, user_weight_precision=omega)
+    now, roots, parts = np.tile(start, (3000, 1, 1)), np.linalg.cholesky(precisions), []
+    for c, f in enumerate(features.T):
+        now[:, c] = 0
+        total = omega + (f**2).sum()
+        means = f @ (rows - mu[:, None] - features @ now) / total
+        parts.append(np.einsum("kba,kb->ka", roots, W[:, c] - means) * np.sqrt(total))
+        now[:, c] = W[:, c]
+    scales = drawn_omega[:, 0] * (1 + 0.5 * np.einsum("nka,nab,nkb->n", W, precisions, W))
+    draws = np.hstack(parts)
     assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in draws.T)
     assert np.abs(np.corrcoef(draws.T) - np.eye(K * P)).max() < 0.07
     assert stats.kstest(scales, stats.gamma(1 + K * P / 2).cdf).pvalue > 1e-3
-    np.testing.assert_allclose(prior.means(state, N), mu + features @ W, rtol=1e-12)
+    state = {"user_mean": mu[0], "user_weights": W[0]}
+    np.testing.assert_allclose(prior.means(state, N), mu[0] + features @ W[0], rtol=1e-12)
     # Λ is that of all rows, weights among them, given the first W, with µ integrated out
     rest = rows - features @ start
     inverse = np.eye(P) + rest.T @ rest - np.outer(rest.sum(axis=0), rest.sum(axis=0)) / (N + 1.5)
     inverse += omega * start.T @ start
-    chi = np.array([np.linalg.det(precision) for precision in precisions]) * np.linalg.det(inverse)
+    chi = np.linalg.det(precisions) * np.linalg.det(inverse)
     degrees = P + N + K - np.arange(P)
     assert np.log(chi).mean() == pytest.approx(special.digamma(degrees / 2).sum() + P * np.log(2), abs=0.02)
 
@@ -224,23 +227,20 @@ def test_normal_wishart_regression_follows_its_posterior():
     A = design.T @ design + np.diag([1.5, *[omega] * K])
     best = np.linalg.solve(A, design.T @ rows)
     inverse = np.eye(P) + rows.T @ rows - best.T @ A @ best
-    draws, scales, log_dets = [], [], []
-    for k in range(3000):
-        state = prior.start()
-        state["user_weights"][:], state["user_weight_precision"][:] = 0.3, omega
-        prior.draw(state, rows, Key(k, 0, 1, 1))
-        precision, W = state["user_precision"], state["user_weights"]
-        gaps = np.vstack([state["user_mean"], W]) - best
-        draws.append((np.linalg.cholesky(A).T @ gaps @ np.linalg.cholesky(precision)).ravel())
-        scales.append(state["user_weight_precision"][0] * (1 + 0.5 * np.einsum("ka,ab,kb", W, precision, W)))
-        log_dets.append(np.log(np.linalg.det(precision @ inverse)))
-    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in np.array(draws).T)
-    assert np.abs(np.corrcoef(np.array(draws).T) - np.eye(P * (K + 1))).max() < 0.07
+    names = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
+    mu, precisions, W, drawn_omega = drawn(prior, rows, 3000, names, user_weights=0.3, user_weight_precision=omega)
+    gaps = np.concatenate([mu[:, None], W], axis=1) - best
+    draws = (np.linalg.cholesky(A).T @ gaps @ np.linalg.cholesky(precisions)).reshape(3000, -1)
+    scales = drawn_omega[:, 0] * (1 + 0.5 * np.einsum("nka,nab,nkb->n", W, precisions, W))
+    log_dets = np.log(np.linalg.det(precisions @ inverse))
+    assert all(stats.kstest(column, stats.norm.cdf).pvalue > 1e-3 for column in draws.T)
+    assert np.abs(np.corrcoef(draws.T) - np.eye(P * (K + 1))).max() < 0.07
     assert stats.kstest(scales, stats.gamma(1 + K * P / 2).cdf).pvalue > 1e-3
     degrees = P + N - np.arange(P)  # |Λ| times that of its inverse scale is a product of χ² draws
     assert np.mean(log_dets) == pytest.approx(special.digamma(degrees / 2).sum() + P * np.log(2), abs=0.02)
-    np.testing.assert_allclose(prior.means(state, N), state["user_mean"] + features @ W, rtol=1e-12)
-    np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ precision, rtol=1e-12)
+    state = {"user_mean": mu[0], "user_precision": precisions[0], "user_weights": W[0]}
+    np.testing.assert_allclose(prior.means(state, N), mu[0] + features @ W[0], rtol=1e-12)
+    np.testing.assert_allclose(prior.shifts(state, N), prior.means(state, N) @ precisions[0], rtol=1e-12)
 
 
 def test_many_rows_in_blocks():

@@ -93,16 +93,16 @@ def test_scaling_removes_the_printed_penalty_only() -> None:
         np.testing.assert_allclose(np.array(penalties) / penalties[0], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("alpha", "n_steps"), [(1.0, 2_000), (3.0, 10_000)])
+@pytest.mark.parametrize(("alpha", "n_steps"), [(1.0, 2_000), (2.0, 5_000)])
 def test_descent_does_not_scale_the_invariant_penalty_away(alpha: float, n_steps: int) -> None:
     """By the printed rule B grows and the penalty goes towards 0 with the number of steps, by the other it does not."""
     share = {}
     for invariant in (True, False):
         problem, X, Y, x = setting(invariant, alpha)
-        for steps in (100, n_steps):
-            found = repeat_updates(problem, x, max_iter=steps, tol=0).x
-            B, S = found[: J * D].reshape(J, D), found[J * D :].reshape(L, J)
-            share[invariant, steps] = total(problem, found) - np.sum((X - Y @ S @ B) ** 2), np.linalg.norm(B)
+        for steps, more in ((100, 100), (n_steps, n_steps - 100)):
+            x = repeat_updates(problem, x, max_iter=more, tol=0).x
+            B, S = x[: J * D].reshape(J, D), x[J * D :].reshape(L, J)
+            share[invariant, steps] = total(problem, x) - np.sum((X - Y @ S @ B) ** 2), np.linalg.norm(B)
     assert share[False, n_steps][0] < 0.3 * share[False, 100][0]
     assert share[False, n_steps][1] > 1.5 * share[False, 100][1]
     assert share[True, n_steps][1] < 1.5 * share[True, 100][1]

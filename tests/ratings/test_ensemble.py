@@ -97,7 +97,7 @@ def test_alpha_is_chosen_once_for_all_members():
     assert all(m.validation_ is None for m in model.members_)
     first = MMMF(3, random_state=model.members_[0].random_state).fit(X, Y)
     assert alphas == {first.alpha_}
-    stages = Ensemble(HMF(3), 2, random_state=0).fit(X, Y)
+    stages = Ensemble(HMF(3), 2, random_state=0).fit(*planted(n_levels=3))  # two of them
     assert stages.members_[0].alphas_ == stages.members_[1].alphas_
 
 

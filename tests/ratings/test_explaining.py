@@ -111,7 +111,7 @@ def test_logistic_mf_is_near_a_fold_in_without_the_take() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [OrdinalProbit(2, implicit=None, n_sweeps=600, random_state=0), BPMF(2, n_sweeps=600, random_state=0)],
+    [OrdinalProbit(2, implicit=None, n_sweeps=300, random_state=0), BPMF(2, n_sweeps=300, random_state=0)],
     ids=["OrdinalProbit", "BPMF"],
 )
 def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

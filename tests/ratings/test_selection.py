@@ -129,7 +129,8 @@ def test_users_with_one_rating_each(model):
 
 @pytest.mark.parametrize("model", [MMMF(3, random_state=1), PMMMF(3, random_state=1), ALS(3, random_state=1)], ids=repr)
 def test_the_choice_is_seeded_and_kept(model):
-    first, second = (copy.deepcopy(model).fit(X, Y) for _ in range(2))
+    pairs, y = planted(25, 20)
+    first, second = (copy.deepcopy(model).fit(pairs, y) for _ in range(2))
     a, b = first.validation_, second.validation_
     assert all(np.array_equal(getattr(a, k), getattr(b, k)) for k in ("alphas", "errors", "deviations", "best"))
     assert first.alpha_ == a.best
@@ -138,9 +139,9 @@ def test_the_choice_is_seeded_and_kept(model):
     assert np.all(np.diff(a.alphas) > 0)
     assert np.all((a.errors >= 0) & (a.errors <= 1))
     assert np.all((a.deviations >= 0) & (a.deviations <= 0.5))
-    other = copy.deepcopy(model).set_params(random_state=2).fit(X, Y).validation_
+    other = copy.deepcopy(model).set_params(random_state=2).fit(pairs, y).validation_
     assert not np.array_equal(a.errors, other.errors)
-    given = copy.deepcopy(model).set_params(alpha=first.alpha_).fit(X, Y)
+    given = copy.deepcopy(model).set_params(alpha=first.alpha_).fit(pairs, y)
     assert np.array_equal(given.V_, first.V_)
     assert given.validation_ is None
 

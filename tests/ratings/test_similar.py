@@ -1,5 +1,7 @@
 """Similar items and users by brute force; vectors in files, and in an index of approximate nearest neighbours."""
 
+from functools import cache
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +15,7 @@ from cofactor.ratings.similar import Vectors
 
 DATA = make_ratings(60, 40, 3, random_state=0)
 MODELS = {
-    "ALS": ALS(3, random_state=0),
+    "ALS": ALS(3, 1.0, random_state=0),
     "MMMF": MMMF(3, 1.0, random_state=0),
     "RatingSVD": RatingSVD(3),
     "BPMF": BPMF(3, n_sweeps=20, burn_in=10, random_state=0),
@@ -26,6 +28,11 @@ def model(request):
     return cofactor.ratings.MODELS[type(MODELS[request.param]).__name__](**MODELS[request.param].get_params()).fit(
         DATA.X, DATA.y
     )
+
+
+@cache
+def als() -> ALS:
+    return clone(MODELS["ALS"]).fit(DATA.X, DATA.y)
 
 
 def correlations(own: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -69,9 +76,9 @@ def test_items_like_new_ones_that_only_features_describe(name):
 
 
 def test_what_new_items_need():
-    model = ALS(3, random_state=0).fit(DATA.X, DATA.y, item_features=GENRES)
+    model = clone(MODELS["ALS"]).fit(DATA.X, DATA.y, item_features=GENRES)
     assert set(model.similar_items(["new"], 3, new_items=NEW, candidates=[1, 2])[0][0]) == {1, 2, None}
-    plain = ALS(3, random_state=0).fit(DATA.X, DATA.y)
+    plain = als()
     for call, message in (
         (lambda: model.similar_items(["?"], new_items=NEW), "item '\\?' was not in training"),
         (lambda: plain.similar_items(["new"], new_items=NEW), "not given in training"),
@@ -82,7 +89,7 @@ def test_what_new_items_need():
 
 
 def test_items_with_few_ratings_are_left_out_and_candidates_are_kept_to():
-    model = ALS(3, random_state=0).fit(DATA.X, DATA.y)
+    model = als()
     counts = model.ratings_.item_counts
     often = set(model.items_.ids[counts >= np.median(counts)].tolist())
     ids, _ = model.similar_items(model.items_.ids, 3, min_ratings=int(np.median(counts)))
@@ -119,9 +126,8 @@ def test_the_same_bits_from_a_file_and_without_ratings(tmp_path):
     ],
 )
 def test_what_is_refused(call, message):
-    model = ALS(3, random_state=0).fit(DATA.X, DATA.y)
     with pytest.raises(InvalidInputError, match=message):
-        call(model)
+        call(als())
 
 
 def test_models_without_factors_have_no_such_methods():
@@ -139,7 +145,7 @@ def test_vectors_in_files(tmp_path):
 
 def test_an_index_of_neighbours_finds_what_exact_search_finds():
     usearch = pytest.importorskip("usearch.index")
-    model = ALS(3, random_state=0).fit(DATA.X, DATA.y)
+    model = als()
     users, items = model.user_vectors("scores"), model.item_vectors("scores")
     index = usearch.Index(ndim=items.values.shape[1], metric="ip")
     index.add(np.arange(len(items.ids)), items.values)

@@ -37,7 +37,7 @@ def test_no_block_of_a_fit_raises_the_objective(item_prior, alpha_bias, monkeypa
 @pytest.mark.parametrize("n_users", [40, 400])
 def test_users_do_not_become_alike(item_prior, seed, n_users):
     """With features random at the start, and many users for an item, all of them went to Λ = 0."""
-    pairs, y = planted(n_users, 20, density=0.6)
+    pairs, y = planted(n_users, 10, density=0.6)
     model = IPMMMF(3, 0.5, item_prior=item_prior, tol=1e-3, max_iter=500, random_state=seed).fit(pairs, y)
     assert model.U_.std(axis=0).min() > 0.1
     assert np.abs(model.V_).max(axis=0).min() > 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,11 @@ from cofactor.ratings.stored_users import stored_users_of
 
 MODELS: dict[str, Callable[[], Any]] = {
     "ALS": lambda: ALS(3, alpha=1.0, max_iter=5, tol=0, random_state=0),
-    "MMMF": lambda: MMMF(3, alpha=1.0, max_iter=9, tol=0, random_state=0),
-    "MMMF, Kumar's": lambda: MMMF(3, alpha=1.0, alpha_thresholds=0, max_iter=9, tol=0, random_state=0),
-    "PMMMF": lambda: PMMMF(3, alpha=1.0, max_iter=9, tol=0, random_state=0),
-    "HMF": lambda: HMF(2, alpha=1.0, max_iter=9, tol=0, random_state=0),
-    "OrdinalProbit": lambda: OrdinalProbit(3, n_sweeps=50, burn_in=2, random_state=0),
+    "MMMF": lambda: MMMF(3, alpha=1.0, max_iter=6, tol=0, random_state=0),
+    "MMMF, Kumar's": lambda: MMMF(3, alpha=1.0, alpha_thresholds=0, max_iter=6, tol=0, random_state=0),
+    "PMMMF": lambda: PMMMF(3, alpha=1.0, max_iter=6, tol=0, random_state=0),
+    "HMF": lambda: HMF(2, alpha=1.0, max_iter=6, tol=0, random_state=0),
+    "OrdinalProbit": lambda: OrdinalProbit(3, n_sweeps=43, burn_in=2, random_state=0),
     "BPMF": lambda: BPMF(3, n_sweeps=8, burn_in=2, random_state=0),
     "GibbsMMMF": lambda: GibbsMMMF(3, n_sweeps=9, burn_in=2, thin=2, n_chains=2, random_state=0),
     "GibbsMMMF, one sample": lambda: GibbsMMMF(3, n_sweeps=3, burn_in=2, decision="median", random_state=0),
@@ -48,6 +49,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+@cache
 def ratings() -> Ratings:
     data = make_ratings(60, 30, 3, n_levels=5, density=0.3, random_state=0)
     return as_ratings(data.X, data.y, scale=[1, 2, 3, 4, 5])

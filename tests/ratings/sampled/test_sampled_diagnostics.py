@@ -67,7 +67,7 @@ def test_diagnostics_are_those_of_arviz(model):
 def test_chains_that_have_not_met_are_seen():
     settings = {"n_chains": 3, "random_state": 0}
     apart = OrdinalProbit(2, implicit=None, n_sweeps=6, burn_in=0, **settings).fit(DATA.X, DATA.y).diagnostics()
-    met = BPMF(2, precision=2.0, n_sweeps=300, burn_in=50, **settings).fit(DATA.X, DATA.y).diagnostics()
+    met = BPMF(2, precision=2.0, n_sweeps=200, burn_in=50, **settings).fit(DATA.X, DATA.y).diagnostics()
     assert apart.r_hat[0] > 1.3 > 1.05 > met.r_hat[0]
     assert apart.ess[0] < 40 < 200 < met.ess[0]
 

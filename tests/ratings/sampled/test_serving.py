@@ -92,16 +92,16 @@ def test_memory_does_not_grow_with_items():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", cofactor.ratings.MODELS)
 def test_no_model_takes_much_for_a_large_catalogue(name, monkeypatch):
-    """625 users and 2,500 items; scores of all pairs would take 6 MB, their probabilities 60; blocks are a quarter."""
-    monkeypatch.setattr("cofactor.ratings.blocks.BLOCK_BYTES", BLOCK_BYTES // 4)
-    X, y = planted(625, 2500, 5000)
+    """400 users and 1,600 items; scores of all pairs would take 2.5 MB, probabilities 25; blocks are an eighth."""
+    monkeypatch.setattr("cofactor.ratings.blocks.BLOCK_BYTES", BLOCK_BYTES // 8)
+    X, y = planted(400, 1600, 3200)
     members = {"estimator": _small(cofactor.ratings.MODELS["MMMF"], {})} if name == "Ensemble" else {}
     model = _small(cofactor.ratings.MODELS[name], members)
     model.fit(X, np.where(y > 2, 1.0, -1.0) if name == "BinaryMMMF" else y)
     with thread_limit(2):
-        assert peak(lambda: model.recommend(model.users_.ids)) < 6e6
+        assert peak(lambda: model.recommend(model.users_.ids)) < 2.5e6
         if hasattr(model, "predict_proba"):
-            assert peak(lambda: model.recommend(model.users_.ids[:20], quantile=0.9)) < 6e6
+            assert peak(lambda: model.recommend(model.users_.ids[:20], quantile=0.9)) < 2.5e6
 
 
 def test_fold_ins_share_what_they_leave_and_a_new_fit_or_update_does_not():

@@ -117,8 +117,7 @@ def test_ids_of_other_kinds_and_other_forms_of_ratings():
     np.testing.assert_array_equal(m.predict_proba([named[k] for k in one]), expected[one])
 
 
-@pytest.mark.parametrize("n_chains", [1, 2])
-@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize(("n_chains", "saved"), [(1, False), (2, True)])
 def test_going_on_and_saving(n_chains, saved, tmp_path: Path):
     whole = model(n_chains=n_chains).fit(*TRAIN, shadow=NEW)
     parts = model(n_chains=n_chains, n_sweeps=15).fit(*TRAIN, shadow=NEW)

@@ -75,12 +75,6 @@ def memory(place: Path) -> dict[str, Any]:
     return {name: make().fit(ShardedRatings.open(place)) for name, make in MODELS.items()}
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with two_workers() as client:
-        yield client
-
-
 def assert_same_samples(stored: Any, memory: Any) -> None:
     assert stored.stored_users_ is not None
     assert stored.samples_.keys() == memory.samples_.keys()
@@ -102,14 +96,6 @@ def test_samples_are_those_in_memory(name: str, folder: Path, memory: dict[str, 
     assert checked_shards(str(folder)).shown["verified"] == "all checksums agree, also those of 1 model"
     again = MODELS[name]().fit(ShardedRatings.open(folder).on(users="folder"))
     assert again.stored_users_.folder == stored.stored_users_.folder, "the same fit has the same place"
-
-
-@models
-def test_samples_are_those_in_memory_on_workers(
-    name: str, folder: Path, memory: dict[str, Any], client: Client
-) -> None:
-    assert_same_samples(MODELS[name]().fit(ShardedRatings.open(folder).on(client, users="folder")), memory[name])
-    assert nothing_but_users(folder)
 
 
 def test_samples_of_a_user_lie_together(folder: Path) -> None:
@@ -134,20 +120,6 @@ def test_a_killed_fit_goes_on(name: str, every: float, folder: Path, memory: dic
     stored = MODELS[name]().fit(ShardedRatings.open(folder).on(resume=True, users="folder"))
     assert_same_samples(stored, memory[name])
     assert nothing_but_users(folder)
-
-
-def test_lost_workers_change_nothing(folder: Path, memory: dict[str, Any], client: Client) -> None:
-    killed: list[int] = []
-
-    def kill(progress: Any) -> None:
-        if progress.iteration in (4, 7):
-            killed.append(sorted(client.run(os.getpid).values())[0])
-            os.kill(killed[-1], signal.SIGKILL)
-
-    client.wait_for_workers(2)
-    there = ShardedRatings.open(folder).on(client, every=0.2, users="folder")
-    assert_same_samples(MODELS["OrdinalProbit"](callback=kill).fit(there), memory["OrdinalProbit"])
-    assert len(killed) == 2
 
 
 def test_a_full_disk_leaves_what_was_done(
@@ -220,3 +192,34 @@ def test_posterior_means_and_diagnostics_are_those_in_memory(folder: Path, memor
         np.testing.assert_array_equal(one.samples["V"], other.samples["V"])
         rated = np.flatnonzero(ratings().user_counts)
         np.testing.assert_array_equal(one.samples["U"][:, rated], other.samples["U"][:, rated])
+
+
+# ---------------------------------------------------------------- on workers, last: they take CPU time while they wait
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with two_workers() as client:
+        yield client
+
+
+@models
+def test_samples_are_those_in_memory_on_workers(
+    name: str, folder: Path, memory: dict[str, Any], client: Client
+) -> None:
+    assert_same_samples(MODELS[name]().fit(ShardedRatings.open(folder).on(client, users="folder")), memory[name])
+    assert nothing_but_users(folder)
+
+
+def test_lost_workers_change_nothing(folder: Path, memory: dict[str, Any], client: Client) -> None:
+    killed: list[int] = []
+
+    def kill(progress: Any) -> None:
+        if progress.iteration in (4, 7):
+            killed.append(sorted(client.run(os.getpid).values())[0])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    client.wait_for_workers(2)
+    there = ShardedRatings.open(folder).on(client, every=0.2, users="folder")
+    assert_same_samples(MODELS["OrdinalProbit"](callback=kill).fit(there), memory["OrdinalProbit"])
+    assert len(killed) == 2

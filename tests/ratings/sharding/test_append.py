@@ -47,7 +47,7 @@ def content(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", ["int", "text", "mixed"])
 @pytest.mark.parametrize("timed", [False, True])
 def test_days_are_appended(tmp_path, kind, timed) -> None:
-    days = [rows(seed, 150, kind, timed=timed) for seed in range(3)]
+    days = [rows(seed, 100, kind, timed=timed) for seed in range(3)]
     folder = folder_of(days[0], tmp_path)
     for k in (1, 2):
         found = append_files(write(tmp_path / f"{k}.parquet", days[k]), folder, duplicates="last")
