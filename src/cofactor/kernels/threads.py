@@ -321,8 +321,10 @@ def cut_rows(indptr: np.ndarray, entries_per_block: int) -> np.ndarray:
     """
     n_rows = len(indptr) - 1
     # Empty rows cost time too: count one entry for each row.
+    n_blocks = round((indptr[-1] + n_rows) / (entries_per_block + 1))
+    if n_blocks < 2 and n_rows:
+        return np.array([0, n_rows])  # small data are cut in every sweep, and the rest would take longer than a sweep
     cost = indptr + np.arange(n_rows + 1)
-    n_blocks = max(1, round(cost[-1] / (entries_per_block + 1)))
-    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], n_blocks + 1))
+    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], max(1, n_blocks) + 1))
     cuts[0], cuts[-1] = 0, n_rows
     return np.unique(cuts)
