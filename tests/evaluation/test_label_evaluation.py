@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import cofactor
+from cofactor.datasets import make_labels
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import Search, decodings, evaluate, evaluate_labels, fold_means
 from cofactor.labels import MODELS, PLST, BinaryRelevance, learn_threshold
@@ -184,6 +185,8 @@ def test_bad_input():
         evaluate_labels(PLST.paper(), X, Y, 3, n_jobs=0)
     with pytest.raises(TypeError, match="n_jobs='a'"):
         Search(PLST.paper(), {"alpha": [1.0]}, n_jobs="a").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="X is a data set, which brings its labels.*splitter=..."):
+        evaluate_labels(PLST.paper(), make_labels(30, 5, 3, n_groups=1, random_state=0)[0], 5)
     with pytest.raises(TypeError, match="splitter must be"):
         evaluate_labels(PLST.paper(), X, Y, "kfold")
 

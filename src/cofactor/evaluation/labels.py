@@ -97,7 +97,10 @@ def evaluate_labels(
     [(0, 'plain', 20), (1, 'plain', 20), (2, 'plain', 20)]
     """
     check_jobs(n_jobs)
-    if Y is None and is_dataset(X):
+    if is_dataset(X):
+        if Y is not None:
+            advice = "a number of folds, or a splitter, is splitter=..."
+            raise InvalidInputError("X is a data set, which brings its labels", argument="Y", advice=advice)
         X, Y = cast(Any, X).X, cast(Any, X).targets
     if Y is None:
         raise InvalidInputError("Y is missing", argument="Y", advice="give the labels, or a label data set as X")

@@ -113,7 +113,7 @@ def unknown_features(argument: str) -> InvalidInputError:
     return InvalidInputError(
         (Argument(argument), " was not given in training, so nothing is known about what it says"),
         argument=argument,
-        advice="leave it out, or fit an OrdinalProbit, ALS, BPMF or MMMF with such features",
+        advice="leave it out, or fit a Recommender, OrdinalProbit, ALS, BPMF or MMMF with such features",
     )
 
 

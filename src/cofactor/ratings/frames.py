@@ -106,18 +106,19 @@ def times_of_frame(frame: nw.DataFrame[Any], taken: tuple[Any, ...]) -> Any:
     missing = missing | np.isnan(values) if values.dtype.kind == "f" else missing
     if missing.any():
         gaps = counted(int(missing.sum()), "rating")
-        _warn(f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out")
+        warn_of(f"column {column.name!r} of X has no time for {gaps}, so that none is used; leave these ratings out")
         return None
     if column.dtype.is_numeric() or isinstance(column.dtype, nw.Datetime | nw.Date):
         return column.to_native()
     try:
         return seconds_of(times_of_column(column), name=f"column {column.name!r} of X")
     except InvalidInputError as error:
-        _warn(f"{error}; until then no times are used")
+        warn_of(f"{error}; until then no times are used")
         return None
 
 
-def _warn(text: str) -> None:
+def warn_of(text: str) -> None:
+    """Warn the caller of something in a frame."""
     warnings.warn(InputWarning(text), stacklevel=callers_level())
 
 

@@ -17,7 +17,7 @@ from cofactor.frames import as_series
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown
-from cofactor.ratings.frames import is_frame, split_frame, times_of_frame
+from cofactor.ratings.frames import is_frame, split_frame, times_of_frame, warn_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
 from cofactor.text import counted
@@ -293,6 +293,10 @@ def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any, bool]:
     if times is not None and position is not None:
         raise InvalidInputError("the frame X has a column of times: give no others", argument="time")
     rated = counts is None and any(plain(name) in ALIASES["rating"] for name in columns)
+    if len(columns) == 3 and counts is None and position is None and not rated:
+        other = next(name for name in frame.columns if name not in taken)
+        if frame[other].dtype.is_numeric():
+            warn_of(f"column {other!r} of X is not read, and each pair counts once; call it 'count' if it says how often")
     return frame.select(user, item).to_native(), counts, stamps, rated
 
 
