@@ -659,7 +659,9 @@ def test_features_of_new_users_mean_nothing_to_a_model_without(kind):
     X, y = small()
     m = model(n_sweeps=6, burn_in=3).fit(X, y) if kind is OrdinalProbit else MMMF(2, 1.0, random_state=0).fit(X, y)
     for ratings in ((), ([("new", X[0, 1])], y[:1])):
-        with pytest.raises(InvalidInputError, match="user_features was not given in training.*fit a Recommender, OrdinalProbit"):
+        with pytest.raises(
+            InvalidInputError, match="user_features was not given in training.*fit a Recommender, OrdinalProbit"
+        ):
             m.fold_in(*ratings, user_features={"new": [1.0]})
     with pytest.raises(InvalidInputError, match="X is missing"):
         m.fold_in()

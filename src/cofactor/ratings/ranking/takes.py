@@ -296,7 +296,8 @@ def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any, bool]:
     if len(columns) == 3 and counts is None and position is None and not rated:
         other = next(name for name in frame.columns if name not in taken)
         if frame[other].dtype.is_numeric():
-            warn_of(f"column {other!r} of X is not read, and each pair counts once; call it 'count' if it says how often")
+            how = "call it 'count' if it says how often"
+            warn_of(f"column {other!r} of X is not read, and each pair counts once; {how}")
     return frame.select(user, item).to_native(), counts, stamps, rated
 
 
