@@ -62,7 +62,9 @@ def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
         )
     if not holds_ratings and y is None and not is_frame(X):
         raise InvalidInputError(
-            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items", argument="y"
+            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items",
+            argument="y",
+            advice="items without ratings are for models of takes, such as Recommender",
         )
 
 
