@@ -89,11 +89,17 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Compile all kernels before the workers start: else each of them compiles what both need first."""
+    """Compile all kernels before the workers start: else each of them compiles what both need first.
+
+    Of BLAS a worker has its share of the cores: threads of several workers spin while they wait for each other, which
+    took a sixth of the time of tests of labels.
+    """
     from cofactor import warm_up
 
     gc.enable()  # this process collects nothing itself
-    warmth = warm_up(n_jobs=config.getoption("numprocesses") or 1)
+    n_workers = config.getoption("numprocesses") or 1
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, cpu_count() // n_workers)))
+    warmth = warm_up(n_jobs=n_workers)
     if warmth.n_models:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         reporter.write_line(f"compiled the loops of {warmth.n_models} models in {warmth.seconds:.0f} s")
