@@ -1,8 +1,6 @@
 """Pictures of label models: what is drawn, where, and what is refused."""
 
-import gc
 import sys
-import weakref
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from cofactor.plots import (
 from cofactor.plots.figures import shortened
 from cofactor.plots.trees import tree_positions
 
-from .pixels import check_drawn_and_whole
+from .pixels import check_drawn_and_whole, check_left_alone_and_freed
 
 Y = np.array([[1, 0, 1, 0, 0], [1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 1, 1, 1, 0]])
 GROUPS = [4, 2, 4, 2, 7]
@@ -76,11 +74,7 @@ def test_draws_into_given_axes(name):
 
 
 def test_input_is_left_alone_and_figures_are_freed():
-    before = {name: repr(arguments) for name, (_, arguments) in PICTURES.items()}
-    drawn = {name: weakref.ref(draw(name).figure) for name in PICTURES}
-    gc.collect()  # once for all: it takes longer than all the rest
-    assert [name for name, figure in drawn.items() if figure() is not None] == []
-    assert {name: repr(arguments) for name, (_, arguments) in PICTURES.items()} == before
+    check_left_alone_and_freed(PICTURES)
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -1,10 +1,8 @@
 """Pictures: the data in the artists, labels, files, and what is refused."""
 
-import gc
 import os
 import subprocess
 import sys
-import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +27,7 @@ from cofactor.plots import (
 )
 from cofactor.samplers import Chain
 
-from .pixels import check_drawn_and_whole
+from .pixels import check_drawn_and_whole, check_left_alone_and_freed
 
 HISTORIES = {"L-BFGS": ([0.0, 0.1, 0.3], [90.0, 40.0, 35.0]), "CG": ([0.0, 0.2], [90.0, 38.0])}
 CURVES = {"HMF": ([0.1, 0.3, 0.5], [0.75, 0.70, 0.73]), "MMMF": ([0.1, 0.4], [0.80, 0.78])}
@@ -95,11 +93,7 @@ def test_draws_into_given_axes(name):
 
 
 def test_input_is_left_alone_and_figures_are_freed():
-    before = {name: repr(arguments) for name, (_, arguments) in PICTURES.items()}
-    drawn = {name: weakref.ref(draw(name).figure) for name in PICTURES}
-    gc.collect()  # once for all: it takes longer than all the rest
-    assert [name for name, figure in drawn.items() if figure() is not None] == []
-    assert {name: repr(arguments) for name, (_, arguments) in PICTURES.items()} == before
+    check_left_alone_and_freed(PICTURES)
 
 
 @pytest.mark.evidence
