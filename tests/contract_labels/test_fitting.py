@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from cofactor.kernels.threads import library_limit
-from cofactor.labels import MODELS, held_out
+from cofactor.labels import MODELS
 from cofactor.labels.decoding import AIMS, FAR
 from cofactor.metrics.labels import hamming_loss, micro_f1
 from cofactor.solvers import Progress
@@ -35,12 +35,6 @@ from .models import (
 
 #: Cases on which all rules and aims are tried: how the others turn scores into labels is inherited.
 DECIDING = overriding("fit_threshold", "predict", "_held_out", "_decide")
-
-
-@pytest.fixture
-def half_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let two copies of a model give held-out scores, of half the data: two more would be fitted in the same way."""
-    monkeypatch.setattr(held_out, "ENOUGH", len(data()[0]) // 2)
 
 
 @every
@@ -204,13 +198,8 @@ def test_constant_labels_are_repeated_not_learned(name):
         assert not predicted[:, 4].any()
 
 
-def with_rules(*rules: str) -> pytest.MarkDecorator:
-    """Run a test for the probe with all rules, and with the last one for each class that holds out its own scores."""
-    others = [(name, rules[-1]) for name in overriding("fit", "_held_out") if name != PROBE]
-    return pytest.mark.parametrize(("name", "rule"), [*((PROBE, rule) for rule in rules), *others])
-
-
-@with_rules("global", "per-label", "cardinality")
+@probed("fit", "_held_out")
+@pytest.mark.parametrize("rule", ["global", "per-label", "cardinality"])
 def test_a_fit_that_learns_a_threshold_repeats_constant_labels(name, rule):
     X, Y = data()
     wide = np.hstack([np.ones((len(Y), 1), int), Y, np.zeros((len(Y), 1), int)])
@@ -256,7 +245,8 @@ def test_learned_thresholds_keep_their_promises(name):
 
 
 @pytest.mark.filterwarnings("ignore:n_neighbors=")
-@with_rules("global", "top-k", "cardinality", "per-label")
+@probed("fit", "_held_out")
+@pytest.mark.parametrize("rule", ["global", "per-label", "top-k", "cardinality"])
 def test_few_instances_to_learn_a_threshold_on(name, rule):
     X, Y = data()
     assert fresh(name, threshold=rule).fit(X[:4], Y[:4]).predict(X).shape == Y.shape

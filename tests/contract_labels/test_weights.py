@@ -25,7 +25,6 @@ from cofactor.labels import (
     FeatureSpace,
     LabelRidge,
     TreeCRF,
-    held_out,
 )
 from cofactor.labels.decoding import RULES
 
@@ -166,8 +165,8 @@ CHOOSING = {
     [(name, "dense") for name in CHOOSING]
     + [(name, case) for name in ("LabelRidge", "PLST", "LEML") for case in ("sparse", "partly known")],
 )
-def test_only_the_ratios_of_weights_count(name: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_out, "ENOUGH", 40)  # two copies learn to decide; two more would in the same way
+@pytest.mark.usefixtures("half_held_out")
+def test_only_the_ratios_of_weights_count(name: str, case: str) -> None:
     X, Y = data()[0], data()[1][:, :4]
     rng = np.random.default_rng(5)
     weights = rng.random(len(X)) + 0.1
