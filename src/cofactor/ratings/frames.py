@@ -19,7 +19,7 @@ from cofactor.model.times import seconds_of, times_of_column
 from cofactor.text import counted
 from cofactor.typing import Frame
 
-__all__ = ["apart", "frame_of", "is_data_set", "is_frame", "split_frame", "times_of_frame"]
+__all__ = ["apart", "frame_of", "is_data_set", "is_frame", "split_frame", "times_of_frame", "warn_of"]
 
 
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:

@@ -13,7 +13,7 @@ from scipy import sparse
 from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import as_series
+from cofactor.frames import as_frame, as_series
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown
@@ -338,7 +338,8 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
                 "as counts if they are counts",
             )
         return np.column_stack((found.row, found.col)), None if (found.data == 1).all() else found.data, times
-    names = {plain(str(name)) for name in nw.from_native(X, eager_only=True).columns} if is_frame(X) else set()
+    frame = as_frame(X)
+    names = set() if frame is None else {plain(str(name)) for name in frame.columns}
     counted_alone = names & set(COUNT_NAMES) and not names & set(ALIASES["rating"])
     return _split_frame(X, times)[:3] if counted_alone else (X, None, times)
 
@@ -371,8 +372,8 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
         values = sparse.coo_array(cast(Any, X)).data
     elif hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
         values = None if getattr(X, "holds_takes", False) else X.y
-    elif y is None and is_frame(X):
-        names = [plain(str(name)) for name in nw.from_native(X, eager_only=True).columns]
+    elif y is None and (frame := as_frame(X)) is not None:
+        names = [plain(str(name)) for name in frame.columns]
         stars = set(names) & set(ALIASES["rating"])
         if len(names) == 2 or (not stars and set(names) & {*COUNT_NAMES, *ALIASES["timestamp"]}):
             return None
