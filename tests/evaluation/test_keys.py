@@ -365,12 +365,20 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def clear_caches() -> None:
-    for cache in (code._digest, code._source, code._definer, code._file, code._data_beside):
-        cache.cache_clear()
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read all sources anew; afterwards it is known again what the real ones are, which takes long to find out."""
+    for name in ("_digest", "_source", "_definer", "_file", "_data_beside"):
+        monkeypatch.setattr(code, name, functools.cache(getattr(code, name).__wrapped__))
 
 
 parsed = functools.cache(ast.parse)  #: most files are the same each time
+_without_types = code._without_types
+
+
+@functools.cache
+def without_types(tree: ast.AST) -> list[ast.AST]:
+    """Return what is found in a tree, which depends on that tree alone."""
+    return list(_without_types(tree))
 
 
 def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
@@ -382,12 +390,10 @@ def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     monkeypatch.setattr(code, "_ROOT", folder / "cofactor")
     monkeypatch.setattr(comparison, "run_cells", not_computed)
     monkeypatch.setattr(ast, "parse", parsed)
-    clear_caches()
-    try:
-        asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
-        return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
-    finally:
-        clear_caches()
+    monkeypatch.setattr(code, "_without_types", without_types)
+    forget(monkeypatch)
+    asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
+    return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
 
 
 SHOWING = "evaluation/tables.py evaluation/comparison.py evaluation/stats/rank_tests.py"
@@ -426,6 +432,7 @@ def before(package: Path) -> Iterator[list[str]]:
         found = keys_of_copy(monkeypatch, package)
     yield found
     parsed.cache_clear()
+    without_types.cache_clear()
 
 
 def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,7 +440,7 @@ def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: p
     file = next((package / "cofactor" / "published" / "matrices").iterdir())
 
     def digests() -> list[str]:
-        clear_caches()
+        forget(monkeypatch)
         return [code_digest([f"cofactor.{name}"]) for name in ("published.reader", "metrics.ratings")]
 
     first, text = digests(), file.read_bytes()
@@ -442,7 +449,6 @@ def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: p
         assert [old != new for old, new in zip(first, digests(), strict=True)] == [True, False]
     finally:
         file.write_bytes(text)
-        clear_caches()
 
 
 OF_PLST = """
@@ -536,8 +542,7 @@ def test_code_of_the_user_counts_with_all_that_it_imports(tmp_path: Path, monkey
     mine = importlib.import_module("mine")
 
     def keys() -> list[str]:
-        code._digest.cache_clear()
-        code._source.cache_clear()
+        forget(monkeypatch)
         cells = [cell(mine.measured, method="m", version=version) for version in ("", "1")]
         return [*(one.key for one in cells), code_digest(described(mine.Model()).modules)]
 

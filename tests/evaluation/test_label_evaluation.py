@@ -380,7 +380,7 @@ def test_every_model_can_be_evaluated_with_both_decodings(name):
     model = MODELS[name].paper(threshold="global", random_state=0)
     least = {"n_estimators": 5, "max_iter": 10}  # a hundred members take as long as all other models together
     model.set_params(**{key: value for key, value in least.items() if key in model.get_params(deep=False)})
-    rows = evaluate_labels(model, np.abs(X), Y, 2)
+    rows = evaluate_labels(model, np.abs(X[:60]), Y[:60, :4], 2)
     assert {row["decoding"] for row in rows} == {"plain", "learned"}
     assert all(0 <= row["micro_f1"] <= 1 and np.isfinite(row["ranking_loss"]) for row in rows)
 

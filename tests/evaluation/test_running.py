@@ -413,6 +413,9 @@ def nap(k):
     time.sleep(0.02)
     return {"pid": os.getpid()}
 
+def tell(progress):
+    os.write(1, f"{progress.result.measures['pid']}\\n".encode())  # whole: Ctrl-C comes between two writes of print
+
 os.setsid()
 for number, stream in enumerate((out, err), 1):
     os.dup2(stream.fileno(), number)
@@ -420,7 +423,7 @@ for number, stream in enumerate((out, err), 1):
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has been told to ignore it
 cells = [Cell(work=lambda k=k: nap(k), method="m", split=str(k)) for k in range(2000)]
 try:
-    run_cells(cells, store, n_jobs=2, on_progress=lambda progress: print(progress.result.measures["pid"], flush=True))
+    run_cells(cells, store, n_jobs=2, on_progress=tell)
 except Interrupted as stop:
     print(stop, flush=True)
 threading._shutdown()  # as at the end of any program; multiprocessing leaves it out
