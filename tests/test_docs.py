@@ -48,7 +48,7 @@ def test_every_test_that_a_correction_names_exists() -> None:
 @pytest.mark.parametrize("word", ["ERR" + "ATA", "METH" + "ODS-", "REA" + "CH-", "DES" + "IGN"])
 def test_nothing_points_outside_the_repository(word: str) -> None:
     pattern = re.compile(rf"\b{word}")
-    found = [str(path.relative_to(ROOT)) for path, text in texts().items() if word in text and pattern.search(text)]
+    found = [str(path.relative_to(ROOT)) for path, text in texts().items() if pattern.search(text)]
     assert found == []
 
 

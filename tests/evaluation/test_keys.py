@@ -372,13 +372,6 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 parsed = functools.cache(ast.parse)  #: most files are the same each time
-_without_types = code._without_types
-
-
-@functools.cache
-def without_types(tree: ast.AST) -> list[ast.AST]:
-    """Return what is found in a tree, which depends on that tree alone."""
-    return list(_without_types(tree))
 
 
 def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
@@ -390,7 +383,6 @@ def keys_of_copy(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     monkeypatch.setattr(code, "_ROOT", folder / "cofactor")
     monkeypatch.setattr(comparison, "run_cells", not_computed)
     monkeypatch.setattr(ast, "parse", parsed)
-    monkeypatch.setattr(code, "_without_types", without_types)
     forget(monkeypatch)
     asked = (({"ALS": ALS(2, 5.0)}, STARS, "weak"), ({"PLST": PLST.paper()}, TAGS, "kfold"))
     return [compare(methods, data, splits=splits).results[0].key for methods, data, splits in asked]
@@ -432,7 +424,6 @@ def before(package: Path) -> Iterator[list[str]]:
         found = keys_of_copy(monkeypatch, package)
     yield found
     parsed.cache_clear()
-    without_types.cache_clear()
 
 
 def test_data_beside_a_module_are_part_of_its_code(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,10 +223,14 @@ def _without_types(tree: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.popleft()
         yield node
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and any(map(_is_type_checking, ast.walk(node.test))):
             waiting.extend(node.orelse)
         else:
             waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    return "TYPE_CHECKING" in (getattr(node, "id", None), getattr(node, "attr", None))
 
 
 def _absolute(module: str, node: ast.ImportFrom) -> str:
