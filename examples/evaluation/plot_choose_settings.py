@@ -16,7 +16,8 @@ model = ALS(5, random_state=0).fit(data.X, data.y)
 print(model.alpha_)
 
 # %%
-# Models are estimators of scikit-learn: its searches and its splitters work as they are.
+# Models are estimators of scikit-learn: its searches work as they are, with its splitters, such as
+# `~cofactor.evaluation.KFold`, or with one of the package, which here holds out one rating of each user.
 
 from sklearn.model_selection import GridSearchCV
 

@@ -34,6 +34,24 @@ OPENED = (
     "reproduction/kumar-4.html",
 )
 
+#: Words of tables, but for code, that a line ends within.
+BROKEN = """
+const broken = [], range = document.createRange();
+for (const cell of document.querySelectorAll("th, td")) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    if (text.parentElement.closest("code")) continue;
+    for (const word of text.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      if (range.getClientRects().length > 1) broken.push(word[0]);
+    }
+  }
+}
+return broken;
+"""
+
 
 class Page:
     """Links, anchors, headings and pictures of a page."""
@@ -152,6 +170,7 @@ def test_a_page_reads_on_a_phone(site: Path, browser: webdriver.Chrome, name: st
         assert found["width"] <= PHONE
         least = [(text[:40], round(ratio, 2), 3 if size >= 24 else 4.5) for text, size, ratio in found["texts"]]
         assert [(text, ratio) for text, ratio, needed in least if ratio < needed] == []
+    assert browser.execute_script(BROKEN) == []
 
 
 def test_search_finds_a_method(site: Path, browser: webdriver.Chrome) -> None:
