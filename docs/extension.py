@@ -12,7 +12,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, get_origin
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -52,13 +52,14 @@ OUTSIDE = {
 
 
 def public_names() -> dict[str, list[str]]:
-    """Return the public names of each package. What two packages offer is shown in the first of them."""
+    """Return the public names of each package, but for names of types; what two offer is shown in the first."""
     found, seen = {}, set()
     for package in PACKAGES:
         module = import_module(package)
         names = sorted(module.__all__, key=str.casefold)
         things = {name: getattr(module, name) for name in names}
-        found[package] = [name for name in names if not inspect.ismodule(things[name]) and id(things[name]) not in seen]
+        shown = [name for name in names if not inspect.ismodule(things[name]) and get_origin(things[name]) is None]
+        found[package] = [name for name in shown if id(things[name]) not in seen]
         seen |= {id(thing) for thing in things.values() if inspect.isclass(thing) or inspect.isfunction(thing)}
     return found
 
