@@ -33,16 +33,16 @@ def table_of(seed, n=60, L=7, share=0.2):
 
 
 def slowly(counts, weights, shares, draws):
-    """Iterative stratification as in the paper, label by label."""
+    """Iterative stratification as in the paper, label by label; of equal folds, first those with least of the label."""
     n, L = counts.shape
     k = len(shares)
     wanted, room = np.outer(counts.sum(axis=0), shares), weights.sum() * shares
     taken, sizes, folds = np.zeros((L, k)), np.zeros(k), np.full(n, -1)
 
-    def fold_of(lacks, unit):
-        best = [fold for fold in range(k) if lacks[fold] == max(lacks)]
-        roomiest = max(room[fold] - sizes[fold] for fold in best)
-        best = [fold for fold in best if room[fold] - sizes[fold] == roomiest]
+    def fold_of(wanted, taken, unit):
+        best = np.arange(k)
+        for claim in (wanted - taken, -taken, room - sizes):
+            best = best[claim[best] == claim[best].max()]
         return best[int(draws[unit] * len(best))]
 
     def deal(unit, fold):
@@ -57,9 +57,9 @@ def slowly(counts, weights, shares, draws):
         rarest = min(np.flatnonzero(left), key=lambda label: (left[label], label))
         for unit in np.flatnonzero(counts[:, rarest]):
             if folds[unit] < 0:
-                deal(unit, fold_of(wanted[rarest] - taken[rarest], unit))
+                deal(unit, fold_of(wanted[rarest], taken[rarest], unit))
     for unit in np.flatnonzero(folds < 0):
-        deal(unit, fold_of(room - sizes, unit))
+        deal(unit, fold_of(room, sizes, unit))
     return folds
 
 
@@ -69,7 +69,8 @@ def test_the_kernel_deals_out_as_the_paper_does(seed, n, L, k, groups):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 4 if groups else 2, (n, L)) * (rng.random((n, L)) < 0.5)
     weights = rng.integers(4, 7, n) if groups else np.ones(n, dtype=int)
-    shares, draws, folds = rng.dirichlet(np.ones(k)), rng.random(n), np.empty(n, np.int64)
+    uneven = rng.integers(1, 4, k)  # often equal, or one a multiple of another
+    shares, draws, folds = uneven / uneven.sum(), rng.random(n), np.empty(n, np.int64)
     rows, columns = sparse.csr_array(counts), sparse.csc_array(counts)
     parts = (rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices)
     stratify(*(part.astype(np.int64) for part in parts), weights.astype(np.int64), shares, draws, folds)
@@ -131,6 +132,16 @@ def test_a_holdout_has_its_share_of_each_label() -> None:
     for train, test in StratifiedLabelHoldout(0.25, n_splits=3, random_state=0).split(y, y):
         assert len(train) + len(test) == 400
         np.testing.assert_allclose(y[test].sum(axis=0), y.sum(axis=0) / 4, atol=3)
+
+
+@pytest.mark.parametrize(("test_size", "least"), [(0.5, 2), (0.25, 2), (0.2, 3), (0.1, 5)])
+def test_from_how_many_instances_on_a_label_is_in_both_parts(test_size: float, least: int) -> None:
+    """From half of one in the test part on."""
+    y = np.repeat(np.eye(11, 10, dtype=int), [*range(1, 11), 345], axis=0)  # one label is on in one instance, ...
+    for seed in range(5):
+        [(_, test)] = StratifiedLabelHoldout(test_size, n_splits=1, random_state=seed).split(y, y)
+        in_test, everywhere = y[test].sum(axis=0), np.arange(1, 11)
+        assert (((in_test > 0) & (in_test < everywhere)) == (everywhere >= least)).all()
 
 
 def test_of_few_instances_neither_part_is_empty() -> None:

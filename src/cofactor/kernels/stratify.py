@@ -45,23 +45,28 @@ def _sift_down(heap, place, left, size, at):  # type: ignore[no-untyped-def]
 
 
 @exact
+def _claim(wanted, taken, size_wanted, sizes, fold):  # type: ignore[no-untyped-def]
+    """Return how much a fold lacks of a label, how little it has of it, and how many instances it lacks."""
+    return wanted[fold] - taken[fold], -taken[fold], size_wanted[fold] - sizes[fold]
+
+
+@exact
 def _fold_of(wanted, taken, size_wanted, sizes, draw):  # type: ignore[no-untyped-def]
-    """Return the fold that lacks most of a label; of equal ones that which lacks most instances, then by lot."""
-    n_folds = len(sizes)
-    best, lack, room, ties = -1, 0.0, 0.0, 0
-    for fold in range(n_folds):
-        lacks, empty = wanted[fold] - taken[fold], size_wanted[fold] - sizes[fold]
-        if best < 0 or lacks > lack or (lacks == lack and empty > room):
-            best, lack, room, ties = fold, lacks, empty, 1
-        elif lacks == lack and empty == room:
+    """Return the fold with the greatest claim; of equal ones one by lot."""
+    best, ties = _claim(wanted, taken, size_wanted, sizes, 0), 1
+    for fold in range(1, len(sizes)):
+        claim = _claim(wanted, taken, size_wanted, sizes, fold)
+        if claim > best:
+            best, ties = claim, 1
+        elif claim == best:
             ties += 1
     chosen = min(int(draw * ties), ties - 1)
-    for fold in range(best, n_folds):
-        if wanted[fold] - taken[fold] == lack and size_wanted[fold] - sizes[fold] == room:
+    for fold in range(len(sizes)):
+        if _claim(wanted, taken, size_wanted, sizes, fold) == best:
             if chosen == 0:
-                return fold
+                break
             chosen -= 1
-    return best
+    return fold
 
 
 @exact

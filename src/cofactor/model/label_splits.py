@@ -85,9 +85,10 @@ class StratifiedLabelKFold(_LabelSplitter):
     """Folds with about the same share of every label: iterative stratification.
 
     The instances of the label that has the fewest left are dealt out first, each to the fold that lacks most of this
-    label; of equal folds to the one that lacks most instances; then by lot. Instances without labels fill up. So a
-    label on k instances is on one of each of k folds, wherever instances of other labels leave a choice; among random
-    folds many rare labels have test folds without them, where F1 is not defined.
+    label; of equal folds to the one that has least of it, then to the one that lacks most instances; then by lot.
+    Instances without labels fill up. So a label on k instances is on one of each of k folds, wherever instances of
+    other labels leave a choice; among random folds many rare labels have test folds without them, where F1 is not
+    defined.
 
     Parameters
     ----------
@@ -106,7 +107,9 @@ class StratifiedLabelKFold(_LabelSplitter):
 
     Notes
     -----
-    Folds may differ by a few instances, since labels count first. An unknown label, NaN, counts as off. Sparse y stays
+    Folds may differ by a few instances, since labels count first. That of equal folds the one with least of a label
+    comes first is not in the source; it only matters to parts of unequal size, as those of `StratifiedLabelHoldout`.
+    An unknown label, NaN, counts as off. Sparse y stays
     sparse: 100,000 instances with ten of 1,000 labels each are split in less than a second, with ``order=2`` in a few.
 
     References
@@ -139,6 +142,10 @@ class StratifiedLabelKFold(_LabelSplitter):
 
 class StratifiedLabelHoldout(_LabelSplitter):
     """A random part held out, with about its share of every label; see `StratifiedLabelKFold`.
+
+    It has a label that is on in k instances where k · test_size is a half or more, unless instances of other labels
+    leave no choice: with a quarter for testing from two instances on, with a fifth from three. A label on fewer is in
+    training alone.
 
     Parameters
     ----------
