@@ -37,14 +37,14 @@ def test_agrees_with_a_parse_by_hand(data_dir, jester):
 
 
 def test_binned(data_dir, jester, tmp_path):
-    plain = jester
-    data = load_ratings("jester-1", data_dir, bins=4)
-    assert data.scale.tolist() == [1, 2, 3, 4]
-    np.testing.assert_array_equal(data.y, 1 + (plain.y >= -5) + (plain.y >= 0) + (plain.y >= 5))
     with gzip.open(data_dir / "jester" / "jester-data-1.csv.gz") as lines:  # edges need no more than some users
         (tmp_path / "jester-data-1.csv").write_bytes(b"".join(islice(lines, 500)))
+    y = jester.y[jester.X[:, 0] <= 500]
+    data = load_ratings("jester-1", tmp_path, bins=4)
+    assert data.scale.tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(data.y, 1 + (y >= -5) + (y >= 0) + (y >= 5))
     edges = load_jester(tmp_path, bins=[-10, 0, 10])
-    np.testing.assert_array_equal(edges.y, 1 + (plain.y[plain.X[:, 0] <= 500] >= 0))
+    np.testing.assert_array_equal(edges.y, 1 + (y >= 0))
     with pytest.raises(ValueError, match="outside the edges -5 to 5"):
         load_jester(tmp_path, bins=[-5, 0, 5])
 

@@ -68,14 +68,13 @@ def test_products(n: int, dtype: type) -> None:
     """Memory 2, newest 1: rows 1 and 3 receive the differences, rows 0 and 2 stay; the last products are of g_new."""
     x, x_new, g_new = data(3, n, dtype)
     scale = np.abs(data(1, n, dtype)[0])
+    before = data(5, n, dtype)
 
     def compute() -> tuple[np.ndarray, ...]:
-        *pairs, g = data(5, n, dtype)
-        stored = np.array(pairs)
-        return vectors.products(x, x_new, g, g_new, stored, scale, 1), stored
+        stored = before[:4].copy()
+        return vectors.products(x, x_new, before[4], g_new, stored, scale, 1), stored
 
     products, pairs = same_for_all_threads(compute)
-    before = data(5, n, dtype)
     assert np.array_equal(pairs, [before[0], x_new - x, before[2], g_new - before[4]])
     stored = np.array([*pairs, g_new])
     exact, weights = stored.astype(float), np.ones((5, n))

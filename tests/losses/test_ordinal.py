@@ -1,5 +1,8 @@
 """Losses on levels against brute force: sums written out from (2.7), (2.8) and (4.2)."""
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -14,7 +17,7 @@ from cofactor.losses import (
     Work,
 )
 
-from .reference import MARGINS, gradient, proximal_loss, threshold_loss
+from .reference import MARGINS, Function, gradient, proximal_loss, threshold_loss
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 N_LEVELS = 5
@@ -33,13 +36,8 @@ def random_users(rng: np.random.Generator, n: int = 8) -> tuple[np.ndarray, np.n
     return indptr, levels, scores, rng.normal(size=(n, N_LEVELS - 1))
 
 
-def brute(loss: str, h, indptr, levels, scores, theta) -> np.ndarray:  # type: ignore[no-untyped-def]
-    rows = []
-    for i in range(len(indptr) - 1):
-        own = slice(indptr[i], indptr[i + 1])
-        pairs = zip(levels[own], scores[own], strict=True)
-        rows.append(sum(threshold_loss(h, int(y), x, theta[i], loss) for y, x in pairs))
-    return np.array(rows, dtype=float)
+def of_user(loss: str, h: Function, levels: np.ndarray, scores: np.ndarray, theta: np.ndarray) -> float:
+    return sum(threshold_loss(h, int(y), x, theta, loss) for y, x in zip(levels, scores, strict=True))
 
 
 def run(loss, indptr, levels, scores, theta, lo=0, hi=None):  # type: ignore[no-untyped-def]
@@ -55,14 +53,16 @@ def run(loss, indptr, levels, scores, theta, lo=0, hi=None):  # type: ignore[no-
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_thresholded_losses_equal_brute_force(construction: str, margin: type[MarginLoss], seed: int) -> None:
     indptr, levels, scores, theta = random_users(np.random.default_rng(seed))
-    h = MARGINS[margin][0]
     losses, d_scores, d_theta = run(CONSTRUCTIONS[construction](margin()), indptr, levels, scores, theta)
-    np.testing.assert_allclose(losses, brute(construction, h, indptr, levels, scores, theta), rtol=1e-12)
     step, accuracy = ACCURACY[margin]
-    by_score = gradient(lambda x: brute(construction, h, indptr, levels, x, theta).sum(), scores, step)
-    by_theta = gradient(lambda t: brute(construction, h, indptr, levels, scores, t).sum(), theta, step)
-    np.testing.assert_allclose(d_scores, by_score, atol=accuracy)
-    np.testing.assert_allclose(d_theta, by_theta, atol=accuracy)
+    for i, (start, end) in enumerate(pairwise(indptr)):  # derivatives by one user need no losses of others
+        own = slice(start, end)
+        loss = partial(of_user, construction, MARGINS[margin][0], levels[own])
+        np.testing.assert_allclose(losses[i], loss(scores[own], theta[i]), rtol=1e-12)
+        by_score = gradient(partial(loss, theta=theta[i]), scores[own], step)
+        by_theta = gradient(partial(loss, scores[own]), theta[i], step)
+        np.testing.assert_allclose(d_scores[own], by_score, atol=accuracy)
+        np.testing.assert_allclose(d_theta[i], by_theta, atol=accuracy)
 
 
 @pytest.mark.parametrize("margin", [Logistic, SmoothHinge])
@@ -70,18 +70,15 @@ def test_thresholded_losses_equal_brute_force(construction: str, margin: type[Ma
 def test_proximal_loss_equals_brute_force(margin: type[MarginLoss], seed: int) -> None:
     """The derivative includes that of θ*, and unused levels have no term (corrections.md, C15, C16, C17)."""
     indptr, levels, scores, _ = random_users(np.random.default_rng(seed))
-    h = MARGINS[margin][0]
-
-    def per_user(x: np.ndarray) -> np.ndarray:
-        own = [slice(indptr[i], indptr[i + 1]) for i in range(len(indptr) - 1)]
-        return np.array([proximal_loss(h, levels[u], x[u], N_LEVELS) for u in own])
-
     losses, d_scores, _ = run(
         Proximal(margin(), n_levels=N_LEVELS), indptr, levels, scores, np.empty((len(indptr) - 1, 0))
     )
     step, accuracy = ACCURACY[margin]
-    np.testing.assert_allclose(losses, per_user(scores), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(d_scores, gradient(lambda x: per_user(x).sum(), scores, step), atol=10 * accuracy)
+    for i, (start, end) in enumerate(pairwise(indptr)):
+        own = slice(start, end)
+        loss = partial(proximal_loss, MARGINS[margin][0], levels[own], n_levels=N_LEVELS)
+        np.testing.assert_allclose(losses[i], loss(scores[own]), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(d_scores[own], gradient(loss, scores[own], step), atol=10 * accuracy)
 
 
 def test_proximal_derivative_needs_the_path_through_the_planes() -> None:

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.processes
 
 LABELS: dict[str, Callable[[], Any]] = {
     "BinaryRelevance": lambda: BinaryRelevance(GaussianNB(), random_state=0),
-    "EnsembleOfChains": lambda: EnsembleOfChains(GaussianNB(), n_estimators=3, random_state=0),
-    "ChainCRFEnsemble": lambda: ChainCRFEnsemble(n_estimators=3, alpha=1.0, random_state=0),
-    "MLForest": lambda: MLForest(n_estimators=4, random_state=0),
+    "EnsembleOfChains": lambda: EnsembleOfChains(GaussianNB(), n_estimators=2, random_state=0),
+    "ChainCRFEnsemble": lambda: ChainCRFEnsemble(n_estimators=2, alpha=1.0, random_state=0),
+    "MLForest": lambda: MLForest(n_estimators=2, random_state=0),
     "MLCHMF": lambda: MLCHMF(3, random_state=0),
 }
 RATINGS: dict[str, Callable[[], Any]] = {

@@ -36,7 +36,7 @@ def planted(n: int, m: int, n_ratings: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module", params=MODELS)
 def fitted(request: pytest.FixtureRequest) -> RatingModel:
     """Return a model with more samples than a ranking goes through, and of more items than are looked at twice."""
-    return MODELS[request.param].fit(*planted(30, 400, 4000))
+    return MODELS[request.param].fit(*planted(20, 400, 2700))
 
 
 @pytest.mark.parametrize("criterion", [{}, {"at_least": 4}, {"quantile": 0.7}])
