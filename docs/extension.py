@@ -243,6 +243,14 @@ def lead_inside(app: Any, name: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(docs/", "](", source[0])
 
 
+def keep_together(app: Any, document: nodes.document) -> None:
+    """Let no line of a table end between a number and its deviation."""
+    for cell in document.findall(nodes.entry):
+        for text in list(cell.findall(nodes.Text)):
+            if " ± " in text:
+                text.parent.replace(text, nodes.Text(text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")))
+
+
 def returned_picture(block: Any, script: Any, gallery: Any) -> str:
     """Show the picture that a block of an example ends with: pyplot does not know of those of the package."""
     from matplotlib.axes import Axes
@@ -329,5 +337,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", without_builtin, priority=100)  # before numpydoc rewrites docstrings
     app.connect("autodoc-process-docstring", lead_to_corrections)
     app.connect("source-read", lead_inside)
+    app.connect("doctree-read", keep_together)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
