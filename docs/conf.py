@@ -46,6 +46,7 @@ html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"  # of extension.py: nothing is loaded from elsewhere
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's machine is
 html_theme_options = {
     "logo": {"text": f"cofactor {release}"},
     "navbar_end": ["theme-switcher"],
