@@ -69,6 +69,7 @@ def test_forms_of_ratings():
         (frame, None, weights),
         (iter(X.tolist()), y, weights),
         (matrix, None, weights),
+        (matrix.tocsc(), None, sparse.coo_array((weights, tuple(X.T)))),
         (Ratings.from_pairs(X, y), None, in_order.weights),
         (in_order, None, None),
     ):

@@ -129,12 +129,13 @@ PARAMETERS: Mapping[str, str] = {
             zone. By default those of X, if it has a third column, or in a frame one called timestamp, time or date.
             Models without time keep them, and learn nothing from them.""",
     "rating_weight": """\
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How often each rating counts, a number of at least 0: of weight 2 as if it were there twice, of weight 0 as
             if it were not there, but that its user and item, and its level, are known. By default all weigh 1. The
             weight of a penalty stands beside them as it is, and where it is chosen by validation, held-out ratings
             count once. Models whose objective is no sum over ratings refuse weights, and an error says which take
-            them.""",
+            them. Of a sparse matrix X the numbers are in the order of ``X.tocoo()``, which ``astype`` of X may change;
+            those of a sparse matrix of weights go to the ratings at their places.""",
     "takes": """\
         X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or data set
             User id and item id of each take; a pair may come several times, its counts add up. A frame may have a
@@ -144,8 +145,10 @@ PARAMETERS: Mapping[str, str] = {
         y : array-like of shape (n,), optional
             How often each pair was taken, at least 0; by default once. Ratings are no counts: leave them out.""",
     "take_weight": """\
-        sample_weight : array-like of shape (n,), optional
-            How much each row of X counts, at least 0; it multiplies counts.""",
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            How much each row of X counts, at least 0; it multiplies counts. Of a sparse matrix X the numbers are in the
+            order of ``X.tocoo()``, which ``astype`` of X may change; those of a sparse matrix of weights go to the
+            takes at their places: ``fit(plays.astype(bool), sample_weight=plays)``.""",
     "counts": """\
         counts : {"log", "linear", "binary"}, default={default}
             What a count says: 1 + ln(count) if it is above 1, the count itself, or that there is one. Counts are known

@@ -44,7 +44,7 @@ from cofactor.ratings.updating import Joint, SideName, Updates, refit_due, updat
 from cofactor.ratings.visits import asked_pairs
 from cofactor.ratings.weighting import no_weights, read_again, weighed
 from cofactor.solvers.result import Callback
-from cofactor.typing import Pairs, RatingValues, SideFeatures
+from cofactor.typing import Pairs, RatingValues, SideFeatures, SparseTable
 
 
 def _has_probabilities(model: RatingModel) -> bool:
@@ -262,7 +262,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Learn from ratings.
 

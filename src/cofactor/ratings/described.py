@@ -19,7 +19,7 @@ from cofactor.ratings.folding import new_items
 from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Factored, covariance, directions, refuse_fold_in, similar_rows
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 
 __all__ = [
     "Asked",
@@ -66,7 +66,7 @@ class DescribedModel(Factored, RatingModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import listed
@@ -52,6 +52,39 @@ def entries_of(X: Any, y: Any, time: Any = None) -> tuple[Any, Any, Any, Any]:
         time = the_times(own, time)
     users, items, times = timed_columns(X, time)
     return users, items, y, times
+
+
+def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
+    """Return weights in the order of the entries of a sparse matrix X; those of a matrix stand where the entries do.
+
+    Parameters
+    ----------
+    X : scipy sparse matrix, or anything else
+    sample_weight : scipy sparse matrix of the shape of X, or anything else, which is returned as it is
+        Where it stores nothing the weight is 0; what it stores twice adds up.
+
+    Examples
+    --------
+    >>> plays = sparse.coo_array(([5, 2, 3], ([1, 0, 0], [0, 2, 1])))
+    >>> weights_of_entries(plays.astype(bool), plays), weights_of_entries(plays, [5, 2, 3])
+    (array([3., 2., 5.]), [5, 2, 3])
+    """
+    if not sparse.issparse(sample_weight):
+        return cast("ArrayLike | None", sample_weight)
+    shape = cast(Any, sample_weight).shape
+    if not sparse.issparse(X) or cast(Any, X).shape != shape:
+        raise InvalidInputError(
+            f"sample_weight is a sparse matrix of shape {shape}, and so must be X",
+            argument="sample_weight",
+            advice="give a weight for each row of X",
+        )
+    stored: Any = sparse.csr_array(cast(Any, sample_weight), dtype=np.float64, copy=True)
+    stored.sum_duplicates()
+    stored, entries = stored.tocoo(), sparse.coo_array(cast(Any, X))
+    there, wanted = (one.row.astype(np.int64) * shape[1] + one.col for one in (stored, entries))
+    place = np.searchsorted(there, wanted)
+    found = np.append(there, -1)[place] == wanted
+    return np.where(found, np.append(stored.data, 0.0)[place], 0.0)
 
 
 def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:

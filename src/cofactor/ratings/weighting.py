@@ -13,8 +13,9 @@ from cofactor.checks import listed
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of
+from cofactor.ratings.entries import entries_of, weights_of_entries
 from cofactor.ratings.frames import is_frame
+from cofactor.typing import SparseTable
 from cofactor.weights import as_weights
 
 __all__ = ["check_saved", "no_weights", "read_again", "weighed", "weighted_mean"]
@@ -26,7 +27,7 @@ def read_again(X: Any) -> Any:
     return listed(X, "X") if once else X
 
 
-def weighed(ratings: Ratings, X: Any, y: Any, sample_weight: ArrayLike | None) -> Ratings:
+def weighed(ratings: Ratings, X: Any, y: Any, sample_weight: ArrayLike | SparseTable | None) -> Ratings:
     """Return ratings with the weights of the rows that they were read from; those of weight 0 are left out.
 
     Their users and items remain, and so does the scale. Weights which are all 1 are none.
@@ -37,7 +38,7 @@ def weighed(ratings: Ratings, X: Any, y: Any, sample_weight: ArrayLike | None) -
         What was read from X and y.
     X, y
         As in `RatingModel.fit`; weights of a `Ratings` are in the order of its entries by user.
-    sample_weight : array-like of shape (n,), or None
+    sample_weight : array-like of shape (n,), sparse matrix of the shape of X, or None
 
     Examples
     --------
@@ -48,6 +49,7 @@ def weighed(ratings: Ratings, X: Any, y: Any, sample_weight: ArrayLike | None) -
     """
     if sample_weight is None:
         return ratings
+    sample_weight = weights_of_entries(X, sample_weight)
     place = np.arange(ratings.n_ratings) if X is ratings else _places(ratings, X, y)
     weights = np.empty(len(place))
     given = as_weights(sample_weight, len(place), "rating")

@@ -198,7 +198,7 @@ PAIRS = [(k, 0) for k in range(100)]
         (PAIRS, STARS / 2, "look like ratings"),
         (PAIRS, np.zeros(100), "all counts are 0"),
         (PAIRS, [1, 2], "must agree"),
-        (sparse.csr_array(STARS[:, None]), None, "fit(X.astype(bool), sample_weight=X.tocoo().data)"),
+        (sparse.csr_array(STARS[:, None]), None, "fit(X.astype(bool), sample_weight=X)"),
         ([], None, "empty"),
         (sparse.csr_array((3, 4)), None, "empty"),
         (sparse.csr_array(np.eye(3)), [1, 1, 1], "must be None"),
@@ -234,9 +234,32 @@ def test_what_a_name_calls_counts_are_counts_however_they_look() -> None:
     plays = pd.Series(STARS, name="plays")
     assert np.array_equal(EASE(1.0).fit(frame, plays).recommend(n=3)[1], expected)
     assert Recommender(EASE(1.0)).fit(frame, plays).ratings_.weights.sum() == STARS.sum()
-    table = sparse.coo_array((STARS, np.array(X).T)).tocsr()
-    advised = EASE(1.0).fit(table.astype(bool), sample_weight=table.tocoo().data)  # what the error advises
-    assert np.array_equal(advised.recommend(n=3)[1], expected)
+    table = sparse.coo_array((STARS[::-1], np.array(X[::-1]).T))  # by no order that scipy would keep
+    for form in (table, table.tocsr(), table.tocsc()):
+        advised = EASE(1.0).fit(form.astype(bool), sample_weight=form)  # what the error advises
+        assert np.array_equal(advised.recommend(n=3)[1], expected)
+
+
+def test_weights_of_a_matrix_go_to_the_takes_at_their_places() -> None:
+    """However either is stored; a take without a weight is none, and a weight without a take does not count."""
+    rng = np.random.default_rng(0)
+    row, column = np.divmod(rng.choice(600, 200, replace=False), 20)
+    plays = sparse.coo_array((rng.integers(1, 6, 200), (row, column)), (30, 20))
+    some = sparse.coo_array((plays.data[20:], (row[20:], column[20:])), plays.shape)
+    expected = as_takes(np.stack([row, column], axis=1), plays.data * 10)
+    twice = sparse.coo_array((np.r_[plays.data, plays.data] / 2, (np.r_[row, row], np.r_[column, column])), plays.shape)
+    for form in (plays, plays.tocsr(), plays.tocsc(), plays.tolil(), twice):
+        for entries in (plays.astype(bool), plays != 0, form.astype(bool).tocsc()):
+            takes = as_takes(entries, sample_weight=10 * form)
+            np.testing.assert_array_equal(takes.indices, expected.indices)
+            np.testing.assert_array_equal(takes.weights, expected.weights)
+    np.testing.assert_array_equal(as_takes(plays.astype(bool), sample_weight=some).weights.sum(), some.sum())
+    np.testing.assert_array_equal(as_takes(some.astype(bool), sample_weight=plays).weights.sum(), some.sum())
+    for X in (np.stack([row, column], axis=1), sparse.csr_array((30, 21))):
+        with pytest.raises(
+            InvalidInputError, match=r"sample_weight is a sparse matrix of shape \(30, 20\), and so must be X"
+        ):
+            as_takes(X, sample_weight=plays)
 
 
 def test_a_column_of_numbers_that_is_not_read_is_told() -> None:

@@ -46,7 +46,7 @@ from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Alike
 from cofactor.ratings.updating import Updates, refit_due, updates_of
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues
+from cofactor.typing import Ids, Pairs, RatingValues, SparseTable
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
@@ -161,7 +161,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Learn from takes.
 
@@ -345,7 +345,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         known: str = "error",
     ) -> Self:
         """Return a model for users who were not in training, items held fixed.
@@ -382,7 +382,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Take new takes, and with them new users and items, into the model, as after another day.
 

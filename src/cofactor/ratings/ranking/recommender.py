@@ -50,7 +50,7 @@ from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
 __all__ = ["Recommender"]
 
@@ -217,7 +217,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
@@ -229,7 +229,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             Ratings as in `RatingModel.fit`. Pairs without y, and whatever has one level only, are takes, of which no
             rating model can learn; with ``ratings=None`` y, and the entries of a sparse matrix, are counts.
         {time}
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How much each take counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
         {side_features}
             Those of items say how likely new items are taken (see `recommend`), and how they are liked if the rating

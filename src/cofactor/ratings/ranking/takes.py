@@ -16,12 +16,12 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame, as_series
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown
+from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown, weights_of_entries
 from cofactor.ratings.frames import is_frame, split_frame, times_of_frame, warn_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
 from cofactor.text import counted
-from cofactor.typing import Pairs, RatingValues
+from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
 
 __all__ = ["TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "ratings_in", "strengths"]
@@ -36,7 +36,7 @@ def as_takes(
     y: RatingValues = None,
     *,
     times: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | SparseTable | None = None,
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
 ) -> Ratings:
@@ -54,8 +54,8 @@ def as_takes(
         How often each pair was taken, where X does not hold it; 0 is no take, but user and item are known then.
     times : array-like of shape (n,), optional
         When, as in `Ratings.from_pairs`.
-    sample_weight : array-like of shape (n,), optional
-        How much each row counts, at least 0; it multiplies counts.
+    sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+        How much each row counts, at least 0; it multiplies counts. Numbers are in the order of ``X.tocoo()``.
     items, unknown_items
         As in `Ratings.from_pairs`.
 
@@ -75,8 +75,9 @@ def as_takes(
     >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
     ((2, 1), [1.0, 1.0], [7.0, 1.0])
     """
+    given = weights_of_entries(X, sample_weight)
     if isinstance(X, Ratings):
-        return _of_ratings(X, y, times, sample_weight, items)
+        return _of_ratings(X, y, times, given, items)
     named = once = False  # whether a name says that these are counts, and whether repeats are ratings of one take
     # A data set has X and y; so may a frame, as the names of columns.
     if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
@@ -86,24 +87,24 @@ def as_takes(
         own = getattr(data, "timestamps", None)
         X, times = data.X, own if times is None else times
         if getattr(data, "holds_takes", False):  # whose counts are known to be such
-            weights = as_weights(sample_weight, len(data.y), "take")
-            sample_weight = data.y if weights is None else data.y * weights
+            weights = as_weights(given, len(data.y), "take")
+            given = data.y if weights is None else data.y * weights
         else:
-            once = sample_weight is None
+            once = given is None
     elif y is None and is_frame(X):
         X, y, times, rated = _split_frame(X, times)
-        named, once = y is not None, rated and sample_weight is None
+        named, once = y is not None, rated and given is None
     named = named or _called_counts(y)
     if sparse.issparse(X) and y is not None:
         raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
-    if sparse.issparse(X) and items is None and times is None and sample_weight is None:
+    if sparse.issparse(X) and items is None and times is None and given is None:
         return _of_sparse(X)
     shape = cast(Any, X).shape if sparse.issparse(X) else None
     user_ids, item_ids, values, stamps = entries_of(X, () if y is None else y, times)
     n = len(user_ids)
     counts = np.ones(n) if y is None and shape is None else _counts(values, n, named=named, matrix=shape is not None)
     refuse_none(counts)
-    weights = as_weights(sample_weight, n, "take")
+    weights = as_weights(given, n, "take")
     counts = counts if weights is None else counts * weights
     users = IdMap(user_ids, "the user ids of X") if shape is None else IdMap.of_range(shape[0])
     if items is None:
@@ -268,7 +269,7 @@ def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInp
     where, once = ("the entries of X are", "pass X.astype(bool)") if matrix else ("y is to hold", "leave y out")
     pass_counts: tuple[str | Argument, ...] = ("pass them as ", Argument("sample_weight"))
     if matrix:
-        pass_counts = ("pass them so: fit(X.astype(bool), sample_weight=X.tocoo().data)",)
+        pass_counts = ("pass them so: fit(X.astype(bool), sample_weight=X)",)
     else:
         pass_counts = (*pass_counts, ", or in a frame or a Series that is called count, plays, clicks or the like")
     return InvalidInputError(

@@ -36,7 +36,7 @@ from cofactor.ratings.sampled.warm_start import checksum
 from cofactor.ratings.updating import Joint, SideName
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
-from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures
+from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
 
 class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
@@ -278,7 +278,7 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
         shadow: Pairs | tuple[Pairs, RatingValues] | None = None,
