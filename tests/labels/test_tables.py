@@ -87,8 +87,10 @@ def test_rows_of_another_width(data: LabelDataset) -> None:
     for given in (np.zeros((2, 3)), [[0.0] * 3] * 2):
         with pytest.raises(InvalidInputError, match="X has 3 features, but PLST is expecting 9"):
             model.predict(given)
-    with pytest.raises(InvalidInputError, match=r"found 'a text'; pass a frame with the columns of training, '\w+'"):
-        model.predict(["a text"])
+    advice = r"found 'a text'; pass a frame with the columns of training, '\w+'"
+    for texts in (["a text"], np.array(["a text"]), pd.Series(["a text"], index=[7]), pl.Series(["a text"])):
+        with pytest.raises(InvalidInputError, match=advice):
+            model.predict(texts)
 
 
 @pytest.mark.parametrize(

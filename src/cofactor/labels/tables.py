@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.frames import as_series
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures
 from cofactor.recipe import Recipe
@@ -93,10 +94,12 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
 
 def _refuse_texts(X: Any, recipe: Recipe) -> None:
     """Refuse texts alone: they do not say of which column of the table they are."""
-    if isinstance(X, Sequence) and any(isinstance(one, str) for one in X):
+    alone = isinstance(X, Sequence) or as_series(X) is not None or getattr(X, "ndim", None) == 1
+    texts = [str(one) for one in X if isinstance(one, str)] if alone else []
+    if texts:
         columns = ", ".join(map(repr, recipe.features))
         raise InvalidInputError(
-            f"the model was fitted to a table, and these are texts without columns; found {X[0]!r}",
+            f"the model was fitted to a table, and these are texts without columns; found {texts[0]!r}",
             argument="X",
             advice=f"pass a frame with the columns of training, {columns}",
         )
