@@ -77,8 +77,8 @@ def recommend(
     """Recommend the items with the highest scores, or those that most likely are liked.
 
     This ranks items by how well they would be liked *if* they were taken, and what it costs is large: few of the best
-    are what users take. On MovieLens 100K (80/20 of each user) nDCG@10 of what was liked is .146 so (`OrdinalProbit`,
-    ``at_least=4``), .173 for plain popularity, and .407 for `Recommender`, which also asks how likely an item is to be
+    are what users take. On MovieLens 100K (80/20 of each user) nDCG@10 of what was liked is .148 so (`OrdinalProbit`,
+    ``at_least=4``), .173 for plain popularity, and .408 for `Recommender`, which also asks how likely an item is to be
     taken. For an order of items that a user is about to see in any case, it is the right one.
 
     It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
@@ -88,7 +88,8 @@ def recommend(
     Parameters
     ----------
     users : array-like of shape (k,), optional
-        User ids, in the order of the result; not a set, which has none. By default all users of the model.
+        User ids, in the order of the result; not a set, which has none. By default all users of the model, in the
+        order of ``users_.ids``.
     n : int, default=10
         Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
     exclude_seen : bool, default=True
