@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 
 def pixels_of(ax: Axes) -> np.ndarray:
-    """Return red, green and blue of the figure as it was last drawn, shape (height, width, 3)."""
+    """Return red, green and blue of the figure as it was last drawn or saved as PNG, shape (height, width, 3)."""
     return np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]  # type: ignore[union-attr]
 
 

@@ -17,6 +17,7 @@ from cofactor.plots import (
     plot_label_structure,
     plot_likelihood,
     plot_marginals,
+    save_figure,
 )
 
 from .pixels import check_drawn_and_whole
@@ -35,13 +36,13 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_renders_with_labels(name):
+def test_renders_with_labels(name, tmp_path):
     function, arguments = PICTURES[name]
     ax = function(*arguments, names=[f"label number {k}" for k in range(10)], title="Emotions")
     assert ax.get_xlabel()
     assert ax.get_ylabel()
     assert "Emotions" in ax.get_title(loc="left")
-    ax.figure.canvas.draw()
+    save_figure(ax, tmp_path / "a.png")
     check_drawn_and_whole(ax)
     left, right = Figure().subplots(1, 2)
     assert function(*arguments, ax=right) is right

@@ -54,12 +54,13 @@ def legend(ax):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_renders_with_labels(name):
+def test_renders_with_labels(name, tmp_path):
     ax = draw(name, title="Emotions")
     assert ax.get_xlabel()
     assert ax.get_ylabel()
     assert "Emotions" in ax.get_title(loc="left")
-    ax.figure.canvas.draw()
+    save_figure(ax, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     check_drawn_and_whole(ax)
 
 

@@ -73,11 +73,13 @@ def contrast(first, second):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_renders_with_labels(name):
+def test_renders_with_labels(name, tmp_path):
     ax = draw(name)
     assert ax.get_xlabel()
     assert ax.get_ylabel()
-    ax.figure.canvas.draw()
+    save_figure(ax, tmp_path / "a.png")
+    data = (tmp_path / "a.png").read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
     check_drawn_and_whole(ax)
 
 
@@ -169,10 +171,10 @@ def test_convergence_as_gap():
     assert "35" in ax.get_ylabel()
 
 
-def test_gap_of_a_flat_history():
+def test_gap_of_a_flat_history(tmp_path):
     ax = plot_convergence({"flat": ([0.0, 1.0], [5.0, 5.0])}, gap=True)
     assert np.isnan(ax.lines[0].get_ydata()).all()
-    ax.figure.canvas.draw()
+    save_figure(ax, tmp_path / "flat.png")
 
 
 @together("function", [plot_convergence, plot_tradeoff])
@@ -231,11 +233,11 @@ def test_validation_sorts_and_marks_the_best():
     assert (ax.get_title("left"), ax.get_xlabel()) == ("stage 1: chosen λ = 10", "λ (weight of the penalty)")
 
 
-def test_validation_without_spread():
+def test_validation_without_spread(tmp_path):
     ax = plot_validation([4], [0.2], None, best=4, score="MAE (stars)")
     assert not ax.collections
     assert ax.get_ylabel() == "validation MAE (stars)"
-    ax.figure.canvas.draw()
+    save_figure(ax, tmp_path / "one.png")
 
 
 @pytest.mark.parametrize(
@@ -344,13 +346,13 @@ def test_text_can_be_read_on_every_colour():
         assert contrast(text.get_color(), image.to_rgba(shares[line, column])[:3]) >= 4.5
 
 
-def test_many_levels_have_less_text():
+def test_many_levels_have_less_text(tmp_path):
     ten = plot_confusion(np.eye(10, dtype=int), np.arange(1, 11) / 2)
     assert sorted({text.get_text() for text in ten.texts}) == ["", "100"]
     forty = plot_confusion(np.eye(40), np.arange(40))
     assert len(forty.texts) == 0
     assert [tick.get_text() for tick in forty.get_xticklabels()][:3] == ["0", "2", "4"]
-    forty.figure.canvas.draw()
+    save_figure(forty, tmp_path / "forty.png")
 
 
 @pytest.mark.parametrize(
@@ -407,13 +409,13 @@ def test_threshold_lines_solve_their_equation(u):
         assert np.linalg.norm(ends[1] - ends[0]) > 1
 
 
-def test_lines_outside_the_picture_are_left_out():
+def test_lines_outside_the_picture_are_left_out(tmp_path):
     ax = plot_embedding(V, [1.0, 1.0], [-50.0, 0.0, 50.0], [1, 2, 3, 3, 2])
     assert len(ax.lines) == 1
     assert ax.texts[0].get_text() == "$\\theta_{2}$"
     flat = plot_embedding(V, [0.0, 1.0], [9.0], [1, 1, 1, 1, 1])
     assert len(flat.lines) == 0
-    flat.figure.canvas.draw()
+    save_figure(flat, tmp_path / "flat.png")
 
 
 def test_levels_have_colours_and_markers_of_their_own():
@@ -426,8 +428,8 @@ def test_levels_have_colours_and_markers_of_their_own():
             assert colours == {(*to_rgb(colour), 1.0) for colour in OKABE_ITO[:n_levels]}
 
 
-def test_one_item():
-    plot_embedding([[0.0, 0.0]], [1, 1], [0], [0]).figure.canvas.draw()
+def test_one_item(tmp_path):
+    save_figure(plot_embedding([[0.0, 0.0]], [1, 1], [0], [0]), tmp_path / "one.png")
 
 
 @pytest.mark.parametrize(
