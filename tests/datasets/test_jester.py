@@ -37,7 +37,7 @@ def test_agrees_with_a_parse_by_hand(data_dir, jester):
 
 
 def test_binned(data_dir, jester, tmp_path):
-    with gzip.open(data_dir / "jester" / "jester-data-1.csv.gz") as lines:  # edges need no more than some users
+    with gzip.open(data_dir / "jester" / "jester-data-1.csv.gz") as lines:  # cuts need no more than some users
         (tmp_path / "jester-data-1.csv").write_bytes(b"".join(islice(lines, 500)))
     y = jester.y[jester.X[:, 0] <= 500]
     data = load_ratings("jester-1", tmp_path, bins=4)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.frames import as_series
 from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import CheckedFeatures
 from cofactor.recipe import Recipe
@@ -94,12 +93,12 @@ def features_to_score(X: Any, model: Any) -> CheckedFeatures:
 
 def _refuse_texts(X: Any, recipe: Recipe) -> None:
     """Refuse texts alone: they do not say of which column of the table they are."""
-    alone = isinstance(X, Sequence) or as_series(X) is not None or getattr(X, "ndim", None) == 1
-    texts = [str(one) for one in X if isinstance(one, str)] if alone else []
-    if texts:
+    alone = isinstance(X, Sequence) or len(getattr(X, "shape", ())) == 1  # arrays and series have one axis
+    text = next((str(one) for one in X if isinstance(one, str)), None) if alone else None
+    if text is not None:
         columns = ", ".join(map(repr, recipe.features))
         raise InvalidInputError(
-            f"the model was fitted to a table, and these are texts without columns; found {texts[0]!r}",
+            f"the model was fitted to a table, and these are texts without columns; found {text!r}",
             argument="X",
             advice=f"pass a frame with the columns of training, {columns}",
         )

@@ -78,13 +78,9 @@ def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
             argument="sample_weight",
             advice="give a weight for each row of X",
         )
-    stored: Any = sparse.csr_array(cast(Any, sample_weight), dtype=np.float64, copy=True)
-    stored.sum_duplicates()
-    stored, entries = stored.tocoo(), sparse.coo_array(cast(Any, X))
-    there, wanted = (one.row.astype(np.int64) * shape[1] + one.col for one in (stored, entries))
-    place = np.searchsorted(there, wanted)
-    found = np.append(there, -1)[place] == wanted
-    return np.where(found, np.append(stored.data, 0.0)[place], 0.0)
+    stored: Any = sparse.csr_array(cast(Any, sample_weight), dtype=np.float64)
+    entries = sparse.coo_array(cast(Any, X))
+    return np.asarray(stored[entries.row, entries.col]) if entries.nnz else np.zeros(0)
 
 
 def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
