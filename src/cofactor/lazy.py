@@ -7,7 +7,7 @@ import sys
 from collections import UserDict
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from cofactor.garbage import garbage_kept
 
@@ -41,7 +41,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
     spec = module.__spec__
     source = spec.loader.get_source(package)  # type: ignore[union-attr]  # a package that is imported has both
     imports = [
-        (node.module, alias.name, alias.asname or alias.name)
+        (str(node.module), alias.name, alias.asname or alias.name)
         for block in ast.parse(source).body
         if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING"
         for node in block.body
@@ -63,16 +63,21 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
 
 
 class Registry(UserDict[str, _Value]):
-    """What a package has by name; of a value that is a string, the package of that name is asked when it is used.
+    """What a package has by name, such as models: a value that is the name of a package is asked of it when it is used.
 
     Examples
     --------
-    >>> solvers = Registry({"lbfgs": "cofactor.solvers"})
+    >>> solvers = Registry.of("cofactor.solvers", "lbfgs")
     >>> list(solvers), solvers["lbfgs"].__module__
     (['lbfgs'], 'cofactor.solvers.lbfgs')
     """
 
     data: dict[str, Any]
+
+    @classmethod
+    def of(cls, package: str, *names: str) -> Self:
+        """Return a registry of what a package has by these names."""
+        return cls(dict.fromkeys(names, cast(Any, package)))
 
     def __getitem__(self, name: str) -> _Value:
         """Return a value; it is loaded the first time."""

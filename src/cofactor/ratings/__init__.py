@@ -52,29 +52,25 @@ if TYPE_CHECKING:
     from cofactor.ratings.similar import Vectors
 
 #: Every model by its class name.
-MODELS: Registry[type[RatingModel]] = Registry(
-    dict.fromkeys(
-        (
-            "BinaryMMMF",
-            "MMMF",
-            "HMF",
-            "PMMMF",
-            "ALS",
-            "PMF",
-            "RatingNMF",
-            "RatingSVD",
-            "BPMF",
-            "OrdinalProbit",
-            "IPMMMF",
-            "GibbsMMMF",
-            "GibbsIPMMMF",
-            "URP",
-            "Attitude",
-            "GPLVM",
-            "Ensemble",
-        ),
-        __name__,
-    )
+MODELS: Registry[type[RatingModel]] = Registry.of(
+    __name__,
+    "BinaryMMMF",
+    "MMMF",
+    "HMF",
+    "PMMMF",
+    "ALS",
+    "PMF",
+    "RatingNMF",
+    "RatingSVD",
+    "BPMF",
+    "OrdinalProbit",
+    "IPMMMF",
+    "GibbsMMMF",
+    "GibbsIPMMMF",
+    "URP",
+    "Attitude",
+    "GPLVM",
+    "Ensemble",
 )
 
 __all__ = [

@@ -60,22 +60,18 @@ if TYPE_CHECKING:
     from cofactor.labels.learners.trees import TreesLearner
 
 #: Learners that a model file may hold, by class name.
-LEARNERS: Registry[type[Learner] | type[LabelLearners] | type[ChainLearners]] = Registry(
-    dict.fromkeys(
-        (
-            "LinearLearner",
-            "GaussianLearner",
-            "TreesLearner",
-            "NeighboursLearner",
-            "LinearLabelLearners",
-            "NeighbourLabelLearners",
-            "SeparateLabelLearners",
-            "TreeLabelLearners",
-            "LinearChain",
-            "SeparateChain",
-        ),
-        __name__,
-    )
+LEARNERS: Registry[type[Learner] | type[LabelLearners] | type[ChainLearners]] = Registry.of(
+    __name__,
+    "LinearLearner",
+    "GaussianLearner",
+    "TreesLearner",
+    "NeighboursLearner",
+    "LinearLabelLearners",
+    "NeighbourLabelLearners",
+    "SeparateLabelLearners",
+    "TreeLabelLearners",
+    "LinearChain",
+    "SeparateChain",
 )
 
 __all__ = [

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from cofactor.ratings.ranking.takes import as_takes
 
 #: Every model by its class name.
-MODELS: Registry[type[Any]] = Registry(
-    dict.fromkeys(
-        ("Popularity", "EASE", "ImplicitALS", "ItemKNN", "RP3beta", "LogisticMF", "BPR", "Recommender"), __name__
-    )
+MODELS: Registry[type[Any]] = Registry.of(
+    __name__, "Popularity", "EASE", "ImplicitALS", "ItemKNN", "RP3beta", "LogisticMF", "BPR", "Recommender"
 )
 
 __all__ = [
