@@ -206,7 +206,10 @@ def test_what_cannot_be_downloaded_says_so_at_once(cache):
     assert leftovers(cache) == []
 
 
-def test_cache_follows_the_system(monkeypatch):
+def test_cache_follows_the_system_and_what_was_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("COFACTOR_CACHE", str(tmp_path))
+    assert cache_dir() == tmp_path
+    monkeypatch.delenv("COFACTOR_CACHE")
     assert cache_dir().is_absolute()
     if os.name == "posix" and os.uname().sysname == "Linux":
         monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
