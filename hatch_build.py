@@ -1,4 +1,4 @@
-"""Compiles kernels into the wheel where ``COFACTOR_BUILD_KERNELS`` asks for it; any other build is as without this file.
+"""Compiles kernels into the wheel where ``COFACTOR_BUILD_KERNELS`` asks for it; other builds are as without this file.
 
 ``COFACTOR_BUILD_KERNELS=1`` compiles them in a temporary folder, the name of a folder in that one, which keeps them.
 They are for any processor of the level x86-64-v3, and for the Python, Numba, llvmlite and NumPy that compiled them.

@@ -11,7 +11,6 @@ from tests.children import answer_of
 import cofactor
 from cofactor import warming
 from cofactor.labels import MODELS as LABEL_MODELS
-from cofactor.labels import TRANSFORMERS
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.ratings.ranking import MODELS as RANKING_MODELS
 
