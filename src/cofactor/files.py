@@ -18,6 +18,8 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.limits import UNPACKED
 
 GZIP_MAGIC = b"\x1f\x8b"
+#: The file which says that a folder holds sharded ratings, see `cofactor.ratings.ShardedRatings`.
+SHARDS = "manifest.json"
 START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
 _PIECE = 1 << 20  # bytes unpacked at a time
