@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -312,10 +311,8 @@ def test_server_gone(source, cache):
 def test_silent_server_is_given_up(server, source, cache, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", (0.3, 0.3))
     source(address(server, "/hang.zip"))
-    start = time.perf_counter()
     with pytest.raises(DatasetNotFoundError, match=r"no answer within 0\.3 seconds"):
         fetch("ml-100k")
-    assert time.perf_counter() - start < 8  # the server itself would wait ten
     assert leftovers(cache) == []
 
 
