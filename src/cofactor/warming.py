@@ -152,7 +152,6 @@ def _run(name: str) -> str:
         if name in RATING_MODELS:
             for settings in ({}, *RATINGS.get(name, ())):
                 _run_ratings(_small(RATING_MODELS[name], settings))
-            _compile_width(RATING_MODELS[name])
         elif name in RANKING_MODELS:
             for settings in ({}, *RANKING.get(name, ())):
                 _run_takes(_small(RANKING_MODELS[name], settings))
@@ -200,19 +199,6 @@ def _run_takes(model: Any) -> None:
     model.update(X[:20])
 
 
-def _compile_width(kind: type[Any]) -> None:
-    """Compile the kernels which large data use: those for the default number of factors of the class."""
-    params = kind().get_params(deep=False)
-    if not {"margin", "link"} & set(params):  # models whose objective is that of `problems.observed`
-        return
-    width, dtype = params["n_factors"], params["dtype"]
-    scores, accumulate = observed.passes(width)
-    U, b = np.zeros((1, width), dtype), np.zeros(1, dtype)
-    indptr, indices, out = np.zeros(2, np.int64), np.zeros(1, np.int32), np.zeros(1, dtype)
-    scores(0, 1, indptr, indices, U, U, b, b, out)
-    accumulate(0, 1, indptr, indices, out, U, np.zeros_like(U))
-
-
 def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> None:
     i, j = np.arange(24)[:, None], np.arange(5)
     X = ((3 * i + 5 * j + i * j) % 7).astype(dtype)
@@ -230,7 +216,7 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
 def _mark() -> Path | None:
     """Return the file that lists what was compiled, in the folder of the compiled code; None if there is none."""
     try:
-        scores: Any = observed.passes()[0]
+        scores: Any = observed.scores
         return Path(scores.stats.cache_path) / "warm.json"
     except (AttributeError, RuntimeError):
         return None
