@@ -21,7 +21,7 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from cofactor.garbage import garbage_kept
-from cofactor.kernels import cache, observed, threads
+from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
 from cofactor.model.parallel import in_workers
@@ -142,7 +142,6 @@ def _run(name: str) -> tuple[str, set[str]]:
         if name in RATING_MODELS:
             for settings in ({}, *RATINGS.get(name, ())):
                 _run_ratings(_small(RATING_MODELS[name], settings))
-            _compile_width(RATING_MODELS[name])
         elif name in RANKING_MODELS:
             for settings in ({}, *RANKING.get(name, ())):
                 _run_takes(_small(RANKING_MODELS[name], settings))
@@ -188,19 +187,6 @@ def _run_takes(model: Any) -> None:
     for fitted in (model, model.fold_in(X[:20], known="replace")):
         fitted.recommend(n=2)
     model.update(X[:20])
-
-
-def _compile_width(kind: type[Any]) -> None:
-    """Compile the kernels which large data use: those for the default number of factors of the class."""
-    params = kind().get_params(deep=False)
-    if not {"margin", "link"} & set(params):  # models whose objective is that of `problems.observed`
-        return
-    width, dtype = params["n_factors"], params["dtype"]
-    scores, accumulate = observed.passes(width)
-    U, b = np.zeros((1, width), dtype), np.zeros(1, dtype)
-    indptr, indices, out = np.zeros(2, np.int64), np.zeros(1, np.int32), np.zeros(1, dtype)
-    scores(0, 1, indptr, indices, U, U, b, b, out)
-    accumulate(0, 1, indptr, indices, out, U, np.zeros_like(U))
 
 
 def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> None:
