@@ -38,13 +38,9 @@ def demo(
         ),
     ] = "ratings",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
-    quick: Annotated[
+    full: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures; of labels one data set "
-            "and one fold.",
-        ),
+        typer.Option("--full", help="In some minutes: more models, data sets, folds, values of alpha, and pictures."),
     ] = False,
     seed: options.Seed = 0,
     offline: Annotated[
@@ -72,7 +68,7 @@ def demo(
         chosen = _demo_of(task)
 
     report, began = TerminalReporter(quiet=json), time.perf_counter()
-    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=json))
+    extent = Extent(full, seed, offline, Download("MovieLens 100K", quiet=json))
     with limited_threads(threads), _small_matrices(task):
         finding = run_demo(chosen, extent, report)
         finding.machine = _machine()

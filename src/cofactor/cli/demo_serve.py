@@ -27,7 +27,6 @@ def demo_serve(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page, where there is a screen.")] = (
         True
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Fit in a third of the time, a little less well.")] = False,
     seed: options.Seed = 0,
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
@@ -46,7 +45,7 @@ def demo_serve(
         from cofactor.tasks import answers_of
 
     report = TerminalReporter(quiet=False)
-    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=False))
+    extent = Extent(False, seed, offline, Download("MovieLens 100K", quiet=False))
     with limited_threads(threads):
         (data,), _ = RatingDemo().data(extent, report)
         report.say(f"{data.description}.")

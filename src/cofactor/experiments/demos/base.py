@@ -33,8 +33,8 @@ class Extent:
 
     Parameters
     ----------
-    quick : bool, default=False
-        Less of everything.
+    full : bool, default=False
+        More models, more values of their parameters, more pictures: minutes instead of seconds.
     seed : int, default=0
         Of splits, models and synthetic data.
     offline : bool, default=False
@@ -43,7 +43,7 @@ class Extent:
         Progress bar of a download, as `cofactor.datasets.fetch` takes it.
     """
 
-    quick: bool = False
+    full: bool = False
     seed: int = 0
     offline: bool = False
     download: Any = None
@@ -158,7 +158,7 @@ class Finding:
     def base(self) -> dict[str, Any]:
         """Return what the JSON of every demo holds."""
         return {
-            "quick": self.extent.quick,
+            "full": self.extent.full,
             "seed": self.extent.seed,
             "pictures": {picture.file: picture.caption for picture in self.pictures},
             "seconds": self.seconds,

@@ -95,13 +95,13 @@ class RatingDemo(Demo):
             return [load_ratings("ml-100k", download=False)], []
         except DatasetNotFoundError as error:
             report.say(f"Synthetic ratings instead: {error}")
-            n_users, n_items = (300, 200) if extent.quick else (900, 700)
+            n_users, n_items = (900, 700) if extent.full else (300, 200)
             return [make_ratings(n_users, n_items, 5, density=0.15, random_state=extent.seed)], [str(error)]
 
     def alphas(self, data: Any, extent: Extent) -> list[float]:
         """Return the candidates for alpha: 10^(k/8)."""
         real = data.name != "synthetic"
-        if extent.quick:
+        if not extent.full:
             exponents = [8, 10, 12] if real else [2, 5, 8]
         else:
             exponents = list(range(6, 13)) if real else list(range(-2, 11, 2))
@@ -111,7 +111,7 @@ class RatingDemo(Demo):
         """Return the models, with their defaults except alpha, which is chosen on a tenth of the training part."""
         common: dict[str, Any] = {"levels": data.scale, "random_state": extent.seed}
         models: list[RatingModel] = [MMMF(**common), HMF(**common), PMMMF(**common), ALS(**common)]
-        if not extent.quick:
+        if extent.full:
             models += [Ensemble(MMMF(n_factors=8), **common), OrdinalProbit(**common)]
         alphas = self.alphas(data, extent)
         grids = [{name: alphas for name in model.get_params() if name.split("__")[-1] == "alpha"} for model in models]
@@ -212,9 +212,9 @@ class RatingDemo(Demo):
         yield Picture("confusion.png", f"Errors by level: what {best} predicts for each true rating of the test part.")
         yield _draw_list(finding.examples["known_user"], place)
         grid = self.alphas(trial.data, finding.extent)
-        with report.steps(len(_SOLVERS) + (0 if finding.extent.quick else len(_TRADEOFF) * len(grid))):
-            yield _draw_convergence(trial, place, report, 50 if finding.extent.quick else 400)
-            if not finding.extent.quick:
+        with report.steps(len(_SOLVERS) + (len(_TRADEOFF) * len(grid) if finding.extent.full else 0)):
+            yield _draw_convergence(trial, place, report, 400 if finding.extent.full else 50)
+            if finding.extent.full:
                 yield _draw_tradeoff(trial, grid, place, report)
 
     # ---------------------------------------------------------------- what is shown at the end
@@ -318,7 +318,7 @@ def timed_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) ->
     report : Reporter
         Shows that the fit begins.
     """
-    sweeps: dict[str, Any] = {"n_sweeps": 80, "burn_in": 30} if extent.quick else {}
+    sweeps: dict[str, Any] = {} if extent.full else {"n_sweeps": 80, "burn_in": 30}
     likes = OrdinalProbit(n_factors=10, levels=data.scale, **sweeps)
     with report.steps(1):
         report.step("fitting Recommender, which says who takes what, and likes it")
