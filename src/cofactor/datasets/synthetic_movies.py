@@ -25,12 +25,13 @@ _DAY = 86_400
 
 # Calibrated on MovieLens 100K: benchmarks/movies.py puts both side by side.
 _SHARES = np.array([0.061, 0.114, 0.271, 0.342, 0.212])  #: of the ratings 1 to 5
-_QUALITY, _HABIT, _TASTE, _MOOD, _NOISE = 0.66, 0.35, 0.55, 0.15, 0.77  #: standard deviations of parts of a rating
+_QUALITY, _HABIT, _TASTE, _MOOD, _NOISE = 0.66, 0.36, 0.61, 0.15, 0.79  #: standard deviations of parts of a rating
 _SPREAD = 0.3  #: standard deviation of the logarithm of how far apart the ratings of a user are
 _CUTS = 0.15  #: standard deviation of where a user begins to give each star
-_ATTRACTION = 1.6  #: what a taste adds to the logarithm of how likely a film is watched
-_MERIT = 0.75  #: correlation of quality and popularity
-_DECAY, _TOP = 5.8, 0.35  #: popularity falls exponentially with the rank, and is higher at the top
+_ATTRACTION, _HEARSAY = 0.9, 1.5  #: what tastes and circles add to the logarithm of how likely a film is watched
+_N_CIRCLES = 3  #: dimensions of what people hear of
+_MERIT = 0.72  #: correlation of quality and popularity
+_DECAY, _TOP = 6.2, 0.4  #: popularity falls exponentially with the rank, and is higher at the top
 
 
 def make_movies(
@@ -43,19 +44,20 @@ def make_movies(
     r"""Invent a catalogue of films, and ratings 1 to 5 by people with tastes, moods and habits.
 
     Films have genres, a director and a style of their own, whose sum is a vector :math:`v_i`; people have a taste
-    :math:`p_u`, and in each session a mood :math:`m_s`. They watch, one film after the other and none twice,
+    :math:`p_u`, and in each session a mood :math:`m_s`. They watch one film after the other, none twice, and rate it:
 
     .. math::
 
-        P(i \mid u) \propto w_i\, e^{a\, p_u \cdot v_i},
+        P(i \mid u) \propto w_i\, e^{a\, p_u \cdot v_i + b\, c_u \cdot f_i},
         \qquad
         z_{ui} = q_i + h_u + e^{s_u} (p_u \cdot v_i + m_s \cdot v_i + \varepsilon_{ui})
 
-    where the popularity :math:`w_i` falls with the rank of a film, the quality :math:`q_i` goes up with the popularity,
-    so that what is liked is watched more; :math:`h_u` and :math:`s_u` are habits, of giving high ratings and of using
-    the whole scale. Each user cuts z into stars at places of their own, not far from where all together give each star
-    as often as in MovieLens 100K. How strong everything is was chosen such that with the default sizes the ratings are
-    as hard to predict as those; the page on data sets has both side by side.
+    where the popularity :math:`w_i` falls with the rank of a film, and :math:`c_u \cdot f_i` is how much a film is
+    talked about in the circles of a user; the quality :math:`q_i` goes up with the popularity; :math:`h_u` and
+    :math:`s_u` are habits, of giving high ratings and of using the whole scale. So what is liked is watched more. Each
+    user cuts z into stars at places of their own, about where all together give each star as often as in MovieLens
+    100K. How strong everything is was chosen so that with the default sizes popularity, ratings of a user, and how hard
+    they are to predict are those of MovieLens 100K; the page on data sets has both side by side.
 
     Parameters
     ----------
@@ -81,8 +83,8 @@ def make_movies(
     --------
     >>> from cofactor.datasets import make_movies
     >>> data, (ids, films) = make_movies(60, 80, 1000, random_state=0)
-    >>> data
-    RatingDataset('synthetic movies': 1000 ratings, 60 users, 78 items, scale 1 to 5 in 5 levels)
+    >>> data.n_ratings, data.n_users
+    (1000, 60)
     >>> data.item_names[1], str(films["director"][0]), [genre for genre in list(films)[2:] if films[genre][0]]
     ('Invisible Rendezvous (2022)', 'Teo Abara', ['Comedy', 'Romance'])
     """
@@ -102,7 +104,9 @@ def make_movies(
     tastes = rng.standard_normal((n_users, _N_TASTES))
     counts = _counts(rng, n_users, n_items, n_ratings)
     users = np.repeat(np.arange(n_users), counts)
-    items = _watched(rng, tastes, styles, popularity, counts)
+    circles, reach = (rng.standard_normal((n, _N_CIRCLES)) for n in (n_users, n_items))
+    drawn = np.hstack([tastes * _ATTRACTION, circles * (_HEARSAY / np.sqrt(_N_CIRCLES))])
+    items = _watched(rng, drawn, np.hstack([styles, reach]), popularity, counts)
     times, moods = _sessions(rng, users, items, styles)
 
     taste = np.einsum("rk,rk->r", tastes[users] * _TASTE + moods * _MOOD, styles[items])
@@ -165,20 +169,20 @@ def _counts(rng: np.random.Generator, n: int, m: int, n_ratings: int) -> NDArray
 
 def _watched(
     rng: np.random.Generator,
-    tastes: NDArray[np.float64],
-    styles: NDArray[np.float64],
+    drawn: NDArray[np.float64],
+    films: NDArray[np.float64],
     popularity: NDArray[np.float64],
     counts: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return the films of all users, one user after the other: those whose exponential clocks ring first."""
     found = []
-    step = max(1, _CELLS // len(styles))
-    for lo in range(0, len(tastes), step):
+    step = max(1, _CELLS // len(films))
+    for lo in range(0, len(drawn), step):
         # Not by BLAS, whose rounding may depend on the number of threads.
-        logits = np.einsum("uk,ik->ui", tastes[lo : lo + step], _ATTRACTION * styles) + np.log(popularity)
+        logits = np.einsum("uk,ik->ui", drawn[lo : lo + step], films) + np.log(popularity)
         clocks = rng.standard_exponential(logits.shape) * np.exp(-logits)
         order = np.argsort(clocks, axis=1)
-        found.append(order[np.arange(len(styles)) < counts[lo : lo + step, None]])
+        found.append(order[np.arange(len(films)) < counts[lo : lo + step, None]])
     return np.concatenate(found)
 
 
