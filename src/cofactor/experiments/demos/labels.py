@@ -106,14 +106,14 @@ class LabelDemo(Demo):
         """Return the data sets that are here, and why others are missing; a synthetic one if none is here."""
         found: list[Any] = []
         reasons = []
-        for name in _SETS[:1] if extent.quick else _SETS:
+        for name in _SETS if extent.full else _SETS[:1]:
             try:
                 found.append(load_labels(name))
             except DatasetNotFoundError as error:
                 reasons.append(str(error))
         if not found:
             report.say(f"Synthetic labels instead: {reasons[0]}")
-            n = 400 if extent.quick else 800
+            n = 800 if extent.full else 400
             data, _ = make_labels(n, 60, 24, n_groups=4, n_factors=2, cardinality=3, tail=0.4, random_state=extent.seed)
             found.append(data)
         return found, reasons
@@ -131,7 +131,7 @@ class LabelDemo(Demo):
     def parts(self, data: Any, extent: Extent) -> list[Any]:
         """Return five folds, or the first of them."""
         parts = list(KFold(_FOLDS, shuffle=True, random_state=extent.seed).split(np.zeros(data.n_instances)))
-        return parts[:1] if extent.quick else parts
+        return parts if extent.full else parts[:1]
 
     def notes(self, finding: Finding) -> list[str]:
         """Return how it was measured, and what was published."""
@@ -240,7 +240,7 @@ def _method(model: Any, data: LabelDataset, extent: Extent) -> Method:
     grid = {f"{prefix}{name}": values for name, values in inside.default_grid().items()}
     if "estimator" in grid and data.n_labels > _MANY:
         grid["estimator"] = grid["estimator"][:-1]
-    if extent.quick:
+    if not extent.full:
         grid = {name: values[:: max(1, len(values) - 1)] for name, values in grid.items()}
     search = Search(model, grid, thresholds=("plain", "global"), random_state=extent.seed)
     return Method(search, scaled_by(MinMaxScaler(clip=True) if prefix else StandardScaler()))
