@@ -21,6 +21,7 @@
 `Recipe`                      how columns became features and labels, to read other files alike
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
+`make_articles`               synthetic news articles with tags, as real ones have them
 `sniff.sniff`                 what a file is, by its beginning
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
@@ -63,6 +64,7 @@ from cofactor.datasets.registry import (
     verify,
 )
 from cofactor.datasets.synthetic import make_ratings
+from cofactor.datasets.synthetic_articles import Articles, make_articles
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
 from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
 from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
@@ -70,6 +72,7 @@ from cofactor.datasets.write import write_blocks, write_table
 from cofactor.recipe import Recipe
 
 __all__ = [
+    "Articles",
     "Coding",
     "DatasetNotFoundError",
     "DatasetStatus",
@@ -94,6 +97,7 @@ __all__ = [
     "load_ratings",
     "load_side_features",
     "locate",
+    "make_articles",
     "make_labels",
     "make_ratings",
     "make_takes",
