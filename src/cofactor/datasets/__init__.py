@@ -11,6 +11,7 @@
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` piece by piece
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
+`make_movies`                 invented films with titles, and ratings like those of MovieLens 100K
 `make_ratings`                synthetic ratings whose complete matrix is known
 `make_takes`                  synthetic takes, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
@@ -66,6 +67,7 @@ from cofactor.datasets.registry import (
 from cofactor.datasets.synthetic import make_ratings
 from cofactor.datasets.synthetic_articles import Articles, make_articles
 from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
+from cofactor.datasets.synthetic_movies import make_movies
 from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
 from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
 from cofactor.datasets.write import write_blocks, write_table
@@ -99,6 +101,7 @@ __all__ = [
     "locate",
     "make_articles",
     "make_labels",
+    "make_movies",
     "make_ratings",
     "make_takes",
     "read_arff",

@@ -55,13 +55,13 @@ class Method:
 
     Parameters
     ----------
-    search : Search
-        The model, with what is tried for its parameters.
+    search : Search or estimator
+        The model, with what is tried for its parameters, or as it is.
     prepare : callable, optional
         From data and training rows to the data as the method takes them.
     """
 
-    search: Search
+    search: Any
     prepare: Callable[[Any, Any], Any] = lambda data, train: data
 
 
@@ -80,8 +80,8 @@ class Row:
     published : mapping from str to float
         Published measures; empty without any.
     chosen : mapping from str to dict
-        For each way to decide the parameters which the first split chose.
-    fitted : Search, optional
+        For each way to decide the parameters which the first split chose; empty where there was nothing to choose.
+    fitted : Search or estimator, optional
         What the first split fitted.
     extra : mapping from str to object
         What else the demo knows of it.
@@ -153,6 +153,7 @@ class Finding:
     pictures: list[Picture] = field(default_factory=list)
     seconds: float = 0.0
     machine: str = ""
+    folder: str = "demo-report"  #: where the report goes, as commands name it
     next_steps: list[tuple[str, str]] = field(default_factory=list)
 
     def base(self) -> dict[str, Any]:
@@ -260,6 +261,9 @@ class Demo(ABC):
     def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
         """Make examples of what a good method predicts, and show them; headings count from `number`."""
 
+    def write_data(self, finding: Finding, place: Path) -> None:
+        """Write data that are made up into a folder, for the commands to go on with."""
+
     @abstractmethod
     def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
         """Draw pictures into a folder."""
@@ -331,7 +335,11 @@ def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
 def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
     """Measure every method on every split; keep what the first split fitted."""
     task = task_named(demo.task)
-    with report.steps(len(trial.methods) * len(trial.parts)):
+    plain = [method for method in trial.methods.values() if not isinstance(method.search, Search)]
+    with report.steps(len(trial.methods) * len(trial.parts) + len(plain)):
+        for method in plain:  # a search has fitted its model before the fit whose time is taken
+            report.step("loading or compiling code")
+            task.warm_up([method.search], Loaded(trial.data.name, method.prepare(trial.data, trial.parts[0][0])))
         for name, method in trial.methods.items():
             runs: list[Mapping[str, dict[str, Any]]] = []
             kept: list[Any] = []
@@ -354,13 +362,19 @@ def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, 
     measures = {
         way: {key: fmean(run[way][key] for run in runs) for key in demo.metrics if key in runs[0][way]}
         for way in demo.ways
+        if way in runs[0]
     }
+    if isinstance(first, Search):
+        seconds = [fitted.seconds_[_key(fitted, "")] for fitted in kept]
+        chosen = {way: dict(first.choices_[_key(first, way)].parameters) for way in demo.ways}
+    else:
+        seconds, chosen = [run[""]["fit_seconds"] for run in runs], {}
     return Row(
         name,
         measures,
-        seconds=median(fitted.seconds_[_key(fitted, "")] for fitted in kept),
+        seconds=median(seconds),
         published=demo.published(trial.data, name),
-        chosen={way: dict(first.choices_[_key(first, way)].parameters) for way in demo.ways},
+        chosen=chosen,
         fitted=first,
         extra=demo.extra(trial, name, first),
     )
@@ -395,13 +409,14 @@ def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
         To decide.
     """
     digits = demo.digits
-    texts = [[f"{row.measures[way][key]:.{digits}f}" for key in demo.metrics] for row in trial.rows]
+    rows = [row for row in trial.rows if way in row.measures]
+    texts = [[f"{row.measures[way][key]:.{digits}f}" for key in demo.metrics] for row in rows]
     tops = []
     for key, column in zip(demo.metrics, zip(*texts, strict=True), strict=True):
         choose = max if key in demo.greater_is_better else min
         tops.append(choose(column, key=float) if len(set(column)) > 1 else None)
     lines = []
-    for row, measured in zip(trial.rows, texts, strict=True):
+    for row, measured in zip(rows, texts, strict=True):
         measures = [(text, text == top) for text, top in zip(measured, tops, strict=True)]
         seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
         chosen = row.chosen.get(way, {})
