@@ -132,9 +132,9 @@ def make_articles(
     There are 95 tags: twelve sections, such as sport, and what stands below them, such as football and transfers. An
     article has a tag, drawn from a long tail, and a Poisson number of others, which are more likely from the same
     section or if they often go with it (interest rates with housing), and impossible if they exclude it (football and
-    tennis); with each tag comes its section. Three of ten articles continue a story: they mostly have its tags, and name
-    the same people and the same place. A sentence speaks of one of the tags, or now and then of another one in passing:
-    its nouns and verbs are of this tag, of its section, or anybody's, and some words stand for several tags (court,
+    tennis); with each tag comes its section. Three of ten articles continue a story: they mostly have its tags, and
+    name the same people and the same place. A sentence speaks of one of the tags, or now and then of another one: its
+    nouns and verbs are of this tag, of its section, or anybody's, and some words stand for several tags (court,
     bank, strike, cell). An article prefers some words and says these again. The annotator sets the first tag, and
     forgets some of the others.
 

@@ -87,7 +87,11 @@ def pictures(folder: Path, captions: Mapping[str, str]) -> list[Section]:
         From the names of their files to their captions.
     """
     shown = [figure(folder / name, caption) for name, caption in captions.items()]
-    return [section("Pictures", side_by_side(*shown) if len(shown) == 2 else "", *shown if len(shown) != 2 else ())] if shown else []
+    return (
+        [section("Pictures", side_by_side(*shown) if len(shown) == 2 else "", *shown if len(shown) != 2 else ())]
+        if shown
+        else []
+    )
 
 
 def how_to_go_on(steps: Iterable[tuple[str, str]]) -> Section:
