@@ -110,7 +110,7 @@ def bar(text: object, share: float) -> Html:
     Examples
     --------
     >>> print(bar(".81", 0.81))
-    <span class="bar" style="--share: 81%">.81</span>
+    <span class="bar"><i style="--share: 81%"></i>.81</span>
     """
     return write_part("bar", text, f"{100 * min(max(share, 0), 1):.0f}%")
 

@@ -200,6 +200,8 @@ class Demo(ABC):
         Measures to show, and their headings.
     tables : tuple of str
         Names of the published tables (`cofactor.published`) whose figures stand beside them.
+    about : mapping from str to str
+        What methods are, in a few words.
     greater_is_better : frozenset of str
         Those whose high values are good.
     digits : int
@@ -214,6 +216,7 @@ class Demo(ABC):
     title: ClassVar[str]
     metrics: ClassVar[Mapping[str, str]]
     tables: ClassVar[tuple[str, ...]]
+    about: ClassVar[Mapping[str, str]] = {}
     greater_is_better: ClassVar[frozenset[str]] = frozenset()
     digits: ClassVar[int]
     ways: ClassVar[Mapping[str, str]] = {"": ""}
@@ -236,6 +239,10 @@ class Demo(ABC):
         names = [metric for metric in self.metrics if metric in METRICS]
         found = {metric: value(self.tables, method, metric, data=data.name) for metric in names}
         return {metric: number for metric, number in found.items() if number is not None}
+
+    def heading(self, trial: Trial) -> str:
+        """Return the heading of a comparison."""
+        return str(trial.data.name)
 
     def opening(self, trial: Trial) -> str:
         """Return the text about the data that stands before the comparison."""
@@ -262,7 +269,8 @@ class Demo(ABC):
         """Make examples of what a good method predicts, and show them; headings count from `number`."""
 
     def write_data(self, finding: Finding, place: Path) -> None:
-        """Write data that are made up into a folder, for the commands to go on with."""
+        """Write data that are made up into a folder, for the commands to go on with; by default there are none."""
+        return
 
     @abstractmethod
     def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
@@ -306,7 +314,7 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     finding = Finding(extent, missing=missing)
     for number, data in enumerate(sets, 1):
         trial = Trial(data, demo.parts(data, extent), demo.methods(data, extent))
-        report.heading(f"{number}  {data.name}")
+        report.heading(f"{number}  {demo.heading(trial)}")
         report.say(demo.opening(trial))
         _compare(demo, trial, report)
         trial.rows += demo.baselines(trial)

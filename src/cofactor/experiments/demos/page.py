@@ -52,20 +52,21 @@ def _page(demo: Demo, finding: Finding, folder: Path) -> str:
         *demo.sections(finding),
         *parts.pictures(folder, captions),
         parts.how_to_go_on(finding.next_steps),
+        contents=len(finding.trials) > 1,
     )
 
 
 def _trial(demo: Demo, trial: Trial) -> Section:
     tables = [_table(demo, trial, way, caption) for way, caption in demo.ways.items()]
     best = paragraph("Bold: the best of its column.", soft=True)
-    return section(trial.data.name, paragraph(demo.opening(trial)), *tables, best)
+    return section(demo.heading(trial), paragraph(demo.opening(trial)), *tables, best)
 
 
 def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
     lines = lines_of(demo, trial, way)
     rows = [
         [
-            f"\u00a0\u00a0\u00a0{line.name}" if line.published else _named(line),
+            f"\u00a0\u00a0\u00a0{line.name}" if line.published else _named(demo, line),
             *(strong(text) if best else text for text, best in line.measures),
             line.seconds,
         ]
@@ -77,10 +78,10 @@ def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
     return table(heads, rows, caption=caption, name=name, soft=soft)
 
 
-def _named(line: Line) -> Html:
-    """Return the name of a method, and below it the parameters that were chosen."""
+def _named(demo: Demo, line: Line) -> Html:
+    """Return the name of a method, and below it what it is, and the parameters that were chosen."""
     chosen = [f"{name.rpartition('__')[2]} {shortened(value)}" for name, value in line.chosen.items()]
-    return measured(line.name, ", ".join(chosen))
+    return measured(line.name, "; ".join(filter(None, [demo.about.get(line.name, ""), ", ".join(chosen)])))
 
 
 def shortened(value: Any) -> str:
