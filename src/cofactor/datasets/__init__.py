@@ -22,6 +22,7 @@
 `Recipe`                      how columns became features and labels, to read other files alike
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
+`make_articles`               synthetic news articles with tags, as real ones have them
 `sniff.sniff`                 what a file is, by its beginning
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         verify,
     )
     from cofactor.datasets.synthetic import make_ratings
+    from cofactor.datasets.synthetic_articles import Articles, make_articles
     from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
     from cofactor.datasets.synthetic_movies import make_movies
     from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from cofactor.recipe import Recipe
 
 __all__ = [
+    "Articles",
     "Coding",
     "DatasetNotFoundError",
     "DatasetStatus",
@@ -103,6 +106,7 @@ __all__ = [
     "load_ratings",
     "load_side_features",
     "locate",
+    "make_articles",
     "make_labels",
     "make_movies",
     "make_ratings",
