@@ -139,7 +139,7 @@ def commands_for(data: LabelDataset, folder: str) -> list[tuple[str, str]]:
             f"cofactor fit {old}{options} --out tags.cofactor",
             "learn tags; your own texts are a table with such columns",
         ),
-        (f"cofactor predict tags.cofactor {new} --top 3", "the three likeliest tags of each text"),
+        (f"cofactor predict tags.cofactor {new} --proba --top 3", "the three likeliest tags of each text"),
         (f"cofactor explain tags.cofactor {new} -n 3", "the words that speak for and against each tag"),
         (f"cofactor evaluate {old}{options} -m label-ridge -m binary-relevance", "measure by cross-validation"),
     ]
