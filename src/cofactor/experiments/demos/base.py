@@ -426,7 +426,7 @@ def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
     lines = []
     for row, measured in zip(rows, texts, strict=True):
         measures = [(text, text == top) for text, top in zip(measured, tops, strict=True)]
-        seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
+        seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
         chosen = row.chosen.get(way, {})
         lines.append(Line(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
         if row.published and way == next(iter(demo.ways)):
