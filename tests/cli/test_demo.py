@@ -58,7 +58,7 @@ def test_quick_demo_on_movielens(
     monkeypatch.setattr(RatingDemo, "alphas", lambda *_: ENDS)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "--quick", "--out", "report")
+    outcome = run("demo", "--out", "report")
     assert outcome.status == 0
     assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 80
@@ -105,7 +105,7 @@ def test_the_commands_at_the_end_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="ml-100k"), [], {}, [Row("MMMF", {}, extra={"alpha": 17.8})])
-    for command, _ in RatingDemo().next_steps(Finding(Extent(quick=True), [trial])):
+    for command, _ in RatingDemo().next_steps(Finding(Extent(), [trial])):
         assert run(*command.split()[1:]).status == 0, command
 
 
@@ -117,7 +117,7 @@ def test_demo_without_data_is_synthetic(
     for name, value in without_data(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "--quick", "--json")
+    outcome = run("demo", "--json")
     assert outcome.err.startswith(f"cofactor: warning: COFACTOR_DATA is {tmp_path / '.data'}, which is no folder\n")
     results = json.loads(outcome.out)
     assert results["data"]["name"] == "synthetic"
@@ -146,7 +146,7 @@ def test_an_offline_demo_says_why_there_are_no_data(
     for name, value in without_data(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("cofactor.experiments.demos.ratings.RatingDemo.methods", stop)
-    outcome = run("demo", "--quick", "--offline", "--seed", 3, "--out", tmp_path / "report")
+    outcome = run("demo", "--offline", "--seed", 3, "--out", tmp_path / "report")
     assert outcome.status == 130
     text = " ".join(outcome.out.split())
     assert "trying to download" not in text
@@ -160,7 +160,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_pa
     child.let_work()
     assert child.poll() is None
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=240)
     assert (child.returncode, err) == (130, b"cofactor: interrupted, no file is half-written\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -207,7 +207,7 @@ class Small(RatingDemo):
 def test_nothing_is_chosen_on_the_test_part() -> None:
     """The figures of a method are those of a choice which saw a part of the training part only."""
     demo = Small()
-    (trial,) = run_demo(demo, Extent(quick=True), TerminalReporter(quiet=True)).trials
+    (trial,) = run_demo(demo, Extent(), TerminalReporter(quiet=True)).trials
     data, (train, _, test) = trial.data, trial.parts[0]
     assert sorted(np.concatenate([train, test]).tolist()) == list(range(1200))
     assert (len(train), len(test)) == (960, 240)
@@ -229,7 +229,7 @@ def test_nothing_is_chosen_on_the_test_part() -> None:
 @pytest.mark.processes
 def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, without_data) -> None:
     """Without data on synthetic ratings; the log of requests is left out."""
-    arguments = ("demo", "serve", "--quick", "--offline", "--no-browser", "--port", "0")
+    arguments = ("demo", "serve", "--offline", "--no-browser", "--port", "0")
     child = start(*arguments, PYTHONUNBUFFERED="1", **without_data(tmp_path))
     lines = iter(lambda: child.stdout.readline().decode(), "")
     address = next(found[1] for line in lines if (found := re.search(r"Rate films at (http://\S+)", line)))
@@ -238,6 +238,6 @@ def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, witho
     with urlopen(address) as answer:
         assert b"/page.js" in answer.read()
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=240)
     assert b'"event"' not in err
     assert {path.name for path in tmp_path.iterdir()} <= {".data"}

@@ -44,7 +44,7 @@ def test_quick_demo_on_emotions(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "labels", "--quick", "--out", "report")
+    outcome = run("demo", "labels", "--out", "report")
     assert outcome.status == 0
     assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
     assert max(map(len, outcome.out.splitlines())) <= 96  # the line of the files is not broken
@@ -78,7 +78,7 @@ def test_demo_without_data_is_synthetic(
     # Those of which the pictures are made, and two at the end; all of them are compared on emotions.
     monkeypatch.setattr(demo_of_labels, "SHOWN", ("MLCHMF", "GroPLE", "MLkNN"))
     monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "labels", "--quick", "--json")
+    outcome = run("demo", "labels", "--json")
     results = json.loads(outcome.out)
     assert [table["name"] for table in results["tables"]] == ["synthetic"]
     assert "emotions" in results["missing"][0]
@@ -93,7 +93,7 @@ def test_demo_without_data_is_synthetic(
 def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="emotions"), [], {})
-    for command, _ in LabelDemo().next_steps(Finding(Extent(quick=True), [trial])):
+    for command, _ in LabelDemo().next_steps(Finding(Extent(), [trial])):
         assert run(*command.split()[1:]).status == 0, command
 
 
@@ -126,7 +126,7 @@ class Small(LabelDemo):
 
 def test_nothing_is_chosen_on_the_test_part() -> None:
     """The figures of a method are those of a choice which saw the training part only."""
-    (trial,) = run_demo(Small(), Extent(quick=True), TerminalReporter(quiet=True)).trials
+    (trial,) = run_demo(Small(), Extent(), TerminalReporter(quiet=True)).trials
     data, (train, test) = trial.data, trial.parts[0]
     assert sorted([*train, *test]) == list(range(100))
     X = trial.prepared("PLST").X

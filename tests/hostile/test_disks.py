@@ -37,8 +37,8 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
         ["compare", "ratings.csv", "-m", "als", "-m", "rating-svd", "--splits", "2", "--factors", "3", "--out", "out"],
         200 * KILOBYTE,
     ),
-    "reproduce": (["reproduce", "thesis-figure-3.1", "--quick", "--store", "store.sqlite"], 60 * KILOBYTE),
-    "demo": (["demo", "--quick", "--offline", "--out", "report"], 300 * KILOBYTE),
+    "reproduce": (["reproduce", "thesis-figure-3.1", "--store", "store.sqlite"], 60 * KILOBYTE),
+    "demo": (["demo", "--offline", "--out", "report"], 300 * KILOBYTE),
 }
 #: What writes to standard output alone.
 SAYING = {"evaluate": ["evaluate", "ratings.csv", "-m", "als", "--alpha", "3", "--splits", "2"]}

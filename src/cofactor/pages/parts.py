@@ -15,6 +15,7 @@ from cofactor.pages.rendering import Html, write_part
 
 __all__ = [
     "attachment",
+    "bar",
     "block",
     "bullets",
     "code",
@@ -101,6 +102,17 @@ def good(text: object) -> Html:
     <span class="good">5</span>
     """
     return write_part("good", text)
+
+
+def bar(text: object, share: float) -> Html:
+    """Return a number on a bar that is as long as a share.
+
+    Examples
+    --------
+    >>> print(bar(".81", 0.81))
+    <span class="bar"><i style="--share: 81%"></i>.81</span>
+    """
+    return write_part("bar", text, f"{100 * min(max(share, 0), 1):.0f}%")
 
 
 def link(text: object, target: str) -> Html:

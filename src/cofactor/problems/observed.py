@@ -169,7 +169,8 @@ class ObservedProblem(PenalizedProblem):
         self._set_thresholds(arrays)
         cuts = self._col_cuts
         parallel_for(lambda k: self._pad("V", arrays, cuts[k], cuts[k + 1]), len(cuts) - 1)
-        parallel_for(lambda k: self._rows(k, arrays, out), len(self._row_cuts) - 1)
+        rows = self._row_cuts
+        parallel_for(lambda k: self._rows(rows[k], rows[k + 1], arrays, out), len(rows) - 1)
         if "V" in out or "c" in out:
             parallel_for(lambda k: self._columns(k, arrays, out), len(cuts) - 1)
         if "common" in out:
@@ -177,6 +178,36 @@ class ObservedProblem(PenalizedProblem):
         if "own" in out:
             out["own"][...] = self._work.d_thresholds
         return float(np.add.reduce(self._work.losses))
+
+    def losses_of(
+        self, rows: np.ndarray, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Return the loss of each of some rows, given in their order, and write its gradients by U, b and own there.
+
+        What a row has does not depend on the others.
+        """
+        self._set_thresholds(arrays, rows)
+        sizes = self.entries.indptr[rows + 1] - self.entries.indptr[rows] + 1  # empty rows take time too
+        block = np.cumsum(sizes) // ENTRIES_PER_BLOCK
+        first = np.flatnonzero((np.diff(rows, prepend=-2) != 1) | (np.diff(block, prepend=-1) != 0))
+        cuts = list(zip(rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1, strict=True))
+        parallel_for(lambda k: self._rows(*cuts[k], arrays, out), len(cuts))
+        if "own" in out:
+            out["own"][rows] = self._work.d_thresholds[rows]
+        return self._work.losses[rows]
+
+    def curvatures_of_rows(self) -> dict[str, np.ndarray]:
+        """Return what the entries of rows add to second derivatives by U, b and own: see `inverse_curvatures`."""
+        e, squares = self.entries, self._tables["V"] ** 2
+        weights = np.ones(len(e.indices), self.dtype) if self.weights is None else self.weights
+        by_factor, n_row = np.empty((e.shape[0], self._fixed["V"].shape[1]), self.dtype), masses(e, self.weights)[0]
+        cuts = self._row_cuts
+
+        def block(k: int) -> None:
+            observed.accumulate(cuts[k], cuts[k + 1], e.indptr, e.indices, weights, squares, by_factor)
+
+        parallel_for(block, len(cuts) - 1)
+        return {"U": by_factor, "b": n_row, "own": np.broadcast_to(n_row[:, None], self._work.thresholds.shape)}
 
     def _table(self, name: str, indptr: np.ndarray, d: int) -> np.ndarray:
         """Return what kernels read instead of a matrix of factors; of a fixed one, the rows that have entries."""
@@ -191,15 +222,14 @@ class ObservedProblem(PenalizedProblem):
         if name in self.layout.shapes:
             self._tables[name][lo:hi, : arrays[name].shape[1]] = arrays[name][lo:hi]
 
-    def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def _set_thresholds(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | slice = slice(None)) -> None:
         thresholds = self._work.thresholds
-        thresholds[...] = arrays.get("common", 0)
+        thresholds[rows] = arrays.get("common", 0)
         if "own" in arrays:
-            thresholds += arrays["own"]
+            thresholds[rows] += arrays["own"][rows]
 
-    def _rows(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
+    def _rows(self, lo: int, hi: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Scores, losses, slopes and the gradients of U and b for one block of rows."""
-        lo, hi = self._row_cuts[block], self._row_cuts[block + 1]
         e, U, V = self.entries, self._tables["U"], self._tables["V"]
         self._pad("U", arrays, lo, hi)
         observed.scores(lo, hi, e.indptr, e.indices, U, V, arrays["b"], arrays["c"], self._work.scores)
