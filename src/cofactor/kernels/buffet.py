@@ -10,7 +10,7 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.hinges import draw_scales_and_thresholds
-from cofactor.kernels.random import ZERO, normal, stream, uniform
+from cofactor.kernels.random import normal, stream, uniform
 
 #: Most features that a row may get in one draw: of a Poisson distribution with a mean far below one.
 _MOST_NEW = 10
@@ -135,7 +135,7 @@ def draw_features(  # type: ignore[no-untyped-def]
                 x += z[a] * v[a]
             residual[k] = targets[indptr[i] + k] - x
         state = flip_features(state, z[:d], logits, F, W, residual, skip)
-        n_free = ZERO
+        n_free = 0
         for a in range(d):
             if skip[a]:  # features that no other row has are dropped, and drawn anew
                 if z[a] > 0:
@@ -169,7 +169,7 @@ def fold_features(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         n = len(items)
-        state = stream(key, ZERO)
+        state = stream(key, 0)
         F, base = np.empty((d, n)), np.empty(n)
         for k in range(n):
             v = other[items[k]]

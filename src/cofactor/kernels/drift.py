@@ -111,7 +111,7 @@ def draw_backward(state, fade, variances, expected, covariance, out):  # type: i
                     m[a] += gain * error
                     for b in range(K):
                         P[a, b] -= gain * w[b]
-        factorize(P, len(P))
+        factorize(P, K)
         for k in range(K):
             state, w[k] = normal(state)
         for k in range(K):

@@ -4,16 +4,8 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import FAR, SINGLE, draw_latent, level_masses, room_for_levels
-from cofactor.kernels.gibbs_rows import (
-    BIASED,
-    begin_draws,
-    draw_again,
-    own_table,
-    prior_equations,
-    room_of_rows,
-    set_scores,
-)
-from cofactor.kernels.random import ZERO, stream
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.random import stream
 
 
 @exact
@@ -46,13 +38,13 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             for r in range(n_thresholds):
                 theta[first + 1 + r] = root[k] * (thresholds[users[k], r] - mean[k])
             upper[k] = first + levels[indptr[j] + k]
-        state = stream(key, ZERO)
+        state = stream(key, 0)
         v = first_rows[j].copy()
         x, z, of_levels = np.empty(n, np.float32), np.empty(n, np.float32), room_for_levels(n)
-        table, rows = own_table(users, other, BIASED, SINGLE)
+        table, rows = own_table(users, other, True, SINGLE)
         begin_draws(root, table, prior, shifts[j], room)
         for _ in range(n_cycles):
-            set_scores(ZERO, n, rows, table, v, x)
+            set_scores(0, n, rows, table, v, x)
             for k in range(n):
                 x[k] *= root[k]
             level_masses(x, upper, theta, of_levels)

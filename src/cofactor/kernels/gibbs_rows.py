@@ -27,10 +27,7 @@ from cofactor.kernels.normal_equations import (
     solve,
     square,
 )
-from cofactor.kernels.random import ZERO, stream, uniforms
-
-#: Whether the last column of rows is a bias.
-BIASED, _PLAIN = np.bool_(True), np.bool_(False)
+from cofactor.kernels.random import stream, uniforms
 
 
 @ordered
@@ -154,7 +151,7 @@ def begin_draws(roots, table, prior, shift, room):  # type: ignore[no-untyped-de
     n = len(table) // lines(p)
     in_place, rows, targets = np.empty(0, np.int32), np.arange(n).astype(np.int32), np.zeros(n, table.dtype)
     begin_equations(prior, shift, G)
-    add_entries(ZERO, n, p, rows, in_place, targets, roots, table, F, G)
+    add_entries(0, n, p, rows, in_place, targets, roots, table, F, G)
     factorize(G, p, 0.0, T, W)
 
 
@@ -192,9 +189,9 @@ def fold_rows(lo, hi, key, indptr, indices, targets, roots, other, precision, sh
     row = np.empty(out.shape[1])
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
-        table, rows = own_table(indices[here], other, _PLAIN, 0.0)
+        table, rows = own_table(indices[here], other, False, 0.0)
         draw_row(
-            stream(key, ZERO), ZERO, len(rows), rows, in_place, targets[here],
+            stream(key, 0), 0, len(rows), rows, in_place, targets[here],
             roots[here] if len(roots) > 1 else roots, table, prior, shift[i], room, row,
         )  # fmt: skip
         for a in range(len(row)):

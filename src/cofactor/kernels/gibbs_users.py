@@ -5,16 +5,8 @@ import numpy as np
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
 from cofactor.kernels.gibbs import SINGLE, draw_thresholds_and_latent, most, room_for
-from cofactor.kernels.gibbs_rows import (
-    BIASED,
-    begin_draws,
-    draw_again,
-    own_table,
-    prior_equations,
-    room_of_rows,
-    set_scores,
-)
-from cofactor.kernels.random import ZERO, stream
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.random import stream
 
 #: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.
 _TRIES = np.array([3, 2])
@@ -41,24 +33,24 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         n = len(items)
-        state = stream(key, ZERO)
+        state = stream(key, 0)
         u = first_rows[i].copy()
         gaps_of_levels = first_gaps[i].copy()
-        table, rows = own_table(items, other, BIASED, SINGLE)
+        table, rows = own_table(items, other, True, SINGLE)
         begin_draws(one, table, prior, shifts[i], room)
         x, z, moved = np.empty(n, np.float32), np.empty(n, np.float32), np.zeros(n)
         reach = 1.0
         drifts = len(times) > 0
         first, last = (moments[i], moments[i + 1]) if drifts else (0, 0)
         fade, processes, means = np.empty((last - first, K)), np.zeros((last - first, K)), np.empty(last - first)
-        fades(ZERO, last - first, gaps[first:last], times, fade)
+        fades(0, last - first, gaps[first:last], times, fade)
         g, g_reach = 1.0, 1.0
         if drifts:
             for k in range(n):
                 moved[k] = first_moved[indptr[i] + k]
             g = first_multipliers[i]
         for cycle in range(n_cycles):
-            set_scores(ZERO, n, rows, table, u, x)
+            set_scores(0, n, rows, table, u, x)
             for k in range(n):
                 x[k] += moved[k]
             state, accepted, _ = draw_thresholds_and_latent(
@@ -70,7 +62,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
                 z[k] -= moved[k]
             state = draw_again(state, z, one, table, shifts[i], room, u)
             if drifts:
-                set_scores(ZERO, n, rows, table, u, x)
+                set_scores(0, n, rows, table, u, x)
                 for k in range(n):
                     z[k] += moved[k] - x[k]
                 set_moment_means(z, moment[here], first, counts[first:last], means)

@@ -14,7 +14,7 @@ from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import score
 from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
 from cofactor.kernels.normal import exponential
-from cofactor.kernels.random import ZERO, inverse_gaussians, normal, stream
+from cofactor.kernels.random import inverse_gaussians, normal, stream
 
 #: Smallest c|ζ|, and largest 1/λ: at a kink of a hinge the latter has no mean, and a row of such weights no digits.
 _KINK = 1e-8
@@ -101,20 +101,20 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         n = len(items)
-        state = stream(key, ZERO)
+        state = stream(key, 0)
         u = first_rows[i].copy()
         shift = row_precision * row_mean[i]
         theta = first_thresholds[i].copy()
         table, rows = own_table(items, other, biased, 0.0)
         x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
         for _ in range(n_cycles):
-            set_scores(ZERO, n, rows, table, u, x)
+            set_scores(0, n, rows, table, u, x)
             state, _ = draw_scales_and_thresholds(
                 state, x, levels[here], centre, precision, c, width, theta, weights, targets, room
             )
             for k in range(n):
                 weights[k] = np.sqrt(weights[k])
-            state = draw_row(state, ZERO, n, rows, in_place, targets, weights, table, prior, shift, of_rows, u)
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, prior, shift, of_rows, u)
         for a in range(p):
             out[i, a] = u[a]
         for r in range(len(theta)):
@@ -138,14 +138,14 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
         here = slice(indptr[j], indptr[j + 1])
         users, y = indices[here], levels[here]
         n = len(users)
-        state = stream(key, ZERO)
+        state = stream(key, 0)
         v = first_rows[j].copy()
         shift = row_precision * row_mean[j]
         weights, targets, omega, room = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         x = np.empty(n)
         table, rows = own_table(users, other, biased, 0.0)
         for _ in range(n_cycles):
-            set_scores(ZERO, n, rows, table, v, x)
+            set_scores(0, n, rows, table, v, x)
             weights[:] = 0
             targets[:] = 0
             for r in range(thresholds.shape[1]):
@@ -161,7 +161,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
             for k in range(n):
                 targets[k] /= weights[k]
                 weights[k] = np.sqrt(weights[k])
-            state = draw_row(state, ZERO, n, rows, in_place, targets, weights, table, prior, shift, of_rows, v)
+            state = draw_row(state, 0, n, rows, in_place, targets, weights, table, prior, shift, of_rows, v)
         for a in range(p):
             out[j, a] = v[a]
 

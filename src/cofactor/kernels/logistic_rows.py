@@ -93,7 +93,7 @@ def _set_step(features, alpha, u, slopes, curvatures, F, gram, step):  # type: i
         for a in range(p + 1):
             for j in range(here, _ROOM):
                 F[a, j] = 0
-        add_products(F, F.shape[1], gram)
+        add_products(F, _ROOM, gram)
     for a in range(p):
         step[a] = -gram[p, a]
     factorize(gram, p)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cofactor.kernels.compile import kernel
-from cofactor.kernels.random import ZERO, stream, uniform
+from cofactor.kernels.random import stream, uniform
 
 
 @kernel
@@ -13,7 +13,7 @@ def rank_pairs(key, n_steps, rate, alpha, rows, indptr, indices, weights, U, V, 
     Of -w log σ(x_ij - x_ik) + alpha/2 (‖U_i‖² + ‖V_j‖² + ‖V_k‖² + c_j² + c_k²), x = U·V + c. Items stay where they are
     unless `moves_items` is true. Returns the mean loss.
     """
-    state = stream(key, ZERO)
+    state = stream(key, 0)
     n, m, d = len(indices), len(V), V.shape[1]
     total = 0.0
     for _ in range(n_steps):

@@ -87,9 +87,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     def __init__(self, function: Any, **options: Any) -> None:
         options["nopython"] = True
         super().__init__(function, targetoptions=options)
-        self._part = _Part(
-            function, targetoptions=options | {"no_cpython_wrapper": True}, pipeline_class=_Compiler
-        )
+        self._part = _Part(function, targetoptions=options | {"no_cpython_wrapper": True}, pipeline_class=_Compiler)
 
     @property
     def _numba_type_(self) -> Any:

@@ -14,8 +14,6 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _SHIFT = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
 _UNIT = 2.0**-53
-#: For kernels to hand on: a kernel is compiled anew for a literal.
-ZERO = np.int64(0)
 _SINGLE, _HALF = np.float32(2.0**-23), np.float32(0.5)
 _HIGH, _LOW, _BITS = np.uint64(41), np.uint64(9), np.uint64(0xFFFFFFFF)
 
@@ -130,7 +128,7 @@ def fold(*parts: int) -> np.uint64:
     """
     key = np.uint64(0)
     for part in parts:
-        key = np.uint64(stream(key, np.uint64(part & 0xFFFFFFFFFFFFFFFF).astype(np.int64)))
+        key = np.uint64(stream(key, np.uint64(part & 0xFFFFFFFFFFFFFFFF)))
     return key
 
 
