@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cofactor.version import __version__
+from cofactor.lazy import Registry, exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from cofactor import correlation, datasets, evaluation, labels, losses, metrics, plots, ratings, solvers
+    from cofactor.version import __version__
     from cofactor.warming import Warmth
 
-__all__ = ["__version__", "load", "save", "warm_up"]
+__all__ = [
+    "__version__",
+    "correlation",
+    "datasets",
+    "evaluation",
+    "labels",
+    "load",
+    "losses",
+    "metrics",
+    "plots",
+    "ratings",
+    "save",
+    "solvers",
+    "warm_up",
+]
+
+__getattr__, __dir__ = exports(__name__)
 
 
 def load(path: str | Path) -> Any:
@@ -45,26 +63,15 @@ def load(path: str | Path) -> Any:
     >>> bool((load(path).predict([(2, 2)]) == model.predict([(2, 2)])).all())
     True
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from cofactor import labels, persistence, ratings
 
-    from cofactor import persistence
-
-    with ThreadPoolExecutor(1) as beside:  # the first time, importing all models takes longer than reading one
-        whole = beside.submit(persistence.read_model, path)
-        models = _registry()
-    return persistence.model_of(path, *whole.result(), models)
-
-
-def _registry() -> dict[str, Any]:
-    """Return all classes that a file may hold, by name."""
-    from cofactor.garbage import garbage_kept
-
-    with garbage_kept():
-        from cofactor import labels, ratings
+    header, arrays = persistence.read_model(path)
+    models: Registry[Any] = ratings.MODELS | ratings.ranking.MODELS | labels.MODELS | labels.TRANSFORMERS
+    if header.get("class") not in models:  # a pipeline, whose steps may be of scikit-learn
         from cofactor.model.pipelines import ADAPTERS_BY_NAME
 
-    rankers = ratings.ranking.MODELS
-    return {**ratings.MODELS, **rankers, **labels.MODELS, **labels.TRANSFORMERS, **ADAPTERS_BY_NAME}
+        models |= ADAPTERS_BY_NAME
+    return persistence.model_of(path, header, arrays, models)
 
 
 def save(model: Any, path: str | Path) -> None:
@@ -112,9 +119,10 @@ def save(model: Any, path: str | Path) -> None:
 
 
 def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], None] | None = None) -> Warmth:
-    """Compile all loops ahead, so that no first fit, prediction or recommendation waits for it.
+    """Compile all kernels ahead, so that no first fit, prediction or recommendation waits for it.
 
-    They are compiled for this machine and kept on disk. Where that was done before, this returns at once.
+    They are compiled for this processor and kept on disk, in ``COFACTOR_CACHE`` or the user's cache folder. Where that
+    was done before, or the wheel brought them, this returns at once.
 
     Parameters
     ----------

@@ -18,12 +18,35 @@ from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.limits import UNPACKED
 
 GZIP_MAGIC = b"\x1f\x8b"
+#: The file which says that a folder holds sharded ratings, see `cofactor.ratings.ShardedRatings`.
+SHARDS = "manifest.json"
 START = 1 << 16  # bytes, by which the format of a file is recognised
 _ZIP_MAGIC = b"PK\x03\x04"
 _PIECE = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
 PathLike = str | os.PathLike[str]
+
+
+def cache_dir() -> Path:
+    """Folder of what is kept to be quick the next time: data sets that were downloaded, and compiled kernels.
+
+    Returns
+    -------
+    Path
+        ``COFACTOR_CACHE``, else the folder which the operating system has for caches: on Linux
+        ``$XDG_CACHE_HOME/cofactor`` or ``~/.cache/cofactor``. It need not exist.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import cache_dir
+    >>> cache_dir().is_absolute()
+    True
+    """
+    import platformdirs
+
+    given = os.environ.get("COFACTOR_CACHE")
+    return Path(given).absolute() if given else Path(platformdirs.user_cache_dir("cofactor"))
 
 
 def display_name(path: PathLike) -> str:

@@ -8,6 +8,7 @@ one entry, ``cofactor``, a JSON object with the members
 ``class``      name of the model's class (files written by `save`)
 ``format``     number of this layout; a reader refuses higher numbers
 ``version``    version of cofactor which wrote the file, for messages
+``summary``    what the model says of itself, for `cofactor info`: title, facts, settings
 ``same``       names of arrays that equal another array, with its name: equal arrays are stored once
 ``crc32``      checksum over everything else in the header and over all arrays
 *others*       whatever the model wants to keep, such as its parameters
@@ -25,7 +26,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,18 @@ from safetensors import numpy as safetensors
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.files import PathLike, replacing
+from cofactor.headers import (
+    ENTRY,
+    FORMAT,
+    MAX_HEADER,
+    ModelFileError,
+    checksum,
+    name_of,
+    read_contents,
+    refuse,
+    version,
+)
 from cofactor.tensors import arrays_within
-from cofactor.version import __version__
 
 __all__ = [
     "FORMAT",
@@ -50,12 +61,7 @@ __all__ = [
     "write_model",
 ]
 
-FORMAT = 2
-"""Number of the layout which this version writes, and the only one which it reads."""
-
-_ENTRY = "cofactor"
 _FROM_HERE, _WHOLE = "path from this file", "whole path"  # members of a path in a header
-_MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, though it writes them
 _INTEGERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 _DTYPES = frozenset({"bool", "float16", "float32", "float64", "complex64"} | _INTEGERS)
 
@@ -67,10 +73,6 @@ _MISFITS = (
 _MIN_SHARED = 64  # bytes of an array that is stored only once; the name of a smaller one takes as many
 
 Arrays = dict[str, NDArray[Any]]
-
-
-class ModelFileError(InvalidInputError):
-    """A file is not a whole model file which this version of cofactor can read."""
 
 
 class Storable(Protocol):
@@ -164,17 +166,17 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
     """
     placed = _placed(header, os.path.dirname(os.path.abspath(path)))
     full = {str(key): value for key, value in _plain(placed, "header").items() if key not in ("crc32", "same")}
-    full |= {"format": FORMAT, "version": __version__}
+    full |= {"format": FORMAT, "version": version()}
     tidy = {_checked_name(name): _tidy(array, name) for name, array in arrays.items()}
     if same := _repetitions(tidy):
         full["same"] = same
         tidy = {name: array for name, array in tidy.items() if name not in same}
     full["crc32"] = _checksum(full, tidy)
-    data = safetensors.save(tidy, metadata={_ENTRY: json.dumps(full, allow_nan=False)})
+    data = safetensors.save(tidy, metadata={ENTRY: json.dumps(full, allow_nan=False)})
     size = int.from_bytes(data[:8], "little")
-    if size > _MAX_HEADER:
+    if size > MAX_HEADER:
         raise InvalidInputError(
-            f"the header takes {size:,} bytes, more than the {_MAX_HEADER:,} a reader accepts: "
+            f"the header takes {size:,} bytes, more than the {MAX_HEADER:,} a reader accepts: "
             "put long lists among the arrays"
         )
     with replacing(path) as stream:
@@ -215,26 +217,20 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
            [0., 1.]], dtype=float32)}
     >>> folder.cleanup()
     """
-    name = _name_of(path)
-    data = _read_bytes(name)
-    header, described, start = _parse_header(data, name)
-    try:
-        found = arrays_within(data[start:], described)
-    except (OverflowError, ValueError) as error:
-        _refuse(name, f"its arrays cannot be read ({error}): it was cut short or damaged")
+    name = name_of(path)
+    header, described, data = read_contents(name, lambda size: np.empty(size, dtype=np.uint8))  # not filled with zeros
+    found = arrays_within(np.frombuffer(data, dtype=np.uint8), described)
     arrays = {key: found[key] for key in sorted(found)}
-    if header.pop("crc32", None) != _checksum(header, arrays):
-        _refuse(name, "its checksum does not match: it was damaged after it was written")
     same = header.pop("same", {})
     if not isinstance(same, dict) or not all(
         isinstance(first, str) and first in found and other not in found for other, first in same.items()
     ):
-        _refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
+        refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
     arrays |= {other: arrays[first].copy() for other, first in same.items()}
     try:
         header = _found(header, os.path.dirname(os.path.abspath(name)))
     except RecursionError as error:
-        _refuse(name, f"its cofactor header is nested too deeply ({error})")
+        refuse(name, f"its cofactor header is nested too deeply ({error})")
     return header, {key: arrays[key] for key in sorted(arrays)}
 
 
@@ -277,7 +273,8 @@ def save(path: PathLike, model: Any, adapters: Mapping[type[Any], Adapter] | Non
     >>> folder.cleanup()
     """
     header, arrays = state_of(model, adapters)
-    write_model(path, {**header, "class": type(model).__name__}, arrays)
+    about = {"summary": model._summary()} if hasattr(model, "_summary") else {}
+    write_model(path, {**header, **about, "class": type(model).__name__}, arrays)
 
 
 def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
@@ -313,9 +310,9 @@ def load(path: PathLike, registry: Mapping[str, Any]) -> Any:
 
 def model_of(path: PathLike, header: dict[str, Any], arrays: Arrays, registry: Mapping[str, Any]) -> Any:
     """Return the model that a file holds, which `read_model` has read; see `load`."""
-    name, kind = _name_of(path), header.get("class")
+    name, kind = name_of(path), header.get("class")
     if not isinstance(kind, str) or kind not in registry:
-        _refuse(name, _unknown_class(kind, registry))
+        refuse(name, _unknown_class(kind, registry))
     try:
         return built(kind, header, arrays, registry)
     except _MISFITS as error:
@@ -323,76 +320,6 @@ def model_of(path: PathLike, header: dict[str, Any], arrays: Arrays, registry: M
             raise  # of another file, which the model needs
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(f"{name}: does not hold a whole model of class {kind} ({reason})") from error
-
-
-def _name_of(path: PathLike) -> str:
-    """Return a path as text."""
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidTypeError("expected the path of a model file", argument="path", found=path)
-    return os.fspath(path)
-
-
-def _refuse(name: str, reason: str) -> NoReturn:
-    raise ModelFileError(f"{name}: {reason}") from None
-
-
-def _read_bytes(name: str) -> NDArray[np.uint8]:
-    path = Path(name)
-    if not path.exists():
-        raise FileNotFoundError(f"{name}: no such file")
-    if path.is_dir():
-        raise IsADirectoryError(f"{name}: is a folder, expected a model file")
-    # The first bytes are checked before the rest is read: someone may pass a ratings file of many gigabytes.
-    with path.open("rb") as stream:
-        start = stream.read(9)
-        length = int.from_bytes(start[:8], "little")
-        # A safetensors file begins with the length of its JSON header, which is at least "{}".
-        if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= _MAX_HEADER):
-            _refuse(name, "is not a cofactor model (no safetensors file)")
-        stream.seek(0)
-        data = np.empty(os.fstat(stream.fileno()).st_size, dtype=np.uint8)  # bytes would be filled with zeros first
-        data = data[: stream.readinto(data.data)]
-    if len(data) < 8 + length or len(start) < 9:
-        _refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
-    return data
-
-
-def _parse_header(data: NDArray[np.uint8], name: str) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """Return our part of the safetensors header, what it says of arrays, and where these begin.
-
-    A file that this version may not read is refused.
-    """
-    start = 8 + int.from_bytes(data[:8].tobytes(), "little")
-    outer = _strict_json(data[8:start].tobytes(), name, "its safetensors header")
-    metadata = outer.pop("__metadata__", None)
-    text = metadata.get(_ENTRY) if isinstance(metadata, dict) else None
-    if not isinstance(text, str):
-        _refuse(name, "is a safetensors file but not a cofactor model: it has no cofactor header")
-    header = _strict_json(text, name, "its cofactor header")
-    number = header.get("format")
-    if type(number) is not int or number < 1:
-        _refuse(name, f"its cofactor header is damaged: format={number!r}, expected a number from 1")
-    if number != FORMAT:
-        _refuse(
-            name,
-            f"was written by cofactor {header.get('version')} in format {number}, but this is cofactor "
-            f"{__version__}, which reads format {FORMAT}: "
-            + ("upgrade cofactor" if number > FORMAT else "fit the model and save it again"),
-        )
-    return header, outer, start
-
-
-def _strict_json(text: str | bytes, name: str, what: str) -> dict[str, Any]:
-    def refuse_constant(constant: str) -> NoReturn:
-        raise InvalidInputError(f"{constant} is no JSON number")
-
-    try:
-        value = json.loads(text, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
-        _refuse(name, f"{what} is not JSON ({error}): the file is damaged, or is not a cofactor model")
-    if not isinstance(value, dict):
-        _refuse(name, f"{what} is not a JSON object: the file is damaged, or is not a cofactor model")
-    return value
 
 
 def _placed(value: Any, folder: str) -> Any:
@@ -485,9 +412,7 @@ def _repetitions(arrays: Arrays) -> dict[str, str]:
 
 def _checksum(header: dict[str, Any], arrays: Arrays) -> int:
     """Return the CRC-32 of the contents, which finds any single damaged byte."""
-    crc = zlib.crc32(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        crc = zlib.crc32(json.dumps([name, array.dtype.name, array.shape]).encode(), crc)
-        crc = zlib.crc32(array.reshape(-1).view(np.uint8).data, crc)
-    return crc
+    return checksum(
+        header,
+        {name: (a.dtype.name, a.shape, a.reshape(-1).view(np.uint8).data) for name, a in arrays.items()},
+    )

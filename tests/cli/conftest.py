@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -20,8 +19,8 @@ import pytest
 from tests.children import Command
 
 from cofactor.cli import main
-from cofactor.cli.program import _Compiling
 from cofactor.datasets import RatingDataset, make_ratings, write_table
+from cofactor.progress import when_compiling
 
 
 @dataclass
@@ -47,11 +46,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command inside this process."""
-    monkeypatch.setattr(_Compiling, "AFTER", math.inf)  # whether loops were compiled before is chance
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(argument) for argument in arguments])
+        with when_compiling(lambda: None):  # whether kernels were compiled before is chance
+            status = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)
 

@@ -199,7 +199,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_pa
     child.let_work()
     assert child.poll() is None
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=240)
     assert (child.returncode, err) == (130, b"cofactor: interrupted, no file is half-written\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -277,6 +277,6 @@ def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, witho
     with urlopen(address) as answer:
         assert b"/page.js" in answer.read()
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=240)
     assert b'"event"' not in err
     assert {path.name for path in tmp_path.iterdir()} <= {".data"}

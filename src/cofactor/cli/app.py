@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
-from cofactor.cli import (
-    compare,
-    datasets,
-    demo,
-    demo_serve,
-    doctor,
-    evaluate,
-    explain,
-    fit,
-    info,
-    predict,
-    recommend,
-    reproduce,
-    serve,
-    shard,
-    similar,
-    update,
-)
+from cofactor.cli import datasets
+from cofactor.cli.interrupts import working
 from cofactor.cli.options import with_task_options
 
 
 class _Commands(TyperGroup):
-    """Commands, some of which are called by two words: demo, and demo serve."""
+    """Commands, each loaded when it is called; some are called by two words: demo, and demo serve."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """Return name and command of the first words, and what follows them."""
         both = " ".join(args[:2])
-        return super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
+        name, command, rest = super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
+        return name, _command(name) if name in SUMMARIES else command, rest
 
 
 app = typer.Typer(
@@ -156,29 +143,36 @@ SUMMARIES = {
 }
 
 
-def _add(name: str, function: Callable[..., None], panel: str) -> None:
-    """Add a command. Its help is its docstring with examples below; tasks declare some of its options."""
+#: The commands in the order in which they are listed, by part of the list.
+PANELS = {
+    "Start": ("demo", "demo serve", "doctor"),
+    "Work": ("fit", "info", "predict", "explain", "recommend", "similar", "update", "serve", "evaluate", "shard"),
+    "Research": ("compare", "reproduce"),
+}
+
+
+@cache
+def _command(name: str) -> Any:
+    """Load a command. Its help is its docstring with examples below; tasks declare some of its options."""
+    word = name.replace(" ", "_")
+    function = getattr(import_module(f"cofactor.cli.{word}"), word)
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = "\n\n".join(f"  [cyan]{example}[/cyan]" for example in EXAMPLES.get(name, ()))
     epilog = f"Examples:\n\n{shown}" if shown else None
-    command = with_task_options(function, name)
-    app.command(name, help=text, short_help=SUMMARIES[name], epilog=epilog, rich_help_panel=panel)(command)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, help=text, epilog=epilog)(with_task_options(function, name))
+    command: Any = get_command(alone)
+    command.callback = working()(command.callback)  # its arguments are read before
+    return command
 
 
-_add("demo", demo.demo, "Start")
-_add("demo serve", demo_serve.demo_serve, "Start")
-_add("doctor", doctor.doctor, "Start")
-app.add_typer(datasets.app, name="datasets", rich_help_panel="Start")
-_add("fit", fit.fit, "Work")
-_add("info", info.info, "Work")
-_add("predict", predict.predict, "Work")
-_add("explain", explain.explain, "Work")
-_add("recommend", recommend.recommend, "Work")
-_add("similar", similar.similar, "Work")
-_add("update", update.update, "Work")
-_add("serve", serve.serve, "Work")
-_add("evaluate", evaluate.evaluate, "Work")
-_add("shard", shard.shard, "Work")
-_add("compare", compare.compare, "Research")
-_add("reproduce", reproduce.reproduce, "Research")
+def _listed() -> None:
+    """Stand for a command in the list of all of them."""
+
+
+for _panel, _names in PANELS.items():
+    for _name in _names:
+        app.command(_name, short_help=SUMMARIES[_name], rich_help_panel=_panel)(_listed)
+    if _panel == "Start":
+        app.add_typer(datasets.app, name="datasets", rich_help_panel=_panel)

@@ -8,7 +8,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming
-from cofactor.cli.files import check_sources, check_target, inputs_of, load_model
+from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.errors import InvalidInputError
@@ -78,6 +78,7 @@ def explain(
     inputs = {"MODEL": model, "FILE": file, "--titles": own.get("titles"), **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
+    check_there(model, file)
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

@@ -38,12 +38,13 @@ def _loaded(file: str) -> Any:
 
     if file != "-":
         _refuse_folder(file)
-        # Models are imported while the first file is read. Who reads another one, as a server does, must end in order.
-        with nullcontext() if "cofactor.labels" in sys.modules else loading():
+        # The first file loads what models need. Who reads another one, as a server does, must end in order.
+        with nullcontext() if "sklearn" in sys.modules else loading():
             return cofactor.load(file)
     with loading():
-        from cofactor import labels, ratings  # noqa: F401  whose models a file may hold
-        from cofactor.persistence import ModelFileError
+        import cofactor.labels.base
+        import cofactor.ratings.base
+        from cofactor.headers import ModelFileError
     with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
         path = Path(folder, "standard input")
         path.write_bytes(sys.stdin.buffer.read())
@@ -152,8 +153,10 @@ def check_target(file: str | None, *inputs: str | None) -> None:
 
 def check_there(*files: str | None) -> None:
     """Refuse files that are not there, before the work begins; ``-`` and names of data sets are not checked."""
+    from cofactor.datasets.registry import KNOWN
+
     for file in files:
-        if file is not None and file != "-" and not os.path.exists(file):
+        if file is not None and file != "-" and not os.path.exists(file) and file not in KNOWN:
             raise FileNotFoundError(f"{file}: no such file")
 
 

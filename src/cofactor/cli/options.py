@@ -13,7 +13,7 @@ import typer
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
-from cofactor.tasks import TASKS, Option, sniff, task_named
+from cofactor.tasks import TASKS, Option, check_file, sniff, task_named
 from cofactor.tasks.models import WITH_OPTION
 from cofactor.tasks.parsing import names_in, parse_alpha
 
@@ -179,6 +179,7 @@ def task_for(
         As in `choose_task`.
     """
     with loading():
+        check_file(file)
         name, given = choose_task(context, verb, file, asked, asked or sniff(file), options)
         task = task_named(name)
     return task, task.values(verb, given)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.files import check_sources, check_target, inputs_of, load_model
+from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import limited_threads, show_notes, write_table
 from cofactor.tasks import task_of
@@ -44,6 +44,7 @@ def predict(
     inputs = {"MODEL": model, "FILE": file, **inputs_of(own)}
     check_target(out, *inputs.values())
     check_sources(inputs)
+    check_there(model, file)
     fitted = load_model(model)
     with loading():
         task = task_of(fitted)

@@ -256,7 +256,7 @@ def recommend(
     if scheduler and (not everyone or item_features or not Path(model).is_file()):
         what = "--item-features" if item_features else ("--user" if not everyone else "a model that is no file")
         raise InvalidInputError(f"--scheduler is for --all users of a file of a model: it takes no {what}")
-    check_there(candidates, exclude, groups, ratings, user_features, item_features)
+    check_there(model, candidates, exclude, groups, ratings, user_features, item_features)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
     reading |= {"count": count_column, "implicit": implicit}

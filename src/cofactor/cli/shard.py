@@ -9,6 +9,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import telling_what_is_kept
+from cofactor.cli.files import check_there
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import print_json, show_facts, show_notes
 from cofactor.errors import InvalidInputError
@@ -47,6 +48,7 @@ def shard(
     on where it was when it is given again. With [bold]--into[/bold] the ratings of another day are appended.
     """
     _check(context, files, out, into, verify)
+    check_there(*(files or ()))
     with loading():
         from cofactor.tasks import sharding, task_named
     began = time.perf_counter()

@@ -16,19 +16,26 @@ below have zeros there. A label that is constant has 0 with all others, never Na
 `disjoint_clusters`, `overlapping_clusters`, `normalized_cut_clusters` and `random_clusters` group them.
 """
 
-from cofactor.correlation.by_name import LABEL_MEASURES, MEASURES, measured
-from cofactor.correlation.clusters import (
-    disjoint_clusters,
-    normalized_cut_clusters,
-    overlapping_clusters,
-    random_clusters,
-)
-from cofactor.correlation.conditional import likelihood_gain, partial_correlation
-from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
-from cofactor.correlation.relevance import feature_correlation
-from cofactor.correlation.similarities import co_occurrence, cosine, jaccard, normalized, pearson
-from cofactor.correlation.spectral import positive_part, self_tuning_affinity, spectral_groups
-from cofactor.correlation.structures import greedy_chain, maximum_spanning_tree, normalized_inversions, random_chain
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from cofactor.correlation.by_name import LABEL_MEASURES, MEASURES, measured
+    from cofactor.correlation.clusters import (
+        disjoint_clusters,
+        normalized_cut_clusters,
+        overlapping_clusters,
+        random_clusters,
+    )
+    from cofactor.correlation.conditional import likelihood_gain, partial_correlation
+    from cofactor.correlation.dependence import chi_squared, mutual_information, squared_pearson
+    from cofactor.correlation.relevance import feature_correlation
+    from cofactor.correlation.similarities import co_occurrence, cosine, jaccard, normalized, pearson
+    from cofactor.correlation.spectral import positive_part, self_tuning_affinity, spectral_groups
+    from cofactor.correlation.structures import greedy_chain, maximum_spanning_tree, normalized_inversions, random_chain
 
 __all__ = [
     "LABEL_MEASURES",
@@ -57,3 +64,5 @@ __all__ = [
     "spectral_groups",
     "squared_pearson",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -37,41 +37,48 @@ Known sets are looked for in ``$COFACTOR_DATA``, then in the user's cache, then 
 checksum.
 """
 
-from cofactor.coding import Coding
-from cofactor.datasets.binning import bin_edges, bin_ratings
-from cofactor.datasets.chunks import LabelChunks, write_chunks
-from cofactor.datasets.load import load_labels, load_ratings
-from cofactor.datasets.readers.arff import read_arff
-from cofactor.datasets.readers.jester import load_jester
-from cofactor.datasets.readers.label_tables import read_label_table
-from cofactor.datasets.readers.matlab import read_mat
-from cofactor.datasets.readers.movielens import load_movielens
-from cofactor.datasets.readers.movielens_features import load_side_features
-from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
-from cofactor.datasets.readers.side_features import read_side_features
-from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
-from cofactor.datasets.readers.takes import read_takes
-from cofactor.datasets.readers.xml import read_label_names
-from cofactor.datasets.registry import (
-    DatasetNotFoundError,
-    DatasetStatus,
-    FileCheck,
-    Verification,
-    available,
-    cache_dir,
-    fetch,
-    find_file,
-    locate,
-    verify,
-)
-from cofactor.datasets.synthetic import make_ratings
-from cofactor.datasets.synthetic_articles import Articles, make_articles
-from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
-from cofactor.datasets.synthetic_movies import make_movies
-from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
-from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
-from cofactor.datasets.write import write_blocks, write_table
-from cofactor.recipe import Recipe
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from cofactor.coding import Coding
+    from cofactor.datasets.binning import bin_edges, bin_ratings
+    from cofactor.datasets.chunks import LabelChunks, write_chunks
+    from cofactor.datasets.load import load_labels, load_ratings
+    from cofactor.datasets.readers.arff import read_arff
+    from cofactor.datasets.readers.jester import load_jester
+    from cofactor.datasets.readers.label_tables import read_label_table
+    from cofactor.datasets.readers.matlab import read_mat
+    from cofactor.datasets.readers.movielens import load_movielens
+    from cofactor.datasets.readers.movielens_features import load_side_features
+    from cofactor.datasets.readers.ratings import read_pairs, read_ratings, read_timed_pairs
+    from cofactor.datasets.readers.side_features import read_side_features
+    from cofactor.datasets.readers.svmlight import read_libsvm, write_libsvm
+    from cofactor.datasets.readers.takes import read_takes
+    from cofactor.datasets.readers.xml import read_label_names
+    from cofactor.datasets.registry import (
+        DatasetNotFoundError,
+        DatasetStatus,
+        FileCheck,
+        Verification,
+        available,
+        cache_dir,
+        fetch,
+        find_file,
+        locate,
+        verify,
+    )
+    from cofactor.datasets.synthetic import make_ratings
+    from cofactor.datasets.synthetic_articles import Articles, make_articles
+    from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
+    from cofactor.datasets.synthetic_movies import make_movies
+    from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
+    from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
+    from cofactor.datasets.write import write_blocks, write_table
+    from cofactor.recipe import Recipe
 
 __all__ = [
     "Articles",
@@ -120,3 +127,5 @@ __all__ = [
     "write_libsvm",
     "write_table",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -12,12 +12,9 @@ from cofactor.datasets.readers import svm_text
 from cofactor.datasets.readers.text import separator_of
 from cofactor.datasets.registry.entries import KnownDataset
 from cofactor.datasets.types import Holds
-from cofactor.files import GZIP_MAGIC, START, PathLike, display_name, start_of, unpacked
+from cofactor.files import GZIP_MAGIC, SHARDS, START, PathLike, display_name, start_of, unpacked
 
-__all__ = ["SHARDS", "Found", "sniff"]
-
-#: The file which says that a folder holds sharded ratings, see `cofactor.ratings.ShardedRatings`.
-SHARDS = "manifest.json"
+__all__ = ["Found", "sniff"]
 
 #: Suffixes by which a file that is empty, or holds only sizes, is a file of labels.
 _LABEL_SUFFIXES = (".arff", ".svm", ".libsvm")

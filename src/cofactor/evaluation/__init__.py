@@ -1,42 +1,49 @@
 """Splits and protocols for measuring models, and comparisons of many."""
 
-from sklearn.model_selection import KFold
+from __future__ import annotations
 
-from cofactor.evaluation.checks import METRICS
-from cofactor.evaluation.comparison import Comparison, compare
-from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
-from cofactor.evaluation.protocols import FoldInScorer, evaluate
-from cofactor.evaluation.recommendations import evaluate_recommendations
-from cofactor.evaluation.recommended import RecommendationScores
-from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
-from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
-from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
-from cofactor.evaluation.scalings import SCALINGS, best_scaling
-from cofactor.evaluation.stats.applicability import what_applies
-from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
-from cofactor.evaluation.stats.conclusions import Conclusions, conclude
-from cofactor.evaluation.stats.rank_tests import (
-    Friedman,
-    Nemenyi,
-    Wilcoxon,
-    friedman,
-    holm,
-    nemenyi,
-    wilcoxon_holm,
-)
-from cofactor.evaluation.stats.scores import Scores
-from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
-from cofactor.model.given_splits import GivenSplits
-from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
-from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
-from cofactor.model.selection.grid import select_parameters
-from cofactor.model.selection.judges import Choice
-from cofactor.model.selection.path import Validation, select_alpha
-from cofactor.model.selection.search import Search
-from cofactor.model.selection.trials import out_of_fold_scores, try_all
-from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
-from cofactor.model.time_splits import TimeSplit, UserLast
-from cofactor.model.user_splits import NewUsers, PerUserHoldout
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import KFold
+
+    from cofactor.evaluation.checks import METRICS
+    from cofactor.evaluation.comparison import Comparison, compare
+    from cofactor.evaluation.labels import decodings, evaluate_labels, fold_means
+    from cofactor.evaluation.protocols import FoldInScorer, evaluate
+    from cofactor.evaluation.recommendations import evaluate_recommendations
+    from cofactor.evaluation.recommended import RecommendationScores
+    from cofactor.evaluation.run.cells import Cell, Result, cell, tidy
+    from cofactor.evaluation.run.running import Interrupted, RunProgress, run_cells
+    from cofactor.evaluation.run.store import DamagedStoreError, ResultStore, StoreError
+    from cofactor.evaluation.scalings import SCALINGS, best_scaling
+    from cofactor.evaluation.stats.applicability import what_applies
+    from cofactor.evaluation.stats.bayesian import Posterior, correlated_t, signed_rank
+    from cofactor.evaluation.stats.conclusions import Conclusions, conclude
+    from cofactor.evaluation.stats.rank_tests import (
+        Friedman,
+        Nemenyi,
+        Wilcoxon,
+        friedman,
+        holm,
+        nemenyi,
+        wilcoxon_holm,
+    )
+    from cofactor.evaluation.stats.scores import Scores
+    from cofactor.evaluation.tables import MeanTable, mean_table, split_scores
+    from cofactor.model.given_splits import GivenSplits
+    from cofactor.model.label_splits import GroupedLabelKFold, StratifiedLabelHoldout, StratifiedLabelKFold
+    from cofactor.model.named_splits import LABEL_PROTOCOLS, PROTOCOLS, splitter_of
+    from cofactor.model.selection.grid import select_parameters
+    from cofactor.model.selection.judges import Choice
+    from cofactor.model.selection.path import Validation, select_alpha
+    from cofactor.model.selection.search import Search
+    from cofactor.model.selection.trials import out_of_fold_scores, try_all
+    from cofactor.model.splits import Holdout, StrongGeneralization, WeakGeneralization
+    from cofactor.model.time_splits import TimeSplit, UserLast
+    from cofactor.model.user_splits import NewUsers, PerUserHoldout
 
 __all__ = [
     "LABEL_PROTOCOLS",
@@ -101,3 +108,5 @@ __all__ = [
     "what_applies",
     "wilcoxon_holm",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -19,6 +19,7 @@ from cofactor.interrupts import ending_all
 from cofactor.metrics.probabilities import probability_report
 from cofactor.metrics.ratings import mean_absolute_error, rating_report
 from cofactor.metrics.scale import as_scale
+from cofactor.model.facts import chosen_alpha
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
@@ -249,15 +250,6 @@ def _chosen(model: Any, fitted: Any) -> dict[str, Any]:
         return dict(fitted.best_params_)
     alpha = chosen_alpha(fitted) if getattr(model, "alpha", None) == "auto" else None
     return {} if alpha is None else {"alpha": alpha}
-
-
-def chosen_alpha(model: Any) -> float | list[float] | None:
-    """Return the penalty weight of a fitted model: one number, one for each stage, or that of the first member."""
-    members = getattr(model, "members_", None)
-    if members:
-        return chosen_alpha(members[0])
-    stages: list[float] | None = getattr(model, "alphas_", None)
-    return stages if stages is not None else getattr(model, "alpha_", None)
 
 
 def _asking(model: Any, X: Any, rows: NDArray[Any]) -> Callable[[str], NDArray[Any]]:

@@ -5,118 +5,119 @@ contract tests, the command line and `cofactor.load` find all models there. `TRA
 features which use the labels; in a `Pipeline` they come before a model.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from cofactor.labels.adaptation.adaboost_mh import AdaBoostMH
-from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
-from cofactor.labels.adaptation.bpmll import BPMLL
-from cofactor.labels.adaptation.brknn import BRkNN
-from cofactor.labels.adaptation.iblr import IBLR
-from cofactor.labels.adaptation.knn_vote import KNNVote
-from cofactor.labels.adaptation.mlknn import MLkNN
-from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
-from cofactor.labels.base import FitInput, LabelModel
-from cofactor.labels.crf.chain import ChainCRF
-from cofactor.labels.crf.cml import CML
-from cofactor.labels.crf.cmlf import CMLF
-from cofactor.labels.crf.ensemble import ChainCRFEnsemble
-from cofactor.labels.crf.tree import TreeCRF
-from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
-from cofactor.labels.embedding.anmf import ANMF
-from cofactor.labels.embedding.compressed_sensing import CompressedSensing
-from cofactor.labels.embedding.cplst import CPLST
-from cofactor.labels.embedding.cssp import CSSP
-from cofactor.labels.embedding.faie import FAiE
-from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
-from cofactor.labels.embedding.grople import GroPLE
-from cofactor.labels.embedding.label_pca import LabelPCA
-from cofactor.labels.embedding.leml import LEML
-from cofactor.labels.embedding.mlchmf import MLCHMF
-from cofactor.labels.embedding.mme import MME
-from cofactor.labels.embedding.mnmf import MNMF
-from cofactor.labels.embedding.omf import OMF
-from cofactor.labels.embedding.plst import PLST
-from cofactor.labels.reduction.cca import CCA
-from cofactor.labels.reduction.mddm import MDDM
-from cofactor.labels.reduction.mlda import MLDA
-from cofactor.labels.reduction.mlsi import MLSI
-from cofactor.labels.reduction.mnmtf import MNMTF
-from cofactor.labels.reduction.nmf import FeatureNMF
-from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.ridge.model import LabelRidge
-from cofactor.labels.scaling import Scaling
-from cofactor.labels.specific.lift import LIFT
-from cofactor.labels.specific.llsf import LLSF
-from cofactor.labels.specific.llsf_dl import LLSFDL
-from cofactor.labels.specific.ssjdr import SSJDR
-from cofactor.labels.transformation.binary_relevance import BinaryRelevance
-from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
-from cofactor.labels.transformation.classifier_chain import ClassifierChain
-from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
-from cofactor.labels.transformation.homer import HOMER
-from cofactor.labels.transformation.label_clustering import LabelClustering
-from cofactor.labels.transformation.label_powerset import LabelPowerset
-from cofactor.labels.transformation.meta_labels import MetaLabels
-from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
-from cofactor.labels.transformation.rakel import RAkEL
-from cofactor.labels.transformation.stacked_2br import Stacked2BR
-from cofactor.model.explanations import Explanation
+from typing import TYPE_CHECKING, Any
+
+from cofactor.lazy import Registry, exports
+
+if TYPE_CHECKING:
+    from cofactor.labels.adaptation.adaboost_mh import AdaBoostMH
+    from cofactor.labels.adaptation.adaboost_mr import AdaBoostMR
+    from cofactor.labels.adaptation.bpmll import BPMLL
+    from cofactor.labels.adaptation.brknn import BRkNN
+    from cofactor.labels.adaptation.iblr import IBLR
+    from cofactor.labels.adaptation.knn_vote import KNNVote
+    from cofactor.labels.adaptation.mlknn import MLkNN
+    from cofactor.labels.adaptation.trees import MLDecisionTree, MLForest
+    from cofactor.labels.base import FitInput, LabelModel
+    from cofactor.labels.crf.chain import ChainCRF
+    from cofactor.labels.crf.cml import CML
+    from cofactor.labels.crf.cmlf import CMLF
+    from cofactor.labels.crf.ensemble import ChainCRFEnsemble
+    from cofactor.labels.crf.tree import TreeCRF
+    from cofactor.labels.decoding import Cut, Decoder, Joint, TopK, learn_threshold, micro_f1_curve
+    from cofactor.labels.embedding.anmf import ANMF
+    from cofactor.labels.embedding.compressed_sensing import CompressedSensing
+    from cofactor.labels.embedding.cplst import CPLST
+    from cofactor.labels.embedding.cssp import CSSP
+    from cofactor.labels.embedding.faie import FAiE
+    from cofactor.labels.embedding.feature_label_cca import FeatureLabelCCA
+    from cofactor.labels.embedding.grople import GroPLE
+    from cofactor.labels.embedding.label_pca import LabelPCA
+    from cofactor.labels.embedding.leml import LEML
+    from cofactor.labels.embedding.mlchmf import MLCHMF
+    from cofactor.labels.embedding.mme import MME
+    from cofactor.labels.embedding.mnmf import MNMF
+    from cofactor.labels.embedding.omf import OMF
+    from cofactor.labels.embedding.plst import PLST
+    from cofactor.labels.reduction.cca import CCA
+    from cofactor.labels.reduction.mddm import MDDM
+    from cofactor.labels.reduction.mlda import MLDA
+    from cofactor.labels.reduction.mlsi import MLSI
+    from cofactor.labels.reduction.mnmtf import MNMTF
+    from cofactor.labels.reduction.nmf import FeatureNMF
+    from cofactor.labels.regression import FeatureSpace
+    from cofactor.labels.ridge.model import LabelRidge
+    from cofactor.labels.scaling import Scaling
+    from cofactor.labels.specific.lift import LIFT
+    from cofactor.labels.specific.llsf import LLSF
+    from cofactor.labels.specific.llsf_dl import LLSFDL
+    from cofactor.labels.specific.ssjdr import SSJDR
+    from cofactor.labels.transformation.binary_relevance import BinaryRelevance
+    from cofactor.labels.transformation.calibrated_ranking import CalibratedLabelRanking
+    from cofactor.labels.transformation.classifier_chain import ClassifierChain
+    from cofactor.labels.transformation.ensemble_of_chains import EnsembleOfChains
+    from cofactor.labels.transformation.homer import HOMER
+    from cofactor.labels.transformation.label_clustering import LabelClustering
+    from cofactor.labels.transformation.label_powerset import LabelPowerset
+    from cofactor.labels.transformation.meta_labels import MetaLabels
+    from cofactor.labels.transformation.probabilistic_chain import ProbabilisticChain
+    from cofactor.labels.transformation.rakel import RAkEL
+    from cofactor.labels.transformation.stacked_2br import Stacked2BR
+    from cofactor.model.explanations import Explanation
 
 #: Every model by its class name.
-MODELS: dict[str, type[LabelModel]] = {
-    model.__name__: model
-    for model in (
-        LabelRidge,
-        OMF,
-        MLCHMF,
-        GroPLE,
-        LEML,
-        PLST,
-        LabelPCA,
-        CPLST,
-        FeatureLabelCCA,
-        CSSP,
-        FAiE,
-        CompressedSensing,
-        MME,
-        ANMF,
-        MNMF,
-        MLkNN,
-        BRkNN,
-        KNNVote,
-        IBLR,
-        BinaryRelevance,
-        ClassifierChain,
-        EnsembleOfChains,
-        ProbabilisticChain,
-        LabelPowerset,
-        RAkEL,
-        LabelClustering,
-        CalibratedLabelRanking,
-        AdaBoostMH,
-        AdaBoostMR,
-        BPMLL,
-        HOMER,
-        MetaLabels,
-        Stacked2BR,
-        LIFT,
-        LLSF,
-        LLSFDL,
-        SSJDR,
-        CML,
-        CMLF,
-        TreeCRF,
-        ChainCRF,
-        ChainCRFEnsemble,
-        MLDecisionTree,
-        MLForest,
-    )
-}
+MODELS: Registry[type[LabelModel]] = Registry.of(
+    __name__,
+    "LabelRidge",
+    "OMF",
+    "MLCHMF",
+    "GroPLE",
+    "LEML",
+    "PLST",
+    "LabelPCA",
+    "CPLST",
+    "FeatureLabelCCA",
+    "CSSP",
+    "FAiE",
+    "CompressedSensing",
+    "MME",
+    "ANMF",
+    "MNMF",
+    "MLkNN",
+    "BRkNN",
+    "KNNVote",
+    "IBLR",
+    "BinaryRelevance",
+    "ClassifierChain",
+    "EnsembleOfChains",
+    "ProbabilisticChain",
+    "LabelPowerset",
+    "RAkEL",
+    "LabelClustering",
+    "CalibratedLabelRanking",
+    "AdaBoostMH",
+    "AdaBoostMR",
+    "BPMLL",
+    "HOMER",
+    "MetaLabels",
+    "Stacked2BR",
+    "LIFT",
+    "LLSF",
+    "LLSFDL",
+    "SSJDR",
+    "CML",
+    "CMLF",
+    "TreeCRF",
+    "ChainCRF",
+    "ChainCRFEnsemble",
+    "MLDecisionTree",
+    "MLForest",
+)
 
 #: Every transformer by its class name.
-TRANSFORMERS: dict[str, type[Any]] = {
-    transformer.__name__: transformer for transformer in (MNMTF, MDDM, MLSI, MLDA, CCA, FeatureNMF)
-}
+TRANSFORMERS: Registry[type[Any]] = Registry.of(__name__, "MNMTF", "MDDM", "MLSI", "MLDA", "CCA", "FeatureNMF")
 
 __all__ = [
     "ANMF",
@@ -183,3 +184,5 @@ __all__ = [
     "learn_threshold",
     "micro_f1_curve",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -25,6 +25,7 @@ from cofactor.labels.conformal import predict_set
 from cofactor.labels.data import LabelForm
 from cofactor.labels.decoding import AIMS, AUTO, FAR, JOINT, RULES, Decoder, Joint, check_decision
 from cofactor.labels.explaining import explain, no_parts
+from cofactor.labels.facts import label_facts
 from cofactor.labels.fit_input import CheckedFeatures, FitInput
 from cofactor.labels.held_out import check_enough, decide, fit_threshold, holdout_scores, recorded_shares
 from cofactor.labels.learners import LEARNERS
@@ -44,6 +45,7 @@ from cofactor.labels.state import check_answers, check_shapes, label_state, take
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
+from cofactor.model.facts import summary
 from cofactor.model.kinds import kinds_of
 from cofactor.model.offered import offered_if
 from cofactor.model.parameters import refuses_unknown_parameters
@@ -477,6 +479,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     #: Other estimators that parameters of this model may hold, by class name.
     _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = {}
+
+    def _summary(self) -> dict[str, Any]:
+        """Return what the file says of the model to those who do not load it."""
+        return summary(self, label_facts(self))
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""

@@ -6,18 +6,25 @@ thresholds on the real line) and `real` (squared error and divergences). Every l
 "ordinal", "real", "nonneg").
 """
 
-from cofactor.losses.base import EntryLoss, Work
-from cofactor.losses.binary import (
-    MARGIN_LOSSES,
-    Hinge,
-    Logistic,
-    MarginLoss,
-    ModifiedSquare,
-    SmoothHinge,
-    ZeroOne,
-)
-from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal, ToPlanes
-from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from cofactor.losses.base import EntryLoss, Work
+    from cofactor.losses.binary import (
+        MARGIN_LOSSES,
+        Hinge,
+        Logistic,
+        MarginLoss,
+        ModifiedSquare,
+        SmoothHinge,
+        ZeroOne,
+    )
+    from cofactor.losses.ordinal import AllThreshold, ImmediateThreshold, Proximal, ToPlanes
+    from cofactor.losses.real import BetaDivergence, ItakuraSaito, KullbackLeibler, LogisticSquared, Squared
 
 __all__ = [
     "MARGIN_LOSSES",
@@ -39,3 +46,5 @@ __all__ = [
     "Work",
     "ZeroOne",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -1,72 +1,79 @@
 """Measures of how good predictions are."""
 
-from cofactor.metrics.by_label import LabelTable, LabelTally, report_by_label
-from cofactor.metrics.catalogue import (
-    catalogue_coverage,
-    distinct_items,
-    item_popularity,
-    share_interval,
-    take_calibration_bins,
-    user_diversities,
-    user_novelties,
-    user_popularities,
-    user_popularity_lifts,
-)
-from cofactor.metrics.directions import greater_is_better
-from cofactor.metrics.label_probabilities import label_calibration_bins, label_calibration_error, label_log_loss
-from cofactor.metrics.labels import (
-    LABEL_METRICS,
-    LabelMetric,
-    accuracy,
-    average_precision,
-    coverage,
-    example_f1,
-    example_mcc,
-    hamming_loss,
-    label_accuracy,
-    label_propensities,
-    label_report,
-    macro_f1,
-    macro_mcc,
-    micro_f1,
-    micro_mcc,
-    ndcg_at_k,
-    one_error,
-    precision_at_k,
-    propensity_scored_precision_at_k,
-    ranking_loss,
-    subset_accuracy,
-)
-from cofactor.metrics.probabilities import (
-    PROBABILITY_METRICS,
-    CalibrationBins,
-    calibration_bins,
-    expected_calibration_error,
-    log_loss,
-    probability_report,
-    ranked_probability_score,
-)
-from cofactor.metrics.ratings import (
-    RATING_METRICS,
-    confusion_matrix,
-    error_by_level,
-    frobenius_relative_error,
-    mean_absolute_error,
-    normalized_mean_absolute_error,
-    rating_report,
-    root_mean_squared_error,
-    zero_one_error,
-)
-from cofactor.metrics.topn import (
-    user_aucs,
-    user_average_precisions,
-    user_hits,
-    user_ndcgs,
-    user_precisions,
-    user_recalls,
-    user_reciprocal_ranks,
-)
-from cofactor.metrics.user_means import UserMean, user_difference, user_mean
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from cofactor.metrics.by_label import LabelTable, LabelTally, report_by_label
+    from cofactor.metrics.catalogue import (
+        catalogue_coverage,
+        distinct_items,
+        item_popularity,
+        share_interval,
+        take_calibration_bins,
+        user_diversities,
+        user_novelties,
+        user_popularities,
+        user_popularity_lifts,
+    )
+    from cofactor.metrics.directions import greater_is_better
+    from cofactor.metrics.label_probabilities import label_calibration_bins, label_calibration_error, label_log_loss
+    from cofactor.metrics.labels import (
+        LABEL_METRICS,
+        LabelMetric,
+        accuracy,
+        average_precision,
+        coverage,
+        example_f1,
+        example_mcc,
+        hamming_loss,
+        label_accuracy,
+        label_propensities,
+        label_report,
+        macro_f1,
+        macro_mcc,
+        micro_f1,
+        micro_mcc,
+        ndcg_at_k,
+        one_error,
+        precision_at_k,
+        propensity_scored_precision_at_k,
+        ranking_loss,
+        subset_accuracy,
+    )
+    from cofactor.metrics.probabilities import (
+        PROBABILITY_METRICS,
+        CalibrationBins,
+        calibration_bins,
+        expected_calibration_error,
+        log_loss,
+        probability_report,
+        ranked_probability_score,
+    )
+    from cofactor.metrics.ratings import (
+        RATING_METRICS,
+        confusion_matrix,
+        error_by_level,
+        frobenius_relative_error,
+        mean_absolute_error,
+        normalized_mean_absolute_error,
+        rating_report,
+        root_mean_squared_error,
+        zero_one_error,
+    )
+    from cofactor.metrics.topn import (
+        user_aucs,
+        user_average_precisions,
+        user_hits,
+        user_ndcgs,
+        user_precisions,
+        user_recalls,
+        user_reciprocal_ranks,
+    )
+    from cofactor.metrics.user_means import UserMean, user_difference, user_mean
 
 __all__ = [
     "LABEL_METRICS",
@@ -133,3 +140,5 @@ __all__ = [
     "user_reciprocal_ranks",
     "zero_one_error",
 ]
+
+__getattr__, __dir__ = exports(__name__)

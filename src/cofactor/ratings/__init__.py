@@ -5,68 +5,73 @@ tests, the command line and `cofactor.load` find all models there. Models of who
 registry of their own, `cofactor.ratings.ranking.MODELS`.
 """
 
-from cofactor.ratings import ranking
-from cofactor.ratings.base import RatingModel
-from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.ensemble import Ensemble
-from cofactor.ratings.factors.als import ALS
-from cofactor.ratings.factors.bmmmf import BinaryMMMF
-from cofactor.ratings.factors.hmf import HMF
-from cofactor.ratings.factors.ipmmmf import IPMMMF
-from cofactor.ratings.factors.mmmf import MMMF
-from cofactor.ratings.factors.nmf import RatingNMF
-from cofactor.ratings.factors.pmf import PMF
-from cofactor.ratings.factors.pmmmf import PMMMF
-from cofactor.ratings.factors.svd import RatingSVD
-from cofactor.ratings.ids import IdMap
-from cofactor.ratings.profiles.attitude import Attitude
-from cofactor.ratings.profiles.gplvm import GPLVM
-from cofactor.ratings.profiles.urp import URP
-from cofactor.ratings.ranking import (
-    BPR,
-    EASE,
-    ExposureModel,
-    ImplicitALS,
-    ItemKNN,
-    LogisticMF,
-    Popularity,
-    Recommender,
-    RP3beta,
-)
-from cofactor.ratings.reasons import Reasons
-from cofactor.ratings.rules import Rules
-from cofactor.ratings.sampled.bpmf import BPMF
-from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
-from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
-from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.sharding.append import append_files
-from cofactor.ratings.sharding.build import shard_files
-from cofactor.ratings.similar import Vectors
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import Registry, exports
+
+if TYPE_CHECKING:
+    from cofactor.ratings import ranking
+    from cofactor.ratings.base import RatingModel
+    from cofactor.ratings.data import Ratings, as_ratings
+    from cofactor.ratings.ensemble import Ensemble
+    from cofactor.ratings.factors.als import ALS
+    from cofactor.ratings.factors.bmmmf import BinaryMMMF
+    from cofactor.ratings.factors.hmf import HMF
+    from cofactor.ratings.factors.ipmmmf import IPMMMF
+    from cofactor.ratings.factors.mmmf import MMMF
+    from cofactor.ratings.factors.nmf import RatingNMF
+    from cofactor.ratings.factors.pmf import PMF
+    from cofactor.ratings.factors.pmmmf import PMMMF
+    from cofactor.ratings.factors.svd import RatingSVD
+    from cofactor.ratings.ids import IdMap
+    from cofactor.ratings.profiles.attitude import Attitude
+    from cofactor.ratings.profiles.gplvm import GPLVM
+    from cofactor.ratings.profiles.urp import URP
+    from cofactor.ratings.ranking import (
+        BPR,
+        EASE,
+        ExposureModel,
+        ImplicitALS,
+        ItemKNN,
+        LogisticMF,
+        Popularity,
+        Recommender,
+        RP3beta,
+    )
+    from cofactor.ratings.reasons import Reasons
+    from cofactor.ratings.rules import Rules
+    from cofactor.ratings.sampled.bpmf import BPMF
+    from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
+    from cofactor.ratings.sampled.gibbs_mmmf import GibbsMMMF
+    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+    from cofactor.ratings.sharded import ShardedRatings
+    from cofactor.ratings.sharding.append import append_files
+    from cofactor.ratings.sharding.build import shard_files
+    from cofactor.ratings.similar import Vectors
 
 #: Every model by its class name.
-MODELS: dict[str, type[RatingModel]] = {
-    model.__name__: model
-    for model in (
-        BinaryMMMF,
-        MMMF,
-        HMF,
-        PMMMF,
-        ALS,
-        PMF,
-        RatingNMF,
-        RatingSVD,
-        BPMF,
-        OrdinalProbit,
-        IPMMMF,
-        GibbsMMMF,
-        GibbsIPMMMF,
-        URP,
-        Attitude,
-        GPLVM,
-        Ensemble,
-    )
-}
+MODELS: Registry[type[RatingModel]] = Registry.of(
+    __name__,
+    "BinaryMMMF",
+    "MMMF",
+    "HMF",
+    "PMMMF",
+    "ALS",
+    "PMF",
+    "RatingNMF",
+    "RatingSVD",
+    "BPMF",
+    "OrdinalProbit",
+    "IPMMMF",
+    "GibbsMMMF",
+    "GibbsIPMMMF",
+    "URP",
+    "Attitude",
+    "GPLVM",
+    "Ensemble",
+)
 
 __all__ = [
     "ALS",
@@ -108,3 +113,5 @@ __all__ = [
     "ranking",
     "shard_files",
 ]
+
+__getattr__, __dir__ = exports(__name__)

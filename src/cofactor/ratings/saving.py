@@ -18,8 +18,10 @@ from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, LostRatingsWarning
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
+from cofactor.model.facts import summary
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.facts import facts_of
 from cofactor.ratings.ids import saved_ids
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import StoredUsers, copied
@@ -89,6 +91,14 @@ class Saved:
         """Take what `_saved` returned, read from a file and not checked yet."""
         for name, value in saved.items():
             setattr(self, name, value)
+
+    def _predicts_ratings(self) -> bool:
+        """Return whether it predicts ratings, and not only who takes what."""
+        return True
+
+    def _summary(self) -> dict[str, Any]:
+        """Return what the file says of the model to those who do not load it."""
+        return summary(self, facts_of(self))
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""

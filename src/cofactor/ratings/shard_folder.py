@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.coding import Coding
-from cofactor.datasets.sniff import SHARDS
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import PathLike
+from cofactor.files import SHARDS, PathLike
 from cofactor.metrics.scale import as_scale
 from cofactor.ratings.checked_files import (
     IDS,

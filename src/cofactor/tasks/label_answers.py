@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError
 from cofactor.labels.conformal import require_set_cuts
 from cofactor.labels.decoding import Cut
+from cofactor.labels.facts import label_facts
 from cofactor.labels.scoring import Said, said_of
-from cofactor.tasks.label_facts import label_facts
 from cofactor.tasks.label_output import best_labels
 from cofactor.tasks.label_rows import Row, RowReader, hint
 from cofactor.tasks.model_answers import ModelAnswers, told

@@ -17,6 +17,7 @@ from cofactor.files import display_name
 from cofactor.recipe import keep_features
 from cofactor.tasks.matching import align_features, bases_of, refuse_sizes
 from cofactor.tasks.places import about
+from cofactor.tasks.registry import unknown_file
 
 __all__ = ["read_features", "read_label_file", "read_labels_for"]
 
@@ -177,6 +178,4 @@ def _unknown(found: Found) -> InvalidInputError:
     if found.holds == "ratings":
         advice = (": leave out ", Argument("task", "labels"), " and options for labels")
         return InvalidInputError((f"{found.path} holds ratings, not labels", *advice))
-    known = ", ".join([status.name for status in datasets.available("labels")][:6])
-    message = f"no such file, and no known data set of labels ({known}, ...; cofactor datasets list shows all)"
-    return InvalidInputError(f"{found.path}: {message}")
+    return unknown_file(found.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -16,10 +17,9 @@ from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.tables import features_to_score
 from cofactor.limits import LARGEST
 from cofactor.recipe import Recipe, truth_of
-from cofactor.tasks.label_facts import without_names
 from cofactor.text import did_you_mean
 
-__all__ = ["Given", "Row", "RowReader", "hint"]
+__all__ = ["Given", "Row", "RowReader", "hint", "without_names"]
 
 #: A vector of all features; values by names of features, or of columns of a table; or a text.
 Row: TypeAlias = Sequence[float] | Mapping[str, Any] | str
@@ -385,3 +385,17 @@ def _names_after(before: Sequence[Any], names: list[str], named: bool) -> list[A
         except (AttributeError, ValueError):
             return None
     return None if found is None else list(map(str, found))
+
+
+def without_names(model: Any) -> Any:
+    """Return a fitted estimator that takes features without names, because they were matched before.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; not changed.
+    """
+    bare = copy.copy(model)
+    if hasattr(bare, "feature_names_in_"):
+        del bare.feature_names_in_
+    return bare

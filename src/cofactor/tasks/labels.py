@@ -20,6 +20,7 @@ from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
 from cofactor.labels import LabelModel
 from cofactor.labels.conformal import require_set_cuts
 from cofactor.labels.decoding import AUTO
+from cofactor.labels.facts import label_facts
 from cofactor.metrics import LABEL_METRICS, LabelTally, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none
 from cofactor.model.named_splits import splitter_of
@@ -28,8 +29,8 @@ from cofactor.tasks.base import Task
 from cofactor.tasks.baselines import LabelFrequencies
 from cofactor.tasks.label_answers import LabelAnswers
 from cofactor.tasks.label_explaining import explanation_table
-from cofactor.tasks.label_facts import label_facts, without_names
 from cofactor.tasks.label_output import Answers, RowNames, ambiguous, columns_of_labels, records_of_labels, separator_of
+from cofactor.tasks.label_rows import without_names
 from cofactor.tasks.label_settings import OTHER_NAMES, decisions_of, known_estimator
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names

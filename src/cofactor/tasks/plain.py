@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from cofactor.errors import InvalidInputError, Text
+from cofactor.model.facts import Facts
 
 if TYPE_CHECKING:
     from cofactor.metrics import LabelTable
@@ -191,28 +192,6 @@ class Built:
     """
 
     model: Any
-    notes: tuple[Text, ...] = ()
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Names and values, for machines and for people.
-
-    Attributes
-    ----------
-    title : str
-        What they are about.
-    values : mapping from str to object
-        Numbers and texts as they are.
-    shown : mapping from str to str
-        Some of them, as people read them.
-    notes : tuple of Text
-        What the user should also know.
-    """
-
-    title: str
-    values: Mapping[str, Any]
-    shown: Mapping[str, str]
     notes: tuple[Text, ...] = ()
 
 

@@ -27,8 +27,9 @@ from cofactor.tasks.matching import match_ids, match_pairs
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Loaded
 from cofactor.tasks.rating_notes import takes_notes
+from cofactor.tasks.registry import unknown_file
 from cofactor.tasks.small_tables import read_small_table
-from cofactor.text import counted, nearest
+from cofactor.text import counted
 
 __all__ = [
     "checked_ratings",
@@ -152,12 +153,7 @@ def _unknown(found: Found) -> InvalidInputError:
     if found.holds == "labels":
         advice = (": leave out ", Argument("task", "ratings"), " and options for ratings")
         return InvalidInputError((f"{found.path} holds labels, not ratings", *advice))
-    known = sorted(status.name for status in datasets.available("ratings"))
-    of_labels = [status.name for status in datasets.available("labels")]
-    near = nearest(found.path, [*known, *of_labels])
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    sets = f"{', '.join(known)}; of labels {', '.join(of_labels[:4])}, ..."
-    return InvalidInputError(f"{found.path}: no such file, and no known data set ({sets}){hint}")
+    return unknown_file(found.path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from cofactor.errors import InvalidInputError
 from cofactor.tasks import options as _options
 from cofactor.tasks.options import OptionTable
-from cofactor.text import did_you_mean
+from cofactor.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from cofactor.tasks.base import Task
 
-__all__ = ["TASKS", "Entry", "answers_of", "sniff", "task_named", "task_of"]
+__all__ = ["TASKS", "Entry", "answers_of", "check_file", "sniff", "task_named", "task_of", "unknown_file"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,37 @@ def task_named(name: str) -> Task:
     if name not in TASKS:
         raise InvalidInputError(did_you_mean(name, TASKS), argument="task", found=name)
     return TASKS[name].load()
+
+
+def check_file(file: str) -> None:
+    """Refuse a name that is neither of a file nor of a known data set, before anything is loaded to read it.
+
+    Parameters
+    ----------
+    file : str
+        Path, ``-`` for standard input, or name of a data set.
+    """
+    from cofactor.datasets.registry import KNOWN
+
+    if file != "-" and not os.path.exists(file) and file not in KNOWN:
+        raise unknown_file(file)
+
+
+def unknown_file(file: str) -> InvalidInputError:
+    """Return the error for a name that is neither of a file nor of a known data set; it names some of these.
+
+    Parameters
+    ----------
+    file : str
+        As the user gave it.
+    """
+    from cofactor.datasets.registry import KNOWN
+
+    of_ratings, of_labels = ([one.name for one in KNOWN.values() if one.task == task] for task in ("ratings", "labels"))
+    near = nearest(file, [*sorted(of_ratings), *of_labels])
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    sets = f"{', '.join(sorted(of_ratings))}; of labels {', '.join(of_labels[:4])}, ..."
+    return InvalidInputError(f"{file}: no such file, and no known data set ({sets}){hint}")
 
 
 def sniff(file: str) -> str | None:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 from cofactor.errors import InvalidInputError
 from cofactor.text import did_you_mean
-from cofactor.version import __version__
 
 __all__ = ["Served", "Source", "Stamp", "chosen"]
 
@@ -42,6 +41,8 @@ class Served:
 
     def facts(self) -> dict[str, Any]:
         """Return what there is to say of the model."""
+        from cofactor.version import __version__
+
         return {"name": self.name, "version": __version__, "sha256": self.sha256, **self.answers.describe()}
 
 

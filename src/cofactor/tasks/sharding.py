@@ -13,13 +13,13 @@ import numpy as np
 from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
+from cofactor.ratings.facts import facts_of
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.stored_users import StoredUsers, stored_users_of
 from cofactor.tasks.base import Task
 from cofactor.tasks.clusters import client_of
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Facts
-from cofactor.tasks.rating_facts import facts_of
 from cofactor.text import counted
 from cofactor.typing import Listener
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["numbers", "shortest"]
-
-
-def numbers(values: Sequence[float], form: str = ".3g") -> str:
-    """Write numbers with commas between them.
-
-    Examples
-    --------
-    >>> numbers([1.0, 2.5])
-    '1, 2.5'
-    """
-    return ", ".join(format(value, form) for value in values)
+__all__ = ["shortest"]
 
 
 def shortest(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -502,7 +502,8 @@ def new_users_ratings(trial: Trial, seed: int) -> tuple[list[Any], list[float]]:
             alone = (films[genre] > 0) & (np.sum([films[other] for other in _NEW_TASTE], axis=0) == 1)
             rated = [item for item in popular if alone[item - ids[0]]]
             found |= dict(zip(rated, ratings, strict=False))
-        return list(found), list(found.values())
+        if found:
+            return list(found), list(found.values())
     high, low = float(data.scale[-1]), float(data.scale[0])
     return popular[:5], [high, high, high, low, low][: len(popular)]
 

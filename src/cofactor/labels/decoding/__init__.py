@@ -6,33 +6,40 @@ scores of instances that the model did not learn from (`learn_threshold`, `learn
 to the model, which then predicts label sets as a whole.
 """
 
-from cofactor.labels.decoding.cuts import (
-    AIMS,
-    AUTO,
-    FAR,
-    JOINT,
-    RULES,
-    Cut,
-    Decoder,
-    Joint,
-    TopK,
-    check_decision,
-    check_threshold,
-    first_decoder,
-    learn_threshold,
-    micro_f1_curve,
-    no_joint,
-)
-from cofactor.labels.decoding.expected_f1 import f1_sets, f1_sets_of_draws
-from cofactor.labels.decoding.probable import (
-    BestSets,
-    LikelySets,
-    ProbabilityCut,
-    check_aim,
-    decoder_of,
-    expected_decoder,
-    learn_decoder,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import exports
+
+if TYPE_CHECKING:
+    from cofactor.labels.decoding.cuts import (
+        AIMS,
+        AUTO,
+        FAR,
+        JOINT,
+        RULES,
+        Cut,
+        Decoder,
+        Joint,
+        TopK,
+        check_decision,
+        check_threshold,
+        first_decoder,
+        learn_threshold,
+        micro_f1_curve,
+        no_joint,
+    )
+    from cofactor.labels.decoding.expected_f1 import f1_sets, f1_sets_of_draws
+    from cofactor.labels.decoding.probable import (
+        BestSets,
+        LikelySets,
+        ProbabilityCut,
+        check_aim,
+        decoder_of,
+        expected_decoder,
+        learn_decoder,
+    )
 
 __all__ = [
     "AIMS",
@@ -60,3 +67,5 @@ __all__ = [
     "micro_f1_curve",
     "no_joint",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -11,56 +11,68 @@ estimator can be fitted too, but not saved.
 learners of which each sees the labels before it. `fit_tasks` fits many of them.
 """
 
-from cofactor.labels.learners.base import Learner
-from cofactor.labels.learners.chain import ChainLearners, LinearChain, SeparateChain, chain_of, uncertain, with_labels
-from cofactor.labels.learners.fitting import (
-    SAVABLE,
-    Fitted,
-    check_estimator,
-    check_savable,
-    check_weights,
-    fit_learner,
-    is_savable,
-    learner_from_state,
-    takes_sparse,
-)
-from cofactor.labels.learners.gaussian import GaussianLearner
-from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
-from cofactor.labels.learners.linear import LinearLearner
-from cofactor.labels.learners.logistics import suits_logistics
-from cofactor.labels.learners.machines import machine_bytes
-from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
-from cofactor.labels.learners.opaque import OpaqueLearner
-from cofactor.labels.learners.per_label import (
-    LabelLearners,
-    LinearLabelLearners,
-    NeighbourLabelLearners,
-    SeparateLabelLearners,
-    check_label_learners,
-    fit_label_learners,
-    stacked,
-    takes_passes,
-)
-from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
-from cofactor.labels.learners.together import together_bytes
-from cofactor.labels.learners.trees import TreesLearner
+from __future__ import annotations
 
-#: Learners that a model file may hold, by class name.
-LEARNERS: dict[str, type[Learner] | type[LabelLearners] | type[ChainLearners]] = {
-    kind.__name__: kind
-    for kind in (
-        LinearLearner,
-        GaussianLearner,
-        TreesLearner,
-        NeighboursLearner,
+from typing import TYPE_CHECKING
+
+from cofactor.lazy import Registry, exports
+
+if TYPE_CHECKING:
+    from cofactor.labels.learners.base import Learner
+    from cofactor.labels.learners.chain import (
+        ChainLearners,
+        LinearChain,
+        SeparateChain,
+        chain_of,
+        uncertain,
+        with_labels,
+    )
+    from cofactor.labels.learners.fitting import (
+        SAVABLE,
+        Fitted,
+        check_estimator,
+        check_savable,
+        check_weights,
+        fit_learner,
+        is_savable,
+        learner_from_state,
+        takes_sparse,
+    )
+    from cofactor.labels.learners.gaussian import GaussianLearner
+    from cofactor.labels.learners.label_trees import GrownTree, TreeData, TreeLabelLearners, TreeSettings, grow_tree
+    from cofactor.labels.learners.linear import LinearLearner
+    from cofactor.labels.learners.logistics import suits_logistics
+    from cofactor.labels.learners.machines import machine_bytes
+    from cofactor.labels.learners.neighbours import NeighbourIndex, NeighboursLearner
+    from cofactor.labels.learners.opaque import OpaqueLearner
+    from cofactor.labels.learners.per_label import (
+        LabelLearners,
         LinearLabelLearners,
         NeighbourLabelLearners,
         SeparateLabelLearners,
-        TreeLabelLearners,
-        LinearChain,
-        SeparateChain,
+        check_label_learners,
+        fit_label_learners,
+        stacked,
+        takes_passes,
     )
-}
+    from cofactor.labels.learners.tasks import Task, fit_tasks, warn_of_stopped
+    from cofactor.labels.learners.together import together_bytes
+    from cofactor.labels.learners.trees import TreesLearner
+
+#: Learners that a model file may hold, by class name.
+LEARNERS: Registry[type[Learner] | type[LabelLearners] | type[ChainLearners]] = Registry.of(
+    __name__,
+    "LinearLearner",
+    "GaussianLearner",
+    "TreesLearner",
+    "NeighboursLearner",
+    "LinearLabelLearners",
+    "NeighbourLabelLearners",
+    "SeparateLabelLearners",
+    "TreeLabelLearners",
+    "LinearChain",
+    "SeparateChain",
+)
 
 __all__ = [
     "LEARNERS",
@@ -106,3 +118,5 @@ __all__ = [
     "warn_of_stopped",
     "with_labels",
 ]
+
+__getattr__, __dir__ = exports(__name__)

@@ -348,7 +348,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         sample_weight: ArrayLike | SparseTable | None = None,
         known: str = "error",
     ) -> Self:
-        """Return a model for users who were not in training, items held fixed.
+        """Return a model for users who were not in training, items held fixed; each is learned as if alone.
 
         Parameters
         ----------
@@ -414,6 +414,9 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     refit_due_ = property(refit_due)
 
     # ---------------------------------------------------------------- saving
+
+    def _predicts_ratings(self) -> bool:
+        return False
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
-from cofactor.tasks.plain import Facts
+from cofactor.model.facts import Facts
 
-__all__ = ["label_facts", "without_names"]
+__all__ = ["label_facts"]
 
 #: What the facts of a model say of decisions by probabilities, beside the cut.
 _DECIDES = {
@@ -54,17 +53,3 @@ def _cuts_shown(threshold: Any) -> str:
         return ""
     cuts = np.atleast_1d(threshold)
     return f"{cuts[0]:.3g}" if len(cuts) == 1 else f"{cuts.min():.3g} to {cuts.max():.3g}, one a label"
-
-
-def without_names(model: Any) -> Any:
-    """Return a fitted estimator that takes features without names, because they were matched before.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted; not changed.
-    """
-    bare = copy.copy(model)
-    if hasattr(bare, "feature_names_in_"):
-        del bare.feature_names_in_
-    return bare

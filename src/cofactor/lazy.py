@@ -1,0 +1,87 @@
+"""Names that are loaded when they are used, so that to import a package costs little."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import UserDict
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Self, TypeVar, cast
+
+from cofactor.garbage import garbage_kept
+
+__all__ = ["Registry", "exports"]
+
+_Value = TypeVar("_Value")
+
+
+def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package, which load a name of its ``__all__`` when it is used.
+
+    Where the names come from is said once, by the imports below ``if TYPE_CHECKING:`` in the package, which type
+    checkers and editors read too.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+
+    Examples
+    --------
+    A package has these lines::
+
+        if TYPE_CHECKING:
+            from package.module import Model
+
+        __all__ = ["Model"]
+        __getattr__, __dir__ = exports(__name__)
+    """
+    module = sys.modules[package]
+    spec = module.__spec__
+    source = spec.loader.get_source(package)  # type: ignore[union-attr]  # a package that is imported has both
+    imports = [
+        (str(node.module), alias.name, alias.asname or alias.name)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    origins = {name: (origin, inside) for origin, inside, name in imports if name in module.__all__}
+
+    def load(name: str) -> Any:
+        if name not in origins:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        origin, inside = origins[name]
+        with garbage_kept():
+            value = import_module(f"{package}.{name}") if origin == package else getattr(import_module(origin), inside)
+        setattr(module, name, value)
+        return value
+
+    return load, lambda: sorted({*vars(module), *module.__all__})
+
+
+class Registry(UserDict[str, _Value]):
+    """What a package has by name, such as models: a value that is the name of a package is asked of it when it is used.
+
+    Examples
+    --------
+    >>> solvers = Registry.of("cofactor.solvers", "lbfgs")
+    >>> list(solvers), solvers["lbfgs"].__module__
+    (['lbfgs'], 'cofactor.solvers.lbfgs')
+    """
+
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, package: str, *names: str) -> Self:
+        """Return a registry of what a package has by these names."""
+        return cls(dict.fromkeys(names, cast(Any, package)))
+
+    def __getitem__(self, name: str) -> _Value:
+        """Return a value; it is loaded the first time."""
+        value = self.data[name]
+        if isinstance(value, str):
+            value = self.data[name] = getattr(import_module(value), name)
+        return value

@@ -1,0 +1,130 @@
+"""What there is to say of a fitted model of ratings, or of who takes what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cofactor.model.facts import Facts, chosen_alpha
+from cofactor.model.state import is_mapped
+from cofactor.text import counted
+
+__all__ = ["facts_of", "iterations"]
+
+
+def facts_of(model: Any) -> Facts:
+    """Return sizes, scale and effort of a fitted model.
+
+    Parameters
+    ----------
+    model : RatingModel, ExposureModel or Recommender
+        Fitted.
+    """
+    rated = model._predicts_ratings()
+    values = {
+        "model": type(model).__name__,
+        "users": len(model.users_),
+        "items": len(model.items_),
+        **({"levels": model.scale_.tolist()} if rated else {}),
+        **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
+        **_effort(model),
+        "alpha": chosen_alpha(model),
+        **_since_the_fit(model),
+    }
+    shown = {
+        "users": f"{values['users']:,}",
+        "items": f"{values['items']:,}",
+        **({"levels": numbers(values["levels"], "g")} if rated else {}),
+        **_meanings(values),
+        **_effort_in_words(values),
+        **_updates_in_words(values, "rating" if rated else "take"),
+    }
+    what = "ratings" if rated else "takes"
+    due = (f"a tenth or more of the {what} came after the fit: fit a model to all of them",)
+    return Facts(values["model"], values, shown, due if values.get("refit_due") else ())
+
+
+def numbers(values: Sequence[float], form: str = ".3g") -> str:
+    """Write numbers with commas between them.
+
+    Examples
+    --------
+    >>> numbers([1.0, 2.5])
+    '1, 2.5'
+    """
+    return ", ".join(format(value, form) for value in values)
+
+
+def _meanings(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the levels stand for, where the model knows it."""
+    if "meanings" not in values:
+        return {}
+    pairs = zip(values["levels"], values["meanings"], strict=True)
+    return {"meaning": ", ".join(f"{level:g} = {meaning}" for level, meaning in pairs)}
+
+
+def _effort(model: Any) -> dict[str, Any]:
+    """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
+    if hasattr(model, "exposures_"):
+        parts = [*model.exposures_, *([] if model.rating_model_ is None else [model.rating_model_])]
+        return {"parts": [type(part).__name__ for part in parts]}
+    samples = getattr(model, "samples_", None)
+    if samples is None:
+        return {"iterations": iterations(model)} if hasattr(model, "n_iter_") or _parts(model) else {}
+    chosen = {"factors": int(model.n_factors_)} if hasattr(model, "n_factors_") else {}
+    return chosen | {
+        "sweeps": int(model.n_iter_),
+        "burn_in": int(model.burn_in),
+        "chains": len(model.chains_),
+        "samples": len(next(iter(samples.values()))),
+        "sample_bytes": sum(array.nbytes for array in samples.values() if not is_mapped(array)),
+    }
+
+
+def _parts(model: Any) -> Any:
+    return getattr(model, "members_", None) or getattr(model, "stages_", None)
+
+
+def iterations(model: Any) -> list[int]:
+    """Return the iterations, or sweeps, of a fitted model: one number, or one for each stage or member.
+
+    Parameters
+    ----------
+    model : RatingModel
+        Fitted.
+    """
+    parts = _parts(model)
+    if parts:
+        return [sum(iterations(part)) for part in parts]
+    return [int(model.n_iter_)]
+
+
+def _since_the_fit(model: Any) -> dict[str, Any]:
+    """Return what was taken into a model after it was fitted, if anything."""
+    taken = model.updates_
+    if taken is None or not taken.n_updates:
+        return {}
+    return {"updates": taken.n_updates, "new_ratings": taken.n_new, "refit_due": model.refit_due_}
+
+
+def _updates_in_words(values: Mapping[str, Any], one: str) -> dict[str, str]:
+    if "updates" not in values:
+        return {}
+    news = f"{counted(values['new_ratings'], one, form=',')} in {counted(values['updates'], 'update')}"
+    return {"since the fit": news}
+
+
+def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
+    words = {"parts": ", ".join(values["parts"])} if "parts" in values else {}
+    if "factors" in values:
+        words["factors"] = str(values["factors"])
+    if "sweeps" in values:
+        chains = f" of {values['chains']} chains" if values["chains"] > 1 else ""  # after an update they are gone
+        words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"
+        words["samples kept"] = f"{values['samples']:,} ({values['sample_bytes'] / 1e6:,.1f} MB of memory)"
+    elif "iterations" in values:
+        words["iterations"] = numbers(values["iterations"], ",")
+    alpha = values["alpha"]
+    if alpha is not None:  # not every model has a penalty
+        words["alpha"] = numbers(alpha, ".4g") if isinstance(alpha, list) else f"{alpha:.4g}"
+    return words
