@@ -1,6 +1,6 @@
 """What `make_articles` makes, beside real sets of tagged texts: sizes, tags, words, and how well models do on them.
 
-    COFACTOR_DATA=... python benchmarks/articles.py       tables into docs/data-sets.md; ten minutes on two cores
+    COFACTOR_DATA=... python benchmarks/articles.py       table into README.md; some minutes on two cores
 
 Each model has its defaults and sees tf-idf values of the words; figures are means over two of five folds, of the
 articles over three seeds. Of larger sets 1,500 texts are drawn.
@@ -8,7 +8,6 @@ articles over three seeds. Of larger sets 1,500 texts are drawn.
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from cofactor.kernels.threads import library_limit
 from cofactor.labels import MODELS
 from cofactor.metrics import macro_f1, micro_f1
 
-PAGE = Path(__file__).parents[1] / "docs" / "data-sets.md"
 SETS = ("medical", "llog", "ohsumed", "bibtex", "yahoo-arts")
 SEEDS, FOLDS, MOST = (0, 1, 2), 2, 1500
 SHOWN = ("LabelRidge", "OMF", "PLST", "BinaryRelevance", "MLkNN")
@@ -97,7 +95,7 @@ def main() -> None:
             [f"{measure} of {name}", *(f"{found[k, which]:.3f}".lstrip("0") for found in columns.values())]
             for k, name in enumerate(SHOWN)
         ]
-    publish("articles", table(["", "articles", *SETS], rows), PAGE)
+    publish("made-up articles beside real sets", table(["", "make_articles", *SETS], rows))
 
 
 if __name__ == "__main__":

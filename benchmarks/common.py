@@ -77,13 +77,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def publish(section: str, text: str, page: Path = README) -> None:
-    """Print a section's text and put it into a page, README.md by default, between its markers."""
+def publish(section: str, text: str) -> None:
+    """Print a section's text and put it into README.md between its markers."""
     print(f"\n## {section}\n\n{text}\n", flush=True)
     begin, end = f"<!-- {section} -->", f"<!-- end {section} -->"
     body = f"{begin}\n{text}\n\n_{machine()}; {time.strftime('%Y-%m-%d')}._\n{end}"
-    old = page.read_text()
+    old = README.read_text()
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
     if not pattern.search(old):
-        raise SystemExit(f"{page} has no section {begin}")
-    page.write_text(pattern.sub(lambda _: body, old))
+        raise SystemExit(f"{README} has no section {begin}")
+    README.write_text(pattern.sub(lambda _: body, old))
