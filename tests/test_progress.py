@@ -7,6 +7,7 @@ import itertools
 import logging
 import re
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ import pytest
 from cofactor.cli import main
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.labels import LEML
-from cofactor.progress import Display, LogLines, describe
+from cofactor.progress import Display, LogLines, describe, when_compiling
 from cofactor.ratings import ALS, ShardedRatings, as_ratings
 
 
@@ -24,10 +25,12 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Say nothing of loops that are compiled: whether they were compiled before is chance."""
-    monkeypatch.setattr("cofactor.kernels.compile.compiling", lambda: None)
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    """Compile what fits here need before any of them is looked at."""
+    with when_compiling(lambda: None), redirect_stderr(None):
+        fit_ratings()
+        fit_labels()
 
 
 @pytest.fixture

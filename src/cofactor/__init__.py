@@ -119,9 +119,10 @@ def save(model: Any, path: str | Path) -> None:
 
 
 def warm_up(*, n_jobs: int | None = None, callback: Callable[[int, int, str], None] | None = None) -> Warmth:
-    """Compile all loops ahead, so that no first fit, prediction or recommendation waits for it.
+    """Compile all kernels ahead, so that no first fit, prediction or recommendation waits for it.
 
-    They are compiled for this machine and kept on disk. Where that was done before, this returns at once.
+    They are compiled for this processor and kept on disk, in ``COFACTOR_CACHE`` or the user's cache folder. Where that
+    was done before, or the wheel brought them, this returns at once.
 
     Parameters
     ----------

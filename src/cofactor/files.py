@@ -28,6 +28,27 @@ _counter = itertools.count()
 PathLike = str | os.PathLike[str]
 
 
+def cache_dir() -> Path:
+    """Folder of what is kept to be quick the next time: data sets that were downloaded, and compiled kernels.
+
+    Returns
+    -------
+    Path
+        ``COFACTOR_CACHE``, else the folder which the operating system has for caches: on Linux
+        ``$XDG_CACHE_HOME/cofactor`` or ``~/.cache/cofactor``. It need not exist.
+
+    Examples
+    --------
+    >>> from cofactor.datasets import cache_dir
+    >>> cache_dir().is_absolute()
+    True
+    """
+    import platformdirs
+
+    given = os.environ.get("COFACTOR_CACHE")
+    return Path(given).absolute() if given else Path(platformdirs.user_cache_dir("cofactor"))
+
+
 def display_name(path: PathLike) -> str:
     """Name of a file as it appears in messages."""
     return "standard input" if os.fspath(path) == "-" else os.fspath(path)

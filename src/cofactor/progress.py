@@ -20,10 +20,10 @@ from typing import Any, Protocol, Self
 
 __all__ = [
     "COMPILING",
+    "Compilation",
     "Display",
     "LogLines",
     "Pass",
-    "compiling",
     "describe",
     "in_notebook",
     "passing",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 #: What is shown while kernels are compiled.
-COMPILING = "compiling loops, once on a machine (cofactor doctor --compile compiles all ahead)"
+COMPILING = "compiling kernels, once on this machine"
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
@@ -219,7 +219,7 @@ _watchers: list[Callable[[Pass], object]] = []
 
 @contextmanager
 def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
-    """Within the block, call a function before each kernel that is compiled since the cache does not have it.
+    """Within the block, call a function before each kernel that is compiled, instead of a line of the log.
 
     Parameters
     ----------
@@ -228,8 +228,9 @@ def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
 
     Examples
     --------
+    >>> compilation = Compilation()
     >>> with when_compiling(lambda: print("please wait")):
-    ...     compiling()
+    ...     compilation.begin()
     please wait
     """
     _listeners.append(listener)
@@ -239,10 +240,36 @@ def when_compiling(listener: Callable[[], object]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def compiling() -> None:
-    """Tell those who listen that a kernel is about to be compiled."""
-    for listener in tuple(_listeners):
-        listener()
+class Compilation:
+    """Tells of the kernels that a process compiles: those who listen, else the log once it has taken a second.
+
+    While one kernel is compiled those that it calls are compiled too.
+    """
+
+    def __init__(self) -> None:
+        self._depth = self._done = 0
+        self._began = self._seconds = 0.0
+        self._next = _LONG
+
+    def begin(self) -> None:
+        """Take the beginning of a kernel."""
+        for listener in tuple(_listeners):
+            listener()
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+
+    def end(self) -> None:
+        """Take its end."""
+        self._done += 1
+        self._depth -= 1
+        seconds = self._seconds + time.perf_counter() - self._began
+        if self._depth == 0:
+            self._seconds = seconds
+        if seconds > self._next and not _listeners:
+            first = f"{COMPILING} (cofactor doctor --compile compiles all ahead)"
+            tell(first if self._next == _LONG else f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
+            self._next = 2 * seconds
 
 
 @contextmanager

@@ -7,8 +7,6 @@ So this module names almost no kernels, and a new model is warmed up as soon as 
 from __future__ import annotations
 
 import hashlib
-import json
-import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,33 +14,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
-import numba
 import numpy as np
-from llvmlite.binding import get_host_cpu_name
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
-import cofactor.kernels
-from cofactor.files import replacing
 from cofactor.garbage import garbage_kept
-from cofactor.kernels import observed, threads
+from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
 from cofactor.model.parallel import in_workers
+from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.ratings.ranking import MODELS as RANKING_MODELS
-from cofactor.version import __version__
 
-#: Settings of rating models besides the default ones. The precision is the default one, except for what
-#: `cofactor doctor` runs: kernels of another precision are compiled when they are first used.
+#: Settings of rating models besides the default ones. The precision is the default one: kernels of another precision
+#: are compiled when they are first used.
 RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "MMMF": (
-        *({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
-        {"dtype": "float64"},
-    ),
+    "MMMF": ({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
     "ALS": ({"solver": "cg"},),
     "PMF": ({"solver": "sgd"}, {"link": "logistic", "solver": "lbfgs"}),
     "RatingNMF": ({"loss": "kl"}, {"loss": "itakura-saito"}, {"loss": "beta"}),
@@ -86,44 +77,43 @@ def warm_up(
     n_jobs: int | None = None,
     callback: Callable[[int, int, str], None] | None = None,
     models: Sequence[str] | None = None,
+    plain: bool = False,
 ) -> Warmth:
-    """Compile the kernels of models; see `cofactor.warm_up`.
+    """Compile the kernels of models, unless that was done before; see `cofactor.warm_up`.
 
     Parameters
     ----------
     n_jobs, callback
         As in `cofactor.warm_up`.
     models : sequence of str, optional
-        Class names of models; by default all, and nothing at all if that was done before.
+        Class names of models; by default all.
+    plain : bool, default=False
+        Leave out what other settings than the default ones need besides.
 
     Returns
     -------
     Warmth
     """
     start = time.perf_counter()
-    if models is None and is_warm():
+    if is_warm() or is_warm(models, plain=plain):
         return Warmth(0, time.perf_counter() - start)
     names = [name for name in _names() if models is None or name in models]
-    results = in_workers((joblib.delayed(_run)(name) for name in names), n_jobs, backend="loky", ordered=False)
+    used = set[str]()
+    results = in_workers((joblib.delayed(_run)(name, plain) for name in names), n_jobs, backend="loky", ordered=False)
     with warnings.catch_warnings():
         # Compiled code stays in memory, which joblib takes for a leak: it ends the worker, starts another, and warns.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs")
-        for done, name in enumerate(results, 1):
+        for done, (name, kernels) in enumerate(results, 1):
+            used |= kernels
             if callback is not None:
                 callback(done, len(names), name)
-    if models is None:
-        _write_mark()
+    cache.keep_list(_list(models, plain), used)
     return Warmth(len(names), time.perf_counter() - start)
 
 
-def is_warm() -> bool:
-    """Return whether all kernels were compiled before, from these sources by this Numba, and are still on disk."""
-    mark = _mark()
-    try:
-        said = json.loads(mark.read_text()) if mark is not None else None
-    except (OSError, ValueError):
-        return False
-    return said is not None and mark is not None and said["key"] == _key() and set(said["files"]) <= _compiled(mark)
+def is_warm(models: Sequence[str] | None = None, *, plain: bool = False) -> bool:
+    """Return whether the kernels of models, by default of all, were compiled before, and are still on disk."""
+    return cache.has_all_of(_list(models, plain))
 
 
 # ---------------------------------------------------------------- what is run
@@ -141,26 +131,29 @@ def _names() -> list[str]:
     return list(dict.fromkeys([*first, *RATING_MODELS, *RANKING_MODELS]))
 
 
-def _run(name: str) -> str:
-    """Fit models of a class to a few rows and call their methods; return its name.
+def _run(name: str, plain: bool) -> tuple[str, set[str]]:
+    """Fit models of a class to a few rows and call their methods; return its name, and the kernels used so far.
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
-    with garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2):
+    with garbage_kept(), warnings.catch_warnings(), threads.thread_limit(2), when_compiling(lambda: None):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:
-            for settings in ({}, *RATINGS.get(name, ())):
+            for settings in _settings(RATINGS, name, plain):
                 _run_ratings(_small(RATING_MODELS[name], settings))
-            _compile_width(RATING_MODELS[name])
         elif name in RANKING_MODELS:
-            for settings in ({}, *RANKING.get(name, ())):
+            for settings in _settings(RANKING, name, plain):
                 _run_takes(_small(RANKING_MODELS[name], settings))
         else:
-            for settings in ({}, *LABELS.get(name, ())):
+            for settings in _settings(LABELS, name, plain):
                 for dtype in ("float64", "float32"):
                     _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
-    return name
+    return name, cache.names_used()
+
+
+def _settings(others: Mapping[str, Sequence[Mapping[str, Any]]], name: str, plain: bool) -> Sequence[Mapping[str, Any]]:
+    return ({},) if plain else ({}, *others.get(name, ()))
 
 
 def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
@@ -200,19 +193,6 @@ def _run_takes(model: Any) -> None:
     model.update(X[:20])
 
 
-def _compile_width(kind: type[Any]) -> None:
-    """Compile the kernels which large data use: those for the default number of factors of the class."""
-    params = kind().get_params(deep=False)
-    if not {"margin", "link"} & set(params):  # models whose objective is that of `problems.observed`
-        return
-    width, dtype = params["n_factors"], params["dtype"]
-    scores, accumulate = observed.passes(width)
-    U, b = np.zeros((1, width), dtype), np.zeros(1, dtype)
-    indptr, indices, out = np.zeros(2, np.int64), np.zeros(1, np.int32), np.zeros(1, dtype)
-    scores(0, 1, indptr, indices, U, U, b, b, out)
-    accumulate(0, 1, indptr, indices, out, U, np.zeros_like(U))
-
-
 def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> None:
     i, j = np.arange(24)[:, None], np.arange(5)
     X = ((3 * i + 5 * j + i * j) % 7).astype(dtype)
@@ -224,34 +204,8 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
                 getattr(model, method)(features)
 
 
-# ---------------------------------------------------------------- what was done before
-
-
-def _mark() -> Path | None:
-    """Return the file that lists what was compiled, in the folder of the compiled code; None if there is none."""
-    try:
-        scores: Any = observed.passes()[0]
-        return Path(scores.stats.cache_path) / "warm.json"
-    except (AttributeError, RuntimeError):
-        return None
-
-
-def _write_mark() -> None:
-    mark = _mark()
-    if mark is not None and mark.parent.is_dir():
-        with replacing(mark) as file:
-            file.write(json.dumps({"key": _key(), "files": sorted(_compiled(mark))}).encode())
-
-
-def _compiled(mark: Path) -> set[str]:
-    return {path.name for path in mark.parent.glob("*.nbi")}
-
-
-def _key() -> str:
-    """Return a checksum of all on which compiled code depends: versions, the processor, sources, and the models."""
-    kernels = Path(cofactor.kernels.__file__).parent
-    facts = [__version__, numba.__version__, np.__version__, get_host_cpu_name(), platform.machine()]
-    facts += [repr([_names(), RATINGS, RANKING, LABELS])]
-    for path in (Path(__file__), *sorted(kernels.glob("*.py"))):
-        facts.append(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}")
-    return hashlib.sha256("\n".join(map(str, facts)).encode()).hexdigest()
+def _list(models: Sequence[str] | None, plain: bool) -> str:
+    """Return a name for the list of the kernels of models: a hash of all that it depends on."""
+    names = _names() if models is None else sorted(models)
+    facts = repr([names, plain, RATINGS, RANKING, LABELS, cache.all_sources()])
+    return hashlib.sha256((facts + Path(__file__).read_text(encoding="utf-8")).encode()).hexdigest()[:40]

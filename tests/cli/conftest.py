@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
-import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -20,8 +19,8 @@ import pytest
 from tests.children import Command
 
 from cofactor.cli import main
-from cofactor.cli.program import _Compiling
 from cofactor.datasets import RatingDataset, make_ratings, write_table
+from cofactor.progress import when_compiling
 
 
 @dataclass
@@ -47,11 +46,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command inside this process."""
-    monkeypatch.setattr(_Compiling, "AFTER", math.inf)  # whether loops were compiled before is chance
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        status = main([str(argument) for argument in arguments])
+        with when_compiling(lambda: None):  # whether kernels were compiled before is chance
+            status = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)
 
@@ -169,9 +168,9 @@ class Page(HTMLParser):
         self.text += data
 
 
-def _check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
+def _check_report(folder: Path, pictures: set[str], others: Collection[str] = ()) -> tuple[dict, Page]:
     """Check files, pictures and page; return results and page."""
-    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json"}
+    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json", *others}
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.open == []
@@ -192,6 +191,6 @@ def without_data() -> Callable[[Path], dict[str, str]]:
 
 
 @pytest.fixture
-def check_report() -> Callable[[Path, set[str]], tuple[dict, Page]]:
+def check_report() -> Callable[..., tuple[dict, Page]]:
     """Check the files, pictures and page of a report; return results and page."""
     return _check_report

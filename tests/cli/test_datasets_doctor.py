@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cofactor.cli import doctor
+from cofactor.kernels import cache
+from cofactor.labels import PLST
 
 
 def test_list(run, data_dir: Path) -> None:
@@ -89,7 +91,12 @@ def test_doctor_for_machines(run) -> None:
     found = json.loads(run("doctor", "--json").out)
     assert found["ok"] is True
     names = {(check["group"], check["name"]) for check in found["checks"]}
-    assert {("Versions", "numba"), ("Caches", "compiled code"), ("Data sets", "ml-1m"), ("Self-test", "fit")} <= names
+    assert {
+        ("Versions", "numba"),
+        ("Caches", "compiled kernels"),
+        ("Data sets", "ml-1m"),
+        ("Self-test", "fit"),
+    } <= names
 
 
 def test_doctor_finds_what_is_broken(run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +135,7 @@ def test_doctor_and_a_wrong_number_of_threads(process) -> None:
 def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    check = doctor._folder("Caches", "compiled code", blocked / "inside", "advice")
+    check = doctor._folder("Caches", "data sets", blocked / "inside", "advice")
     assert (check.status, check.advice) == ("broken", "advice")
     assert doctor._folder("Caches", "x", tmp_path / "new", "advice").status == "ok"
 
@@ -137,7 +144,29 @@ def test_doctor_compiles_ahead(run, monkeypatch: pytest.MonkeyPatch) -> None:
     from cofactor.warming import Warmth
 
     monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(3, 21.4))
-    assert run("doctor", "--compile").out == "All loops are compiled: 3 models in 21 s.\n"
+    assert run("doctor", "--compile").out == "All kernels are compiled: 3 models in 21 s.\n"
     assert json.loads(run("doctor", "--compile", "--json").out) == {"models": 3, "seconds": 21.4}
     monkeypatch.setattr("cofactor.warming.warm_up", lambda **_: Warmth(0, 0.1))
-    assert run("doctor", "--compile").out == "All loops were compiled before: nothing to do.\n"
+    assert run("doctor", "--compile").out == "All kernels were compiled before: nothing to do.\n"
+
+
+def test_doctor_clears_what_no_version_here_uses(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    PLST(1.0, alpha=0.1).fit([[0.0], [1.0], [2.0]], [[0], [1], [1]])  # which has kernels
+    kernels = next(path for path in cache.user_folder().iterdir() if path.suffix == ".kernel")
+    monkeypatch.setenv("COFACTOR_CACHE", str(tmp_path))
+    folder = tmp_path / "kernels"
+    folder.mkdir(mode=0o700)
+    shutil.copy(kernels, folder)
+    header, _, contents = kernels.read_bytes().partition(b"\n")
+    other = json.loads(header) | {"name": "another", "compiler": {"Numba": "0.1"}}
+    (folder / "another.kernel").write_bytes(json.dumps(other).encode() + b"\n" + contents)
+    (folder / "notes.txt").touch()  # not one of ours
+    (check,) = [one for one in json.loads(run("doctor", "--json").out)["checks"] if one["name"] == "compiled kernels"]
+    assert "1 file of this version" in check["found"]
+    assert "--clear" in check["advice"]
+    assert json.loads(run("doctor", "--clear", "--json").out) == {
+        "removed": 1,
+        "bytes": len(json.dumps(other)) + 1 + len(contents),
+    }
+    assert sorted(path.name for path in folder.iterdir()) == sorted([kernels.name, "notes.txt"])
+    assert run("doctor", "--clear").out == "Removed 0 files of other versions, 0.0 MB.\n"

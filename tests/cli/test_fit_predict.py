@@ -116,14 +116,14 @@ def test_text_ids_that_look_like_numbers(run, tmp_path: Path) -> None:
 @pytest.mark.processes
 def test_model_through_standard_streams(start, csv: Path, tmp_path: Path, model: Path) -> None:
     child = start("fit", "-", "--alpha", 3, "--factors", 5, "--out", "-")
-    out, err = child.communicate(csv.read_bytes(), timeout=60)
+    out, err = child.communicate(csv.read_bytes(), timeout=240)
     assert child.returncode == 0
     assert b"training MAE" in err
     child = start("predict", "-", csv)
-    predicted, err = child.communicate(out, timeout=60)
+    predicted, err = child.communicate(out, timeout=240)
     assert (child.returncode, err) == (0, b"")
     child = start("predict", model, "-")
-    assert child.communicate(csv.read_bytes(), timeout=60)[0] == predicted
+    assert child.communicate(csv.read_bytes(), timeout=240)[0] == predicted
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.cofactor", "ratings.csv"]
 
 

@@ -178,7 +178,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(
     child.let_work()
     assert child.poll() is None, child.stderr.read()
     child.send_signal(number)
-    _, err = child.communicate(timeout=30)
+    _, err = child.communicate(timeout=240)
     assert child.returncode == status
     assert err.decode() == ("cofactor: interrupted, no file is half-written\n" if status == 130 else "")
     assert list(tmp_path.iterdir()) == []

@@ -72,6 +72,22 @@ def test_same_seed_same_bits(name):
     assert bits(model.fit(*data(name))) == bits(fitted(name))  # fitting again starts anew
 
 
+@every
+def test_a_new_user_beside_others_is_as_alone_to_the_bit(name):
+    model, scale = fitted(name), CASES[name].scale
+    items = model.items_.ids
+    rated = {"ann": items[:3], "bob": items[2:19], "cat": items[::5], "dan": items[:1]}
+    X = [(user, item) for user, own in rated.items() for item in own]
+    y = np.resize(scale, len(X))
+    together = model.fold_in(X, y)
+    for user in rated:
+        here = [k for k, (other, _) in enumerate(X) if other == user]
+        alone = model.fold_in([X[k] for k in here], y[here])
+        pairs = [(user, item) for item in items]
+        assert np.array_equal(together.decision_function(pairs), alone.decision_function(pairs))
+        assert np.array_equal(together.margins(pairs), alone.margins(pairs))
+
+
 @every_class
 def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))

@@ -312,5 +312,7 @@ def test_one_rating_is_enough_to_fold_in(name):
     model = fitted(name)
     item = model.items_.ids[3]
     low, high = (model.fold_in([("new", item)], [value]) for value in model.scale_[[0, -1]])
-    assert low.decision_function([("new", item)]) <= high.decision_function([("new", item)]) + 1e-6
+    # A solver stops within 1e-8 of its objective, and the error of a score is of the order of the root of that.
+    error = 1e-4 * np.std(model.decision_function(data(name)[0]))
+    assert low.decision_function([("new", item)]) <= high.decision_function([("new", item)]) + error
     assert low.predict([("new", item)]) <= high.predict([("new", item)])

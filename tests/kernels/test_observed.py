@@ -6,21 +6,15 @@ import numpy as np
 import pytest
 
 from cofactor.kernels import observed
+from cofactor.kernels.lanes import pad_to_lanes
 
 from . import reference
 from .reference import Pattern, cuttings, random_pattern
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 shapes = pytest.mark.parametrize(("n", "m"), [(9, 7), (1, 6), (6, 1), (1, 1), (40, 30)])
-widths = pytest.mark.parametrize("d", [1, 3, 7, 100])
+widths = pytest.mark.parametrize("d", [1, 7, 16, 100])
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-#: Width, precision, and whether the loops are compiled for this width, which takes half a second each.
-loops = pytest.mark.parametrize(
-    ("d", "dtype", "own"),
-    [(d, dtype, False) for d in (1, 3, 7, 100) for dtype in (np.float32, np.float64)]
-    + [(d, np.float32, True) for d in (1, 7, 100)]
-    + [(7, np.float64, True)],
-)
 
 
 def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.ndarray]]:
@@ -31,15 +25,16 @@ def setting(n: int, m: int, d: int, dtype: type) -> tuple[Pattern, dict[str, np.
 
 
 @shapes
-@loops
-def test_scores(n: int, m: int, d: int, dtype: type, own: bool) -> None:
+@widths
+@dtypes
+def test_scores(n: int, m: int, d: int, dtype: type) -> None:
     p, a = setting(n, m, d, dtype)
-    scores, _ = observed.passes(d if own else 0)
+    U, V = pad_to_lanes(a["U"]), pad_to_lanes(a["V"])
     results = []
     for cuts in cuttings(n):
         out = np.full(len(p.indices), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            scores(lo, hi, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
+            observed.scores(lo, hi, p.indptr, p.indices, U, V, a["b"], a["c"], out)
         results.append(out)
     expected = reference.scores(p, a["U"], a["V"], a["b"], a["c"])
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * d)
@@ -47,15 +42,15 @@ def test_scores(n: int, m: int, d: int, dtype: type, own: bool) -> None:
 
 
 @shapes
-@loops
-def test_accumulate(n: int, m: int, d: int, dtype: type, own: bool) -> None:
+@widths
+@dtypes
+def test_accumulate(n: int, m: int, d: int, dtype: type) -> None:
     p, a = setting(n, m, d, dtype)
-    _, accumulate = observed.passes(d if own else 0)
     results = []
     for cuts in cuttings(n):
         out = np.full((n, d), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            accumulate(lo, hi, p.indptr, p.indices, a["w"], a["V"], out)
+            observed.accumulate(lo, hi, p.indptr, p.indices, a["w"], pad_to_lanes(a["V"]), out)
         results.append(out)
     expected = reference.dense_weights(p, a["w"]) @ a["V"].astype(float)
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * m)
@@ -111,7 +106,8 @@ def test_nan_and_infinity_keep_their_meaning(dtype: type) -> None:
     p, a = setting(9, 7, 3, dtype)
     a["U"][0, 1], a["U"][1, 1] = np.nan, np.inf
     out = np.empty(len(p.indices), dtype)
-    observed.passes()[0](0, 9, p.indptr, p.indices, a["U"], a["V"], a["b"], a["c"], out)
+    U, V = pad_to_lanes(a["U"]), pad_to_lanes(a["V"])
+    observed.scores(0, 9, p.indptr, p.indices, U, V, a["b"], a["c"], out)
     assert np.all(np.isnan(out[: p.indptr[1]]))
     assert np.all(np.isinf(out[p.indptr[1] : p.indptr[2]]))
     assert np.all(np.isfinite(out[p.indptr[2] :]))

@@ -46,7 +46,7 @@ def client() -> Iterator[Client]:
 def there(client: Client, fit: Callable[[], Any]) -> Any:
     """Return what a fit returns whose tasks go to the workers; that some did is checked."""
     before = len(client.run_on_scheduler(_tasks))
-    with joblib.parallel_config(backend="dask", wait_for_workers_timeout=30):
+    with joblib.parallel_config(backend="dask", wait_for_workers_timeout=240):
         found = fit()
     return found, len(client.run_on_scheduler(_tasks)) > before
 

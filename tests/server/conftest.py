@@ -82,7 +82,7 @@ class Client:
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """Ask, and return the answer; what is not bytes is sent as JSON."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=240)
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
             connection.request(method, path, content, self.headers if headers is None else headers)
@@ -102,7 +102,7 @@ class Client:
 
     def begin(self, path: str, size: int) -> socket.socket:
         """Send the head of a request whose body has a size, and leave the body for later."""
-        opened = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        opened = socket.create_connection(("127.0.0.1", self.port), timeout=240)
         opened.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode())
         return opened
 

@@ -181,11 +181,11 @@ def test_the_document_knows_all_that_it_refers_to(server) -> None:
 
 def test_answers_on_one_connection_do_not_wait_for_each_other(server) -> None:
     """Parts of an answer are sent at once: else each waits until a delayed acknowledgement, 40 ms later."""
-    connection, seconds = HTTPConnection("127.0.0.1", server.port, timeout=60), []
-    for _ in range(40):
+    connection, seconds = HTTPConnection("127.0.0.1", server.port, timeout=240), []
+    while len(seconds) < 40 or (min(seconds[30:]) >= 0.03 and len(seconds) < 1000):  # other work delays some of them
         began = time.perf_counter()
         connection.request("GET", "/v1/models")
         assert connection.getresponse().read()
         seconds.append(time.perf_counter() - began)
     connection.close()
-    assert min(seconds[-10:]) < 0.03
+    assert min(seconds[30:]) < 0.03

@@ -95,7 +95,7 @@ def test_a_body_that_is_far_too_large_is_not_waited_for(server) -> None:
 
 
 def test_bytes_that_are_no_http(server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as opened:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=240) as opened:
         opened.sendall(b"\x00\x01\x02 nonsense\r\n\r\n")
         assert answer_from(opened).status == 400
     assert server.get("/health/live")

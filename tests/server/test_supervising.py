@@ -55,7 +55,7 @@ class Changing:
 
     def until(self, event: str, number: int) -> dict[str, Any]:
         """Return what the log says when an event has come so many times."""
-        for _ in range(3000):
+        for _ in range(10_000):
             found = [one for one in self.client.events if one["event"] == event]
             if len(found) >= number:
                 return found[number - 1]
@@ -71,7 +71,7 @@ class Changing:
     def workers(self) -> list[int]:
         """Return the two processes that answer, when others have ended."""
         supervisor = psutil.Process(self.client.child.process.pid)
-        for _ in range(3000):
+        for _ in range(10_000):
             found = [child.pid for child in supervisor.children()]
             if len(found) == 2:
                 return found
@@ -84,7 +84,7 @@ class Changing:
         return float(found[1]) if found else 0.0
 
     def wait_until(self, name: str, value: float) -> None:
-        for _ in range(1000):
+        for _ in range(10_000):
             if self.measure(name) == value:
                 return
             time.sleep(0.01)
@@ -209,7 +209,7 @@ def test_many_wait_and_none_without_end(changing) -> None:
     with ExitStack() as stack:
         connections = []
         for _ in range(200):
-            connection = HTTPConnection("127.0.0.1", changing.client.port, timeout=60)
+            connection = HTTPConnection("127.0.0.1", changing.client.port, timeout=240)
             stack.callback(connection.close)
             connection.putrequest("POST", "/v1/predictions")
             connection.putheader("Content-Length", "3")

@@ -56,7 +56,7 @@ def options(
 
 
 EXAMPLES = {
-    "demo": ("cofactor demo", "cofactor demo labels", "cofactor demo --quick --out /tmp/report"),
+    "demo": ("cofactor demo", "cofactor demo labels", "cofactor demo --full --out /tmp/report"),
     "demo serve": ("cofactor demo serve", "cofactor demo serve --port 8080 --no-browser"),
     "fit": (
         "cofactor fit ratings.csv --out model.cofactor",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PAGE = "report.html"
 _NUMBERS = "results.json"
-_NARROW = 46  #: characters of a column of words
+_NARROW = 48  #: characters of a column of words
 
 
 def demo(
@@ -38,13 +38,9 @@ def demo(
         ),
     ] = "ratings",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
-    quick: Annotated[
+    full: Annotated[
         bool,
-        typer.Option(
-            "--quick",
-            help="In some twenty seconds: fewer values of alpha, no ensemble, fewer pictures; of labels one data set "
-            "and one fold.",
-        ),
+        typer.Option("--full", help="In some minutes: more models, data sets, folds, values of alpha, and pictures."),
     ] = False,
     seed: options.Seed = 0,
     offline: Annotated[
@@ -53,13 +49,13 @@ def demo(
     threads: options.Threads = None,
     json: options.Json = False,
 ) -> None:
-    """Show what cofactor can do, in a minute: train six models, measure, recommend, fold in, draw.
+    """Show what cofactor can do, in seconds: compare models, recommend, know a newcomer, say how sure it is.
 
-    On MovieLens 100K where it is here or can be downloaded, else on synthetic ratings. The report, with its pictures,
+    On MovieLens 100K where it is here or can be downloaded, else on invented films. The report, with its pictures,
     goes into a folder: open report.html.
 
-    [bold]cofactor demo labels[/bold] measures every label method against binary relevance, beside published figures,
-    in two minutes: on emotions, medical and cal500 where they are here, else on synthetic labels.
+    [bold]cofactor demo labels[/bold] does the like for tags of texts: of the data set medical where it is here, else of
+    made-up news. With [bold]--full[/bold] it measures every label method on emotions, medical and cal500.
 
     [bold]cofactor demo serve[/bold] opens a page on which to rate films, and see what is recommended then.
     """
@@ -69,10 +65,10 @@ def demo(
         from cofactor.experiments.demos.base import Extent, run_demo
         from cofactor.experiments.demos.page import results_of, write_report
 
-        chosen = _demo_of(task)
+        chosen = _demo_of(task, full)
 
     report, began = TerminalReporter(quiet=json), time.perf_counter()
-    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=json))
+    extent = Extent(full, seed, offline, Download("MovieLens 100K", quiet=json))
     with limited_threads(threads), _small_matrices(task):
         finding = run_demo(chosen, extent, report)
         finding.machine = _machine()
@@ -83,6 +79,8 @@ def demo(
             if report.can_draw():
                 report.heading("Pictures and report")
                 finding.pictures = list(chosen.draw(finding, place, report))
+            chosen.write_data(finding, place)
+            finding.folder = str(folder)
             finding.next_steps = chosen.next_steps(finding)
             finding.seconds = time.perf_counter() - began
             write_report(chosen, finding, place)
@@ -92,12 +90,13 @@ def demo(
         print_json(results_of(chosen, finding))
 
 
-def _demo_of(task: str) -> Demo:
-    """Return the demo of a task."""
+def _demo_of(task: str, full: bool) -> Demo:
+    """Return the demo of a task; that of labels is another one in full."""
+    from cofactor.experiments.demos.all_labels import FullLabelDemo
     from cofactor.experiments.demos.labels import LabelDemo
     from cofactor.experiments.demos.ratings import RatingDemo
 
-    return {kind.task: kind for kind in (RatingDemo, LabelDemo)}[task]()
+    return {kind.task: kind for kind in (RatingDemo, FullLabelDemo if full else LabelDemo)}[task]()
 
 
 def _small_matrices(task: str) -> AbstractContextManager[Any]:
@@ -180,6 +179,11 @@ class TerminalReporter:
         for k, row in enumerate(rows):
             # The star marks them in pipes and files, where nothing is bold.
             cells = [f"[bold]{escape(cell)}[/bold]" if cell.endswith("*") else escape(cell) for cell in row]
+            # The second line of a cell is a remark.
+            cells = [
+                "\n".join([first, *(f"[dim]{rest}[/dim]" for rest in more)])
+                for first, *more in (cell.split("\n") for cell in cells)
+            ]
             table.add_row(*cells, style="dim" if k in soft else None)
         self.console.print(table)
 

@@ -27,14 +27,13 @@ def demo_serve(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page, where there is a screen.")] = (
         True
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Fit in a third of the time, a little less well.")] = False,
     seed: options.Seed = 0,
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not try to download MovieLens 100K where it is missing.")
     ] = False,
     threads: options.Threads = None,
 ) -> None:
-    """Fit a recommender to MovieLens 100K, or to synthetic ratings, and serve it: open the page, and rate films.
+    """Fit a recommender to MovieLens 100K, or to invented films, and serve it: open the page, and rate films.
 
     It is what cofactor fit and cofactor serve do, in one step. Nothing is written. Ctrl-C ends it.
     """
@@ -42,16 +41,16 @@ def demo_serve(
     warn_of_data_variable()
     with loading():
         from cofactor.experiments.demos.base import Extent
-        from cofactor.experiments.demos.ratings import RatingDemo, timed_recommender
+        from cofactor.experiments.demos.ratings import RatingDemo, fitted_recommender
         from cofactor.tasks import answers_of
 
     report = TerminalReporter(quiet=False)
-    extent = Extent(quick, seed, offline, Download("MovieLens 100K", quiet=False))
+    extent = Extent(False, seed, offline, Download("MovieLens 100K", quiet=False))
     with limited_threads(threads):
         (data,), _ = RatingDemo().data(extent, report)
         report.say(f"{data.description}.")
-        model, seconds = timed_recommender(data, slice(None), extent, report)
-        report.say(f"A Recommender was fitted in {seconds:.1f} s; its code is made ready.")
+        model = fitted_recommender(data, slice(None), extent, report)
+        report.say("A Recommender was fitted; its code is made ready.")
         titles = {str(item): title for item, title in data.item_names.items()}
         served = {"default": server.Served("default", answers_of(model, titles))}
         begun = partial(_tell, report, opening=browser and _has_screen())

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,9 +15,12 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.output import human_console, print_json
+from cofactor.text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from cofactor.kernels.cache import Stored
 
 _NEEDED = (
     *("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl"),
@@ -50,13 +53,24 @@ def doctor(
     json: options.Json = False,
     compile_all: Annotated[
         bool,
-        typer.Option("--compile", help="Compile all loops ahead, so that no first fit or recommendation waits for it."),
+        typer.Option(
+            "--compile", help="Compile all kernels ahead, so that no first fit or recommendation waits for it."
+        ),
+    ] = False,
+    clear: Annotated[
+        bool,
+        typer.Option(
+            "--clear", help="Remove compiled kernels that this version does not use. Others compile them anew."
+        ),
     ] = False,
 ) -> None:
     """Check the installation: versions, threads, caches, data sets, extras, and a timed fit with a known result.
 
-    Exit status 1 if something is broken; each finding says what to do. With --compile, compile instead.
+    Exit status 1 if something is broken; each finding says what to do. With --compile or --clear, do that instead.
     """
+    if clear:
+        _clear(json)
+        return
     if compile_all:
         _compile_all(json)
         return
@@ -91,9 +105,9 @@ def _compile_all(json: bool) -> None:
     if json:
         print_json({"models": warmth.n_models, "seconds": round(warmth.seconds, 3)})
     elif warmth.n_models:
-        console.print(f"All loops are compiled: {warmth.n_models} models in {warmth.seconds:.0f} s.")
+        console.print(f"All kernels are compiled: {warmth.n_models} models in {warmth.seconds:.0f} s.")
     else:
-        console.print("All loops were compiled before: nothing to do.")
+        console.print("All kernels were compiled before: nothing to do.")
 
 
 def examine() -> Iterator[Check]:
@@ -173,23 +187,46 @@ def _caches() -> Iterator[Check]:
             "NUMBA_DISABLE_JIT is set: everything is a hundred times slower",
             "unset NUMBA_DISABLE_JIT",
         )
-    try:
-        from cofactor.kernels import observed
-
-        folder = Path(observed.gather.stats.cache_path)
-    except (RuntimeError, AttributeError) as error:
-        yield Check(
-            group,
-            "compiled code",
-            "note",
-            f"no folder for it ({error})",
-            "set NUMBA_CACHE_DIR to a folder you can write to; else every start compiles for some ten seconds",
-        )
-    else:
-        yield _folder(group, "compiled code", folder, "set NUMBA_CACHE_DIR to a folder you can write to")
+    yield _kernels(group)
     from cofactor.datasets import cache_dir
 
     yield _folder(group, "data sets", cache_dir(), "set XDG_CACHE_HOME, or put data sets into $COFACTOR_DATA", "note")
+
+
+def _kernels(group: str) -> Check:
+    """Tell of the kernels that are kept on disk."""
+    from cofactor.kernels import cache
+
+    found = list(cache.stored())
+    old = [one for one in found if not one.current]
+    folder, fault = cache.user_folder(), cache.fault()
+    if fault:
+        advice = "set COFACTOR_CACHE to a folder of your own; else every start compiles for some ten seconds"
+        return Check(group, "compiled kernels", "note", f"not kept: {folder}: {fault}", advice)
+    shown = f"{folder}: {counted(len(found) - len(old), 'file')} of this version, {_megabytes(found, old)}"
+    if (prebuilt := cache.prebuilt_folder()) is not None:
+        shown += f"; {len(list(prebuilt.iterdir()))} built ahead in {prebuilt}"
+    if not old:
+        return Check(group, "compiled kernels", "ok", shown)
+    shown += f"; {counted(len(old), 'other')}, {_megabytes(old)}"
+    return Check(
+        group, "compiled kernels", "ok", shown, "cofactor doctor --clear removes those that this version does not use"
+    )
+
+
+def _megabytes(found: Sequence[Stored], without: Sequence[Stored] = ()) -> str:
+    return f"{(sum(one.size for one in found) - sum(one.size for one in without)) / 1e6:.1f} MB"
+
+
+def _clear(json: bool) -> None:
+    """Remove kernels which this version does not use, and tell how many."""
+    from cofactor.kernels import cache
+
+    removed = cache.clear()
+    if json:
+        print_json({"removed": len(removed), "bytes": sum(one.size for one in removed)})
+    else:
+        human_console().print(f"Removed {counted(len(removed), 'file')} of other versions, {_megabytes(removed)}.")
 
 
 def _folder(group: str, name: str, folder: Path, advice: str, bad: Literal["note", "broken"] = "broken") -> Check:
@@ -240,9 +277,13 @@ def _self_test() -> Iterator[Check]:
     found = "same to the bit with 1 and 2 threads" if same else f"{first!r} with 1 thread, {second!r} with 2"
     yield Check(group, "threads", "ok" if same else "broken", found, "" if same else advice)
     yield _label_test(group, advice)
-    yield Check(
-        group, "time", "ok", f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included"
-    )
+    found = f"{1000 * warm:.0f} ms for a fit; {seconds:.1f} s for the first two, compiling included"
+    yield Check(group, "time", "ok", found)
+    from cofactor.kernels import cache
+
+    of = cache.counts()
+    found = f"{of.prebuilt} built ahead, {of.cached} from the cache, {of.compiled} compiled"
+    yield Check(group, "kernels", "ok", found)
 
 
 def _fit(threads: int) -> float:

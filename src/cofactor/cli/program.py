@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -19,7 +17,6 @@ from cofactor.cli.app import app
 from cofactor.cli.interrupts import INTERRUPTED, loading, not_lost, working
 from cofactor.errors import InputWarning
 from cofactor.interrupts import ending_all
-from cofactor.progress import COMPILING, when_compiling
 from cofactor.text import one_line
 
 __all__ = ["run"]
@@ -33,12 +30,7 @@ def run(arguments: Sequence[str] | None) -> int:
     shown = warnings.showwarning
     warnings.showwarning = _Warnings().show
     try:
-        with (
-            not_lost(),
-            ending_all(),
-            when_compiling(_Compiling().tell),
-            loading(),
-        ):  # to read the arguments, typer loads more
+        with not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
             status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
     except (SystemExit, BrokenPipeError) as stop:
@@ -88,22 +80,6 @@ def _interrupted() -> int:
 
 def _terminate(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
-
-
-class _Compiling:
-    """Says once that loops are compiled, where this takes more than a second."""
-
-    AFTER = 1.0
-
-    def __init__(self) -> None:
-        self.began, self.told = math.inf, False
-
-    def tell(self) -> None:
-        """Take the beginning of the compilation of one of them."""
-        self.began = min(self.began, time.perf_counter())
-        if not self.told and time.perf_counter() - self.began > self.AFTER:
-            self.told = True
-            print(f"cofactor: note: {COMPILING}", file=sys.stderr)
 
 
 class _Warnings:

@@ -11,6 +11,7 @@
 `write_table`                 a table to CSV, TSV or Parquet, completely or not at all; `write_blocks` piece by piece
 `bin_ratings`, `bin_edges`    continuous ratings, or counts, to levels
 `Coding`                      what the levels of binned ratings, or of words, stand for
+`make_movies`                 invented films with titles, and ratings like those of MovieLens 100K
 `make_ratings`                synthetic ratings whose complete matrix is known
 `make_takes`                  synthetic takes, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
@@ -21,6 +22,7 @@
 `Recipe`                      how columns became features and labels, to read other files alike
 `LabelChunks`                 libsvm and Parquet in chunks, for data larger than memory; `write_chunks`
 `make_labels`                 synthetic labels with known groups
+`make_articles`               synthetic news articles with tags, as real ones have them
 `sniff.sniff`                 what a file is, by its beginning
 `available`, `locate`,        the registry: which sets there are, where they are, download them,
 `fetch`, `verify`             compare checksums
@@ -70,13 +72,16 @@ if TYPE_CHECKING:
         verify,
     )
     from cofactor.datasets.synthetic import make_ratings
+    from cofactor.datasets.synthetic_articles import Articles, make_articles
     from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
+    from cofactor.datasets.synthetic_movies import make_movies
     from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
     from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
     from cofactor.datasets.write import write_blocks, write_table
     from cofactor.recipe import Recipe
 
 __all__ = [
+    "Articles",
     "Coding",
     "DatasetNotFoundError",
     "DatasetStatus",
@@ -101,7 +106,9 @@ __all__ = [
     "load_ratings",
     "load_side_features",
     "locate",
+    "make_articles",
     "make_labels",
+    "make_movies",
     "make_ratings",
     "make_takes",
     "read_arff",

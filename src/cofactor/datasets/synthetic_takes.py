@@ -111,7 +111,7 @@ def make_takes(
         )
     rng = make_generator(random_state)
     truth = _truth(rng, n_users, n_items, n_factors, tail)
-    counts = _counts(rng, n_users, n_items, n_takes)
+    counts = shared_out(rng.random(n_users) ** -0.5, n_takes, 1, max(1, int(_MOST * n_items)))
     ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
     ladders[:, -1] = np.arange(1, n_factors + 1)
     firsts = np.concatenate([[0], np.cumsum(counts)])
@@ -136,18 +136,16 @@ def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> Tak
     return TakeTruth(users, (items / items.sum(axis=1, keepdims=True)).astype(np.float32))
 
 
-def _counts(rng: np.random.Generator, n: int, m: int, n_takes: int) -> NDArray[np.int64]:
-    """Return how many items each user takes: one, and a share of the rest by the power law."""
-    weights = rng.random(n) ** -0.5
-    counts = np.zeros(n, dtype=np.int64)
-    for _ in range(_ROUNDS):  # those at the limit leave their share to others
-        open_ = counts < max(1, int(_MOST * m))
-        shares = np.cumsum(weights * open_)
-        missing = n_takes - counts.sum() if counts.any() else n_takes - n
-        counts += np.diff(np.round(shares / shares[-1] * missing), prepend=0).astype(np.int64) + (not counts.any())
-        counts = np.minimum(counts, max(1, int(_MOST * m)))
-        if counts.sum() == n_takes:
+def shared_out(weights: NDArray[np.float64], total: int, least: int, most: int) -> NDArray[np.int64]:
+    """Share a total out by weights, between `least` and `most` each; those at the limit leave their share to others."""
+    counts = np.full(len(weights), least)
+    for _ in range(_ROUNDS):
+        missing = total - counts.sum()
+        if missing == 0:
             break
+        shares = np.cumsum(weights * (counts < most))
+        counts += np.diff(np.round(shares / shares[-1] * missing), prepend=0).astype(np.int64)
+        counts = np.minimum(counts, most)
     return counts
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numba
-from numba.core import event, types
+from numba.core import types
 from numba.extending import intrinsic
 
-from cofactor.progress import compiling
+from cofactor.kernels.cache import KernelCache, closure_digest
+from cofactor.kernels.parts import Kernel
 
 #: Division by zero gives infinity or NaN, as in NumPy: a check in every division would keep loops from being
 #: vectorized.
@@ -21,21 +22,6 @@ FASTMATH = {"contract", "reassoc", "arcp", "nsz"}
 
 # Kernels copy arrays element by element. For `out[:] = x`, x being an array, Numba would compile into each of them what
 # writes the message of an error, which takes longer than most kernels. So do fancy indices and expressions of arrays.
-
-
-class _Listener(event.Listener):
-    """Tells of kernels that are compiled; those that come from the cache are not."""
-
-    def on_start(self, event: Any) -> None:
-        """Take the beginning of an event."""
-        if event.data["dispatcher"].py_func.__module__.startswith("cofactor."):
-            compiling()
-
-    def on_end(self, event: Any) -> None:
-        """Take its end."""
-
-
-event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -120,10 +106,12 @@ fused: Any = intrinsic(_fused)
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    # Symbols of compiled code are named after their function: those of one factory must not share a name.
+    digest = closure_digest(function)
+    if digest:
+        function.__qualname__ += f"_{digest}"
     # No kernel is called from C, and a wrapper for that takes a twentieth of the time of compilation.
-    options |= {"nogil": True, "error_model": ERRORS, "no_cfunc_wrapper": True}
-    cache = not function.__code__.co_filename.startswith("<")  # nothing to cache for a function typed at a prompt
-    try:
-        return numba.njit(cache=cache, **options)(function)
-    except RuntimeError:  # no folder can be written to: compile anew in every process
-        return numba.njit(**options)(function)
+    compiled = Kernel(function, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
+    if not function.__code__.co_filename.startswith("<"):  # nothing to cache for a function typed at a prompt
+        compiled._cache = KernelCache(compiled)
+    return compiled

@@ -9,18 +9,43 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, register_model
+from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.compile import inlined
 
 LANES = 16  #: numbers of a register, columns of a table
 AHEAD = 16  #: entries before a row that lies anywhere in memory is used, it is asked for: see `fetch`
 LINE = 64  #: bytes that come from memory together
+
+
+def padded_zeros(n: int, d: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return n rows of zeros that begin at a line of memory, with room for d numbers in whole `LANES`.
+
+    Memory that is not written to afterwards costs nothing.
+
+    Examples
+    --------
+    >>> padded_zeros(2, 20, np.float32).shape
+    (2, 32)
+    """
+    width = -(-d // LANES) * LANES
+    raw = np.zeros(n * width + LINE, dtype)
+    first = -raw.ctypes.data % LINE // raw.itemsize
+    return raw[first : first + n * width].reshape(n, width)
+
+
+def pad_to_lanes(A: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of a matrix whose rows are whole `LANES`: see `padded_zeros`."""
+    table = padded_zeros(*A.shape, A.dtype)
+    table[:, : A.shape[1]] = A
+    return table
 
 
 def _none(kind: Any) -> Any:
@@ -77,6 +102,18 @@ def load_from(typing: Any, x: Any, at: Any) -> Any:
         return builder.load(builder.bitcast(place, ir.VectorType(place.type.pointee, LANES).as_pointer()), align=4)
 
     return _lanes(x.dtype)(x, types.uintp), code
+
+
+@_known
+def store_at(typing: Any, x: Any, at: Any, numbers: Any) -> Any:
+    """Put sixteen numbers into a contiguous array of their precision; see `load_from`."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
+        builder.store(arguments[2], builder.bitcast(place, arguments[2].type.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(x, types.uintp, numbers), code
 
 
 @_known

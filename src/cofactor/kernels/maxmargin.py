@@ -113,7 +113,7 @@ def linear_rows(  # type: ignore[no-untyped-def]
             for f in range(d):
                 w[f] += duals[start + k] * F[k, f]
         order = np.arange(n)
-        state = j + 1
+        state = 1
         done = 0
         while True:
             after = 0.5 * _dot(w, w)
@@ -305,7 +305,7 @@ def binary_rows(  # type: ignore[no-untyped-def]
         before = _user_objective(x, y, psis[i], prior, thetas[i], centre, variance, width, cost)
         _set_probabilities(logits, psi)
         order = np.arange(n)
-        state = i + 1
+        state = 1  # the same for every row, whose bits do not depend on its place
         done = 0
         while True:
             gap = 0.0

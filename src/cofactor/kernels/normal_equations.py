@@ -16,7 +16,19 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cofactor.kernels.compile import inlined, ordered
-from cofactor.kernels.lanes import AHEAD, LANES, LINE, doubled, fetch_lanes, fetch_number, filled, load, spread, store
+from cofactor.kernels.lanes import (
+    AHEAD,
+    LANES,
+    LINE,
+    doubled,
+    fetch_lanes,
+    fetch_number,
+    filled,
+    load,
+    padded_zeros,
+    spread,
+    store,
+)
 
 _CHUNK = 64  #: entries whose features are copied to one place, which stays in a first-level cache
 
@@ -45,8 +57,8 @@ def lined_up(
     >>> table.shape, table[1, :6]
     ((2, 16), array([ 1.,  1.,  1.,  1., -6.,  0.]))
     """
-    (m, d), width = features.shape, (p + LANES) // LANES * LANES
-    table = _aligned(m * width // LANES, np.dtype(dtype).type(0)).reshape(m, width)
+    m, d = features.shape
+    table = padded_zeros(m, p + 1, dtype)
     table[:, :d] = features
     table[:, d:p] = 1
     if offsets is not None:

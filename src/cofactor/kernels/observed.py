@@ -4,109 +4,91 @@ The same functions serve rows (CSR) and columns (CSC). `lo, hi` is the range of 
 pattern; arrays over entries are indexed by the position of an entry in the pattern.
 """
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
 from cofactor.kernels.compile import inlined, kernel
-from cofactor.kernels.lanes import AHEAD, fetch
+from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
 
 FAR = 1 << 18  #: numbers of V that lie near wherever they are
 
 
 @inlined
-def ask(k, indices, V):  # type: ignore[no-untyped-def]
+def _ask(k, indices, V):  # type: ignore[no-untyped-def]
     """Ask for the rows of V of the four entries some way beyond entry k; some may be asked for twice."""
     for entry in range(k + AHEAD, k + AHEAD + 4):
         fetch(V, indices[min(entry, len(indices) - 1)])
 
 
-@cache
-def passes(width: int = 0) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return the kernels `scores` and `accumulate` for factors of `width` columns; for any number of columns if 0.
+# `scores` and `accumulate` take four entries at a time: four rows of V for one sweep over the row in hand.
 
-    With the width known to the compiler both take about three quarters of the time at d = 100, but each new width takes
-    a second or two to compile, once on a machine.
 
-    Both take four entries at a time: four rows of V for one sweep over the row in hand.
-    """
+@kernel
+def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi; U and V are of `pad_to_lanes`."""
+    width = U.shape[1]
+    far = len(V) * width > FAR
+    zero = filled(U.dtype.type(0))
+    for i in range(lo, hi):
+        u = np.int64(i) * width
+        k = indptr[i]
+        end = indptr[i + 1]
+        while k + 3 < end:
+            if far:
+                _ask(k, indices, V)
+            j0, j1, j2, j3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+            v0, v1, v2, v3 = np.int64(j0) * width, np.int64(j1) * width, np.int64(j2) * width, np.int64(j3) * width
+            s0 = s1 = s2 = s3 = zero
+            for f in range(0, width, LANES):
+                x = load_from(U, u + f)
+                s0 += x * load_from(V, v0 + f)
+                s1 += x * load_from(V, v1 + f)
+                s2 += x * load_from(V, v2 + f)
+                s3 += x * load_from(V, v3 + f)
+            out[k] = total(s0) + (b[i] + c[j0])
+            out[k + 1] = total(s1) + (b[i] + c[j1])
+            out[k + 2] = total(s2) + (b[i] + c[j2])
+            out[k + 3] = total(s3) + (b[i] + c[j3])
+            k += 4
+        while k < end:
+            j0 = indices[k]
+            v0 = np.int64(j0) * width
+            s0 = zero
+            for f in range(0, width, LANES):
+                s0 += load_from(U, u + f) * load_from(V, v0 + f)
+            out[k] = total(s0) + (b[i] + c[j0])
+            k += 1
 
-    @kernel
-    def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
-        """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi."""
-        d = width if width > 0 else U.shape[1]
-        far = len(V) * d > FAR
-        for i in range(lo, hi):
-            u = U[i]
-            k = indptr[i]
-            end = indptr[i + 1]
-            while k + 3 < end:
-                if far:
-                    ask(k, indices, V)
-                j0 = indices[k]
-                j1 = indices[k + 1]
-                j2 = indices[k + 2]
-                j3 = indices[k + 3]
-                v0 = V[j0]
-                v1 = V[j1]
-                v2 = V[j2]
-                v3 = V[j3]
-                s0 = b[i] + c[j0]
-                s1 = b[i] + c[j1]
-                s2 = b[i] + c[j2]
-                s3 = b[i] + c[j3]
-                for f in range(d):
-                    s0 += u[f] * v0[f]
-                    s1 += u[f] * v1[f]
-                    s2 += u[f] * v2[f]
-                    s3 += u[f] * v3[f]
-                out[k] = s0
-                out[k + 1] = s1
-                out[k + 2] = s2
-                out[k + 3] = s3
-                k += 4
-            while k < end:
-                v = V[indices[k]]
-                s = b[i] + c[indices[k]]
-                for f in range(d):
-                    s += u[f] * v[f]
-                out[k] = s
-                k += 1
 
-    @kernel
-    def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
-        """Write out_i = Σ_k w_ik V_k over the stored entries of each row."""
-        d = width if width > 0 else V.shape[1]
-        far = len(V) * d > FAR
-        for i in range(lo, hi):
-            o = out[i]
-            for f in range(d):
-                o[f] = 0
-            k = indptr[i]
-            end = indptr[i + 1]
-            while k + 3 < end:
-                if far:
-                    ask(k, indices, V)
-                w0 = weights[k]
-                w1 = weights[k + 1]
-                w2 = weights[k + 2]
-                w3 = weights[k + 3]
-                v0 = V[indices[k]]
-                v1 = V[indices[k + 1]]
-                v2 = V[indices[k + 2]]
-                v3 = V[indices[k + 3]]
-                for f in range(d):
-                    o[f] += w0 * v0[f] + w1 * v1[f] + w2 * v2[f] + w3 * v3[f]
-                k += 4
-            while k < end:
-                w = weights[k]
-                v = V[indices[k]]
-                for f in range(d):
-                    o[f] += w * v[f]
-                k += 1
-
-    return scores, accumulate
+@kernel
+def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
+    """Write out_i = Σ_k w_ik V_k over the stored entries of each row; V is of `pad_to_lanes`, `out` is not."""
+    d = out.shape[1]
+    width = V.shape[1]
+    far = len(V) * width > FAR
+    sums = np.empty(width, V.dtype)
+    for i in range(lo, hi):
+        for f in range(width):
+            sums[f] = 0
+        k = indptr[i]
+        end = indptr[i + 1]
+        while k + 3 < end:
+            if far:
+                _ask(k, indices, V)
+            w0, w1, w2, w3 = filled(weights[k]), filled(weights[k + 1]), filled(weights[k + 2]), filled(weights[k + 3])
+            v0, v1 = np.int64(indices[k]) * width, np.int64(indices[k + 1]) * width
+            v2, v3 = np.int64(indices[k + 2]) * width, np.int64(indices[k + 3]) * width
+            for f in range(0, width, LANES):
+                s = load_from(sums, f) + w0 * load_from(V, v0 + f) + w1 * load_from(V, v1 + f)
+                store_at(sums, f, s + (w2 * load_from(V, v2 + f) + w3 * load_from(V, v3 + f)))
+            k += 4
+        while k < end:
+            w0, v0 = filled(weights[k]), np.int64(indices[k]) * width
+            for f in range(0, width, LANES):
+                store_at(sums, f, load_from(sums, f) + w0 * load_from(V, v0 + f))
+            k += 1
+        o = out[i]
+        for f in range(d):
+            o[f] = sums[f]
 
 
 @kernel

@@ -34,6 +34,26 @@ def predicts_none(n_predicted: int, n_on: int) -> bool:
     return n_predicted < PRACTICALLY_NONE * n_on
 
 
+def warn_of_unsolved(n_unsolved: int, n: int, model: Any, name: str = "") -> None:
+    """Warn the user whose code called a fold-in if some of n rows, each solved alone, were not at their minimum.
+
+    Parameters
+    ----------
+    n_unsolved, n : int
+    model : estimator
+        With the parameter `max_iter`.
+    name : str, optional
+        What to call the model; by default its class.
+    """
+    if not n_unsolved:
+        return
+    text = (
+        f"{name or type(model).__name__} stopped after {counted(model.max_iter, 'iteration')}, and {n_unsolved:,} of "
+        f"{counted(n, 'user', form=',')} had not settled: raise max_iter"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=callers_level())
+
+
 def warn_if_unfinished(result: Result, model: Any, name: str = "") -> None:
     """Warn the user whose code called the fit that a solver ended too early, with what to do about it.
 

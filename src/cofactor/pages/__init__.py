@@ -13,6 +13,7 @@ A page is a `document` of parts and sections::
 from cofactor.pages.page import Section, document, section, write_page
 from cofactor.pages.parts import (
     attachment,
+    bar,
     block,
     bullets,
     code,
@@ -35,6 +36,7 @@ __all__ = [
     "Html",
     "Section",
     "attachment",
+    "bar",
     "block",
     "bullets",
     "code",

@@ -47,8 +47,8 @@ def section(title: str, *parts: Part) -> Section:
     return Section(title, tuple(part for part in parts if part))
 
 
-def document(title: str, *parts: Part) -> str:
-    """Return a page: its title, its parts, and a table of contents if there are three sections or more.
+def document(title: str, *parts: Part, contents: bool = True) -> str:
+    """Return a page: its title, its parts, and with `contents` a table of them if there are three sections or more.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def document(title: str, *parts: Part) -> str:
             style=style_sheet(),
             lead=named[:first],
             sections=named[first:],
-            with_contents=sum(isinstance(part, Section) for part in named) >= _MIN_CONTENTS,
+            with_contents=contents and sum(isinstance(part, Section) for part in named) >= _MIN_CONTENTS,
         )
     )
 

@@ -15,6 +15,7 @@ from cofactor.pages.rendering import Html, write_part
 
 __all__ = [
     "attachment",
+    "bar",
     "block",
     "bullets",
     "code",
@@ -103,6 +104,17 @@ def good(text: object) -> Html:
     return write_part("good", text)
 
 
+def bar(text: object, share: float) -> Html:
+    """Return a number on a bar that is as long as a share.
+
+    Examples
+    --------
+    >>> print(bar(".81", 0.81))
+    <span class="bar"><i style="--share: 81%"></i>.81</span>
+    """
+    return write_part("bar", text, f"{100 * min(max(share, 0), 1):.0f}%")
+
+
 def link(text: object, target: str) -> Html:
     """Return a link, to a part of the page as ``#name``.
 
@@ -181,6 +193,7 @@ def table(
     soft: Collection[int] = (),
     words: bool = False,
     framed: bool = True,
+    stacked: bool = False,
 ) -> Html:
     """Return a table whose first column names the rows.
 
@@ -200,6 +213,8 @@ def table(
         Whether all columns are words.
     framed : bool, default=True
         Whether the table scrolls in a frame of its own. A table without a frame has no caption.
+    stacked : bool, default=False
+        Whether on a narrow screen the first cell of each row stands above the others.
 
     Raises
     ------
@@ -214,12 +229,13 @@ def table(
     <tr><th scope="row">ALS</th><td>0.690</td></tr></tbody></table></div>
     """
     lines = [list(row) for row in rows]
+    kind = "words" if words else "stacked" if stacked else ""
     for k, line in enumerate(lines):
         if len(line) != len(heads):
             raise InvalidInputError(f"row {k} of a table has {len(line)} cells, expected {len(heads)}")
     if not framed:
-        return write_part("plain_table", heads, lines, text, soft, words)
-    return write_part("table", heads, lines, caption, name or caption or "Table", text, soft, words)
+        return write_part("plain_table", heads, lines, text, soft, kind)
+    return write_part("table", heads, lines, caption, name or caption or "Table", text, soft, kind)
 
 
 def measured(value: object, spread: str = "", *, best: bool = False, mark: str = "") -> Html:

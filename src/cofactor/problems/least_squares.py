@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cofactor.kernels import normal_equations, observed, rows
+from cofactor.kernels.lanes import pad_to_lanes
 from cofactor.kernels.threads import parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
@@ -157,10 +158,10 @@ class LeastSquaresProblem(ObservedProblem):
     def _scores_of(self, centres: np.ndarray, features: np.ndarray, given: Given, cuts: np.ndarray) -> np.ndarray:
         """Return the products of centres with the features of each entry."""
         indptr, indices, *_ = given
-        scores, _ = observed.passes()
-        out, no_biases = np.empty(len(indices), self.dtype), [np.zeros(len(a), self.dtype) for a in (centres, features)]
+        out, tables = np.empty(len(indices), self.dtype), [pad_to_lanes(a) for a in (centres, features)]
+        no_biases = [np.zeros(len(a), self.dtype) for a in tables]
         parallel_for(
-            lambda k: scores(cuts[k], cuts[k + 1], indptr, indices, centres, features, *no_biases, out), len(cuts) - 1
+            lambda k: observed.scores(cuts[k], cuts[k + 1], indptr, indices, *tables, *no_biases, out), len(cuts) - 1
         )
         return out
 

@@ -8,6 +8,7 @@ import numpy as np
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.kernels.axes import principal_axes, rotate
+from cofactor.kernels.lanes import padded_zeros
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import L2, Penalty
@@ -16,7 +17,6 @@ from cofactor.problems.penalized import PenalizedProblem
 
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
-_LEAST_COMPILED = 50_000  # entries from which compiling kernels for just this number of factors saves time
 ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
 
 
@@ -112,8 +112,10 @@ class ObservedProblem(PenalizedProblem):
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
-        width = given["U"][-1] if n_entries >= _LEAST_COMPILED else 0
-        self._scores, self._accumulate = observed.passes(width)
+        self._tables = {
+            name: self._table(name, indptr, given[name][1])
+            for name, indptr in (("U", entries.indptr), ("V", entries.col_indptr))
+        }
         loss.check_targets(self.targets, n_thresholds)
         self._work = Work(
             indptr=entries.indptr,
@@ -165,30 +167,75 @@ class ObservedProblem(PenalizedProblem):
     def losses(self, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> float:
         """Return the sum of the losses at these arrays, and write its gradients by those that `out` has."""
         self._set_thresholds(arrays)
-        parallel_for(lambda k: self._rows(k, arrays, out), len(self._row_cuts) - 1)
+        cuts = self._col_cuts
+        parallel_for(lambda k: self._pad("V", arrays, cuts[k], cuts[k + 1]), len(cuts) - 1)
+        rows = self._row_cuts
+        parallel_for(lambda k: self._rows(rows[k], rows[k + 1], arrays, out), len(rows) - 1)
         if "V" in out or "c" in out:
-            parallel_for(lambda k: self._columns(k, arrays, out), len(self._col_cuts) - 1)
+            parallel_for(lambda k: self._columns(k, arrays, out), len(cuts) - 1)
         if "common" in out:
             out["common"][...] = np.add.reduce(self._work.d_thresholds, axis=0, dtype=np.float64)
         if "own" in out:
             out["own"][...] = self._work.d_thresholds
         return float(np.add.reduce(self._work.losses))
 
-    def _set_thresholds(self, arrays: Mapping[str, np.ndarray]) -> None:
-        thresholds = self._work.thresholds
-        thresholds[...] = arrays.get("common", 0)
-        if "own" in arrays:
-            thresholds += arrays["own"]
+    def losses_of(
+        self, rows: np.ndarray, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Return the loss of each of some rows, given in their order, and write its gradients by U, b and own there.
 
-    def _rows(self, block: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
+        What a row has does not depend on the others.
+        """
+        self._set_thresholds(arrays, rows)
+        sizes = self.entries.indptr[rows + 1] - self.entries.indptr[rows] + 1  # empty rows take time too
+        block = np.cumsum(sizes) // ENTRIES_PER_BLOCK
+        first = np.flatnonzero((np.diff(rows, prepend=-2) != 1) | (np.diff(block, prepend=-1) != 0))
+        cuts = list(zip(rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1, strict=True))
+        parallel_for(lambda k: self._rows(*cuts[k], arrays, out), len(cuts))
+        if "own" in out:
+            out["own"][rows] = self._work.d_thresholds[rows]
+        return self._work.losses[rows]
+
+    def curvatures_of_rows(self) -> dict[str, np.ndarray]:
+        """Return what the entries of rows add to second derivatives by U, b and own: see `inverse_curvatures`."""
+        e, squares = self.entries, self._tables["V"] ** 2
+        weights = np.ones(len(e.indices), self.dtype) if self.weights is None else self.weights
+        by_factor, n_row = np.empty((e.shape[0], self._fixed["V"].shape[1]), self.dtype), masses(e, self.weights)[0]
+        cuts = self._row_cuts
+
+        def block(k: int) -> None:
+            observed.accumulate(cuts[k], cuts[k + 1], e.indptr, e.indices, weights, squares, by_factor)
+
+        parallel_for(block, len(cuts) - 1)
+        return {"U": by_factor, "b": n_row, "own": np.broadcast_to(n_row[:, None], self._work.thresholds.shape)}
+
+    def _table(self, name: str, indptr: np.ndarray, d: int) -> np.ndarray:
+        """Return what kernels read instead of a matrix of factors; of a fixed one, the rows that have entries."""
+        table = padded_zeros(len(indptr) - 1, d, self.dtype)
+        if name in self._fixed:
+            used = np.flatnonzero(np.diff(indptr))
+            table[used, :d] = self._fixed[name][used]
+        return table
+
+    def _pad(self, name: str, arrays: Mapping[str, np.ndarray], lo: int, hi: int) -> None:
+        """Copy the rows lo..hi-1 of a free matrix to its table."""
+        if name in self.layout.shapes:
+            self._tables[name][lo:hi, : arrays[name].shape[1]] = arrays[name][lo:hi]
+
+    def _set_thresholds(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | slice = slice(None)) -> None:
+        thresholds = self._work.thresholds
+        thresholds[rows] = arrays.get("common", 0)
+        if "own" in arrays:
+            thresholds[rows] += arrays["own"][rows]
+
+    def _rows(self, lo: int, hi: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Scores, losses, slopes and the gradients of U and b for one block of rows."""
-        lo, hi = self._row_cuts[block], self._row_cuts[block + 1]
-        e = self.entries
-        V = arrays["V"]
-        self._scores(lo, hi, e.indptr, e.indices, arrays["U"], V, arrays["b"], arrays["c"], self._work.scores)
+        e, U, V = self.entries, self._tables["U"], self._tables["V"]
+        self._pad("U", arrays, lo, hi)
+        observed.scores(lo, hi, e.indptr, e.indices, U, V, arrays["b"], arrays["c"], self._work.scores)
         self.loss.evaluate(lo, hi, self._work)
         if "U" in out:
-            self._accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
+            observed.accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
         if "b" in out:
             observed.row_sums(lo, hi, e.indptr, self._work.d_scores, out["b"])
 
@@ -200,7 +247,8 @@ class ObservedProblem(PenalizedProblem):
         # The scores are not needed any more: the slopes in column order take their place.
         observed.gather(first, last, e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
-            self._accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, arrays["U"], out["V"])
+            U = self._tables["U"]
+            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, U, out["V"])
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
 
@@ -209,10 +257,9 @@ def masses(entries: Entries, weights: np.ndarray | None) -> tuple[np.ndarray, np
     """Return the sums of the weights in each row and in each column; without weights, the numbers of entries."""
     if weights is None:
         return np.diff(entries.indptr), np.diff(entries.col_indptr)
-    rows, columns = (np.empty(n) for n in entries.shape)
-    observed.row_sums(0, len(rows), entries.indptr, weights, rows)
-    observed.row_sums(0, len(columns), entries.col_indptr, weights[entries.to_csr], columns)
-    return rows, columns
+    n, m = entries.shape
+    rows = np.repeat(np.arange(n), np.diff(entries.indptr))
+    return np.bincount(rows, weights, n), np.bincount(entries.indices, weights, m)
 
 
 def factor_shapes(
@@ -266,7 +313,7 @@ def inverse_curvatures(
 
 def mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the mean square of each column of A over the observed entries, `counts` for each row of A."""
-    return np.asarray(observed.weighted_squares(counts, A) / max(1, counts.sum()))
+    return np.asarray(observed.weighted_squares(counts.astype(np.float64), A) / max(1, counts.sum()))
 
 
 def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cofactor.kernels import observed
 from cofactor.kernels.axes import gram, rotate
+from cofactor.kernels.lanes import pad_to_lanes
 from cofactor.kernels.subspace import add_products, cross_products, eigenvectors
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
@@ -114,13 +115,12 @@ def _product(
     B: np.ndarray,
 ) -> np.ndarray:
     """Return (S + L Rᵀ) B; each block of rows is the work of one thread."""
-    B = np.asarray(B, values.dtype)
+    table = pad_to_lanes(np.asarray(B, values.dtype))
     out = np.empty((len(indptr) - 1, B.shape[1]), values.dtype)
     small = cross_products(right, B)
-    _, accumulate = observed.passes()
 
     def block(k: int) -> None:
-        accumulate(cuts[k], cuts[k + 1], indptr, indices, values, B, out)
+        observed.accumulate(cuts[k], cuts[k + 1], indptr, indices, values, table, out)
         add_products(cuts[k], cuts[k + 1], left, small, out)
 
     parallel_for(block, len(cuts) - 1)

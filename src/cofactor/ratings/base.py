@@ -441,7 +441,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         user_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
-        """Return a model for users who were not in training, items held fixed.
+        """Return a model for users who were not in training, items held fixed; each is learned as if alone.
 
         Parameters
         ----------

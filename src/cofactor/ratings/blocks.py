@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.kernels.inner import inner_products
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "rows_of", "tile_shape"]
+__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "products_of_rows", "rows_of", "tile_shape"]
 
 #: What one block of predictions may take, in all models. Every thread works on one block.
 BLOCK_BYTES: Final = 8 << 20
@@ -49,7 +51,6 @@ def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:
 
     Examples
     --------
-    >>> import numpy as np
     >>> rows_of(np.array([3, 4, 5])), rows_of(np.array([3, 5, 4]))
     (slice(3, 6, None), array([3, 5, 4]))
     """
@@ -71,3 +72,16 @@ def each_block(task: Callable[[int, int], object], n: int, size: int) -> None:
         return task(k * size, min((k + 1) * size, n))
 
     parallel_for(block, -(-n // size))
+
+
+def products_of_rows(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    """Return the inner products of rows, each of a user, with others: they do not depend on who else is asked about.
+
+    Examples
+    --------
+    >>> products_of_rows(np.eye(2), np.array([[3.0, 4.0]])).tolist()
+    [[3.0], [4.0]]
+    """
+    out = np.empty((len(rows), len(others)), dtype=others.dtype)
+    inner_products(np.ascontiguousarray(rows), np.ascontiguousarray(others), out)
+    return out

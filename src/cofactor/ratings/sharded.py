@@ -276,7 +276,8 @@ class ShardedRatings:
     def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0, users: str = "auto") -> Self:
         """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
 
-        With a seed results are the same to the bit, wherever a fit is carried out and however often it was killed.
+        With a seed results are the same to the bit on all machines with the same processor and versions, and however
+        often a fit was killed.
 
         Parameters
         ----------

@@ -12,13 +12,15 @@ from cofactor.files import replacing
 from cofactor.pages import (
     Html,
     Section,
-    block,
+    bar,
     code,
     figure,
     good,
+    measured,
     paragraph,
     preformatted,
     section,
+    side_by_side,
     strong,
     table,
     write_page,
@@ -85,7 +87,11 @@ def pictures(folder: Path, captions: Mapping[str, str]) -> list[Section]:
         From the names of their files to their captions.
     """
     shown = [figure(folder / name, caption) for name, caption in captions.items()]
-    return [section("Pictures", *shown)] if shown else []
+    return (
+        [section("Pictures", side_by_side(*shown) if len(shown) == 2 else "", *shown if len(shown) != 2 else ())]
+        if shown
+        else []
+    )
 
 
 def how_to_go_on(steps: Iterable[tuple[str, str]]) -> Section:
@@ -110,45 +116,40 @@ def how_to_go_on(steps: Iterable[tuple[str, str]]) -> Section:
     return section("How to go on", *shown, numbers)
 
 
-def recommendations(
-    title: str,
-    lead: str,
-    liked: Sequence[tuple[str, float]],
-    recommended: Sequence[Recommended],
-) -> Html:
-    """Return what is recommended to a user, below what they like.
+def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: Sequence[Recommended]) -> Html:
+    """Return what is recommended to a user, below what they rated.
 
     Parameters
     ----------
-    title, lead : str
-        Heading, and the words before the items that they like.
+    lead : str
+        The words before the items that they rated.
     liked : sequence of (title, rating)
-        Items with their highest ratings.
+        Some of these.
     recommended : sequence of Recommended
         Without any true rating, that column is left out.
 
     Examples
     --------
     >>> brazil = Recommended("Brazil", 0.02, 0.7, 4.5)
-    >>> shown = recommendations("User 1", "This user likes", [("Alien", 5.0)], [brazil])
-    >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "true rating" in shown, "because" in shown
+    >>> shown = recommendations("This user likes", [("Alien", 5.0)], [brazil])
+    >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "their rating" in shown, "because" in shown
     (True, False, False)
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
-    with_truth = any(one.held_out_rating is not None for one in recommended)
-    heads = ["recommended", "P(take)", "P(like)", "predicted"]
-    rows: list[list[object]] = [[*one.cells()] for one in recommended]
-    why, text = any(one.because for one in recommended), [0]
-    if why:
-        heads, text = [heads[0], "because you liked", *heads[1:]], [0, 1]
-        rows = [[row[0], ", ".join(one.because), *row[1:]] for row, one in zip(rows, recommended, strict=True)]
-    if not with_truth:
-        return block(title, paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=title, text=text))
-    for row, one in zip(rows, recommended, strict=True):
-        row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
-    note = paragraph("True ratings are from the test part, which the model has not seen.", soft=True)
-    shown = table([*heads, "true rating"], rows, name=title, text=text)
-    return block(title, paragraph(f"{lead}: ", *best, "."), shown, note)
+    highest = max((one.p_take for one in recommended), default=1.0)
+    rows: list[list[object]] = []
+    for one in recommended:
+        why = f"because you liked {' and '.join(one.because)}" if one.because else ""
+        title, take, like, _ = one.cells()
+        rows.append([measured(title, why), bar(take, one.p_take / highest), bar(like, one.p_like)])
+    heads = ["recommended", "P(take)", "P(like)"]
+    note = Html("")
+    if any(one.held_out_rating is not None for one in recommended):
+        heads.append("their rating")
+        for row, one in zip(rows, recommended, strict=True):
+            row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
+        note = paragraph("Their ratings are from the test part, which the model has not seen.", soft=True)
+    return Html("").join([paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=lead, stacked=True), note])
 
 
 def write_files(folder: Path, numbers: Mapping[str, Any], page: str) -> None:

@@ -29,7 +29,7 @@ class ManyProblems(Protocol):
 
 
 def lbfgs_each(
-    problem: ManyProblems, theta: Floats, *, max_iter: int = 500, tol: float = 1e-10
+    problem: ManyProblems, theta: Floats, *, max_iter: int = 500, tol: float = 1e-10, rounding: float = _ROUNDING
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Minimise each of many problems by limited-memory BFGS with backtracking.
 
@@ -46,6 +46,8 @@ def lbfgs_each(
     tol : float, default=1e-10
         A problem is solved when its next step promises to lower the objective by less than half this share of what it
         was at the start.
+    rounding : float, default=1e-14
+        Share of an objective that its rounding errors may be: by so much it may rise.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def lbfgs_each(
     Notes
     -----
     The objective of no problem ever rises. No problem looks at another, so results do not depend on which problems are
-    solved together, but for rounding.
+    solved together, if what `problem` returns for each does not; where it multiplies matrices, they differ by rounding.
     """
     theta, which = theta.copy(), np.arange(len(theta))
     value, gradient = problem.evaluate(theta, which)
@@ -77,7 +79,7 @@ def lbfgs_each(
             pairs = [(step[going], change[going], rho[going]) for step, change, rho in pairs]
         if not len(which) or k == max_iter:
             break
-        new, new_value, new_gradient = _lowered(problem, which, at, value, gradient, direction, slope)
+        new, new_value, new_gradient = _lowered(problem, which, at, value, gradient, direction, slope, rounding)
         step, change = new - at, new_gradient - gradient
         still = np.where(step.any(axis=1), 0, still + 1)
         inner = np.einsum("bp,bp->b", step, change)
@@ -112,11 +114,12 @@ def _lowered(
     gradient: Floats,
     direction: Floats,
     slope: Floats,
+    rounding: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Return points along the directions where objectives are lower, with these and gradients; else where they were."""
     new, length = at + direction, np.ones(len(at))
     new_value, new_gradient = problem.evaluate(new, which)
-    slack = _ROUNDING * np.abs(value)
+    slack = rounding * np.abs(value)
     for _ in range(_MOST_HALVES):
         worse = np.flatnonzero(~(new_value <= value + 1e-4 * length * slope + slack))
         if not len(worse):

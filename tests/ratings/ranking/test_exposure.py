@@ -53,6 +53,17 @@ def test_lists_of_several_users_are_those_of_each_to_the_bit(name):
         assert np.array_equal(own_scores[0], scores[k])
 
 
+@every
+def test_new_users_beside_others_are_as_alone_to_the_bit(name: str) -> None:
+    model = fitted(name)
+    taken = {"ann": [0, 7, 14], "bob": [21], "cat": [0, 28, 35, 42, 49, 56]}
+    together = model.fold_in([(user, item) for user, own in taken.items() for item in own])
+    for user, own in taken.items():
+        alone = model.fold_in([(user, item) for item in own])
+        for found, expected in zip(together.recommend([user], 20), alone.recommend([user], 20), strict=True):
+            assert np.array_equal(found, expected)
+
+
 @pytest.mark.parametrize("name", [name for name in EXPOSURE if name != "Popularity"])
 def test_it_learns_who_likes_what(name: str) -> None:
     model = fitted(name)

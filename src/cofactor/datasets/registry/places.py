@@ -11,7 +11,7 @@ from cofactor.datasets.registry.entries import KnownDataset, Role, Task
 from cofactor.datasets.registry.known_labels import LABEL_SETS
 from cofactor.datasets.registry.known_ratings import RATING_SETS
 from cofactor.errors import InvalidInputError
-from cofactor.files import PathLike, read_bytes
+from cofactor.files import PathLike, cache_dir, read_bytes
 from cofactor.text import did_you_mean
 
 __all__ = [
@@ -100,25 +100,6 @@ class Verification:
     def ok(self) -> bool:
         """Whether every file has the right checksum, except files which may be missing and are."""
         return all(f.status == "ok" or (f.status == "missing" and not f.required) for f in self.files)
-
-
-def cache_dir() -> Path:
-    """Folder into which data sets are downloaded, as the operating system has it for caches.
-
-    Returns
-    -------
-    Path
-        On Linux ``$XDG_CACHE_HOME/cofactor`` or ``~/.cache/cofactor``. It need not exist.
-
-    Examples
-    --------
-    >>> from cofactor.datasets import cache_dir
-    >>> "cofactor" in cache_dir().parts
-    True
-    """
-    import pooch
-
-    return Path(pooch.os_cache("cofactor"))
 
 
 def data_variable_fault() -> str:

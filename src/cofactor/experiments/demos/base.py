@@ -10,17 +10,21 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Queue
 from statistics import fmean, median
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
+from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded
+from cofactor.warming import is_warm, warm_up
 
 __all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]
 
@@ -33,8 +37,8 @@ class Extent:
 
     Parameters
     ----------
-    quick : bool, default=False
-        Less of everything.
+    full : bool, default=False
+        More models, more values of their parameters, more pictures: minutes instead of seconds.
     seed : int, default=0
         Of splits, models and synthetic data.
     offline : bool, default=False
@@ -43,7 +47,7 @@ class Extent:
         Progress bar of a download, as `cofactor.datasets.fetch` takes it.
     """
 
-    quick: bool = False
+    full: bool = False
     seed: int = 0
     offline: bool = False
     download: Any = None
@@ -55,13 +59,13 @@ class Method:
 
     Parameters
     ----------
-    search : Search
-        The model, with what is tried for its parameters.
+    search : Search or estimator
+        The model, with what is tried for its parameters, or as it is.
     prepare : callable, optional
         From data and training rows to the data as the method takes them.
     """
 
-    search: Search
+    search: Any
     prepare: Callable[[Any, Any], Any] = lambda data, train: data
 
 
@@ -80,8 +84,8 @@ class Row:
     published : mapping from str to float
         Published measures; empty without any.
     chosen : mapping from str to dict
-        For each way to decide the parameters which the first split chose.
-    fitted : Search, optional
+        For each way to decide the parameters which the first split chose; empty where there was nothing to choose.
+    fitted : Search or estimator, optional
         What the first split fitted.
     extra : mapping from str to object
         What else the demo knows of it.
@@ -153,12 +157,13 @@ class Finding:
     pictures: list[Picture] = field(default_factory=list)
     seconds: float = 0.0
     machine: str = ""
+    folder: str = "demo-report"  #: where the report goes, as commands name it
     next_steps: list[tuple[str, str]] = field(default_factory=list)
 
     def base(self) -> dict[str, Any]:
         """Return what the JSON of every demo holds."""
         return {
-            "quick": self.extent.quick,
+            "full": self.extent.full,
             "seed": self.extent.seed,
             "pictures": {picture.file: picture.caption for picture in self.pictures},
             "seconds": self.seconds,
@@ -199,6 +204,8 @@ class Demo(ABC):
         Measures to show, and their headings.
     tables : tuple of str
         Names of the published tables (`cofactor.published`) whose figures stand beside them.
+    about : mapping from str to str
+        What methods are, in a few words.
     greater_is_better : frozenset of str
         Those whose high values are good.
     digits : int
@@ -207,16 +214,20 @@ class Demo(ABC):
         Ways to decide, and the captions of their tables.
     pictures : frozenset of str
         Names of all picture files which a report may have.
+    slow_to_compile : sequence of str
+        Models whose kernels are compiled side by side before the comparison, if they are not on disk.
     """
 
     task: ClassVar[str]
     title: ClassVar[str]
     metrics: ClassVar[Mapping[str, str]]
     tables: ClassVar[tuple[str, ...]]
+    about: ClassVar[Mapping[str, str]] = {}
     greater_is_better: ClassVar[frozenset[str]] = frozenset()
     digits: ClassVar[int]
     ways: ClassVar[Mapping[str, str]] = {"": ""}
     pictures: ClassVar[frozenset[str]]
+    slow_to_compile: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def data(self, extent: Extent, report: Reporter) -> tuple[list[Any], list[str]]:
@@ -235,6 +246,10 @@ class Demo(ABC):
         names = [metric for metric in self.metrics if metric in METRICS]
         found = {metric: value(self.tables, method, metric, data=data.name) for metric in names}
         return {metric: number for metric, number in found.items() if number is not None}
+
+    def heading(self, trial: Trial) -> str:
+        """Return the heading of a comparison."""
+        return str(trial.data.name)
 
     def opening(self, trial: Trial) -> str:
         """Return the text about the data that stands before the comparison."""
@@ -259,6 +274,10 @@ class Demo(ABC):
     @abstractmethod
     def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
         """Make examples of what a good method predicts, and show them; headings count from `number`."""
+
+    def write_data(self, finding: Finding, place: Path) -> None:
+        """Write data that are made up into a folder, for the commands to go on with; by default there are none."""
+        return
 
     @abstractmethod
     def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
@@ -298,11 +317,12 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     Finding
         Without examples and pictures: see `Demo.show_examples` and `Demo.draw`.
     """
-    sets, missing = demo.data(extent, report)
+    with _compiled(demo.slow_to_compile, report):
+        sets, missing = demo.data(extent, report)
     finding = Finding(extent, missing=missing)
     for number, data in enumerate(sets, 1):
         trial = Trial(data, demo.parts(data, extent), demo.methods(data, extent))
-        report.heading(f"{number}  {data.name}")
+        report.heading(f"{number}  {demo.heading(trial)}")
         report.say(demo.opening(trial))
         _compare(demo, trial, report)
         trial.rows += demo.baselines(trial)
@@ -314,6 +334,26 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     for text in ("* The best of its column.", *demo.notes(finding)):
         report.say(text, soft=True)
     return finding
+
+
+@contextmanager
+def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
+    """Compile the kernels of models within the block, in a process for each core, and wait for them at its end."""
+    if not models or is_warm() or is_warm(models, plain=True):
+        yield
+        return
+    ready: Queue[str] = Queue()
+    with ThreadPoolExecutor(1) as beside:
+        ended = beside.submit(
+            warm_up, n_jobs=-1, models=models, plain=True, callback=lambda done, total, name: ready.put(name)
+        )
+        ended.add_done_callback(lambda _: ready.put(""))
+        yield
+        with report.steps(len(models)):
+            report.step(COMPILING)
+            while name := ready.get():
+                report.step(f"{COMPILING}: {name} is ready")
+        ended.result()
 
 
 def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
@@ -331,7 +371,11 @@ def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
 def _compare(demo: Demo, trial: Trial, report: Reporter) -> None:
     """Measure every method on every split; keep what the first split fitted."""
     task = task_named(demo.task)
-    with report.steps(len(trial.methods) * len(trial.parts)):
+    plain = [method for method in trial.methods.values() if not isinstance(method.search, Search)]
+    with report.steps(len(trial.methods) * len(trial.parts) + len(plain)):
+        for method in plain:  # a search has fitted its model before the fit whose time is taken
+            report.step("loading or compiling code")
+            task.warm_up([method.search], Loaded(trial.data.name, method.prepare(trial.data, trial.parts[0][0])))
         for name, method in trial.methods.items():
             runs: list[Mapping[str, dict[str, Any]]] = []
             kept: list[Any] = []
@@ -354,13 +398,19 @@ def _row(demo: Demo, trial: Trial, name: str, runs: list[Mapping[str, dict[str, 
     measures = {
         way: {key: fmean(run[way][key] for run in runs) for key in demo.metrics if key in runs[0][way]}
         for way in demo.ways
+        if way in runs[0]
     }
+    if isinstance(first, Search):
+        seconds = [fitted.seconds_[_key(fitted, "")] for fitted in kept]
+        chosen = {way: dict(first.choices_[_key(first, way)].parameters) for way in demo.ways}
+    else:
+        seconds, chosen = [run[""]["fit_seconds"] for run in runs], {}
     return Row(
         name,
         measures,
-        seconds=median(fitted.seconds_[_key(fitted, "")] for fitted in kept),
+        seconds=median(seconds),
         published=demo.published(trial.data, name),
-        chosen={way: dict(first.choices_[_key(first, way)].parameters) for way in demo.ways},
+        chosen=chosen,
         fitted=first,
         extra=demo.extra(trial, name, first),
     )
@@ -395,15 +445,16 @@ def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
         To decide.
     """
     digits = demo.digits
-    texts = [[f"{row.measures[way][key]:.{digits}f}" for key in demo.metrics] for row in trial.rows]
+    rows = [row for row in trial.rows if way in row.measures]
+    texts = [[f"{row.measures[way][key]:.{digits}f}" for key in demo.metrics] for row in rows]
     tops = []
     for key, column in zip(demo.metrics, zip(*texts, strict=True), strict=True):
         choose = max if key in demo.greater_is_better else min
         tops.append(choose(column, key=float) if len(set(column)) > 1 else None)
     lines = []
-    for row, measured in zip(trial.rows, texts, strict=True):
+    for row, measured in zip(rows, texts, strict=True):
         measures = [(text, text == top) for text, top in zip(measured, tops, strict=True)]
-        seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
+        seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
         chosen = row.chosen.get(way, {})
         lines.append(Line(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
         if row.published and way == next(iter(demo.ways)):

@@ -1,4 +1,4 @@
-"""``cofactor demo``: models of ratings on MovieLens 100K, beside Kumar's thesis."""
+"""``cofactor demo``: models of ratings on MovieLens 100K, or on invented films."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,33 +16,56 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.datasets import DatasetNotFoundError, available, fetch, load_ratings, make_ratings
+from cofactor.datasets import (
+    DatasetNotFoundError,
+    RatingDataset,
+    available,
+    fetch,
+    load_ratings,
+    make_movies,
+    write_table,
+)
 from cofactor.evaluation import Holdout, Search
 from cofactor.experiments.demos.base import Demo, Extent, Finding, Method, Picture, Reporter, Row, Trial
 from cofactor.metrics import confusion_matrix
-from cofactor.pages import Html, Section, highlights, paragraph, section, side_by_side
-from cofactor.plots import plot_confusion, plot_convergence, plot_recommendations, plot_tradeoff, save_figure
-from cofactor.plots.figures import new_panels
+from cofactor.pages import Html, Section, bar, highlights, paragraph, section, table
+from cofactor.plots import (
+    plot_confusion,
+    plot_convergence,
+    plot_recommendations,
+    plot_reliability,
+    plot_tradeoff,
+    save_figure,
+)
+from cofactor.plots.figures import new_axes, new_panels
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel, Recommender
 from cofactor.reports import demo as report_parts
 from cofactor.reports.demo import Recommended
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded, Settings
 
-__all__ = ["RatingDemo", "timed_recommender"]
+__all__ = ["RatingDemo", "fitted_recommender"]
 
-_PROTOCOL = (
+_SEARCHED = (
     "Each alpha is the one of {n_alphas} candidates with the lowest MAE on a tenth of the training part; the test part "
     "chooses nothing. Seconds are those of one fit at that alpha."
 )
+_SET = (
+    "Every model has its defaults, except for the weight of the penalty: {alphas}. Nothing is chosen by the test part. "
+    "cofactor demo --full chooses these weights on a part of the training data, and compares more models."
+)
 _PUBLISHED = (
     "Published, below each method: Kumar's thesis, table 4.1, for the same data and 80/20 splits, but with its own "
-    "settings: alpha such that the training MAE is .07 to .09, and no biases. HMF has no figure for this protocol."
+    "settings: alpha such that the training MAE is .07 to .09, and no biases. The others have no figure there."
 )
-_SYNTHETIC = (
-    "The synthetic ratings are one product of five factors, cut into levels: the case for which MMMF and ALS are made. "
-    "HMF learns each boundary between levels by itself, from above and below alone, and its stages' errors add up."
+_INVENTED = (
+    "The films and the people are invented by cofactor.datasets.make_movies, so that this runs without a network. The "
+    "people have tastes, moods and habits of rating; popular films are watched more, and so is what is liked. How "
+    "often each rating is given, how unevenly films are watched, and how hard ratings are to predict is as in "
+    "MovieLens 100K."
 )
+#: The weight of the penalty of each model that is fitted without a search: about what a search finds on both data sets.
+_ALPHAS = {"MMMF": 20.0, "HMF": 15.0, "ALS": 13.0}
 #: Films for the new user, of several tastes, with what they might give them.
 _NEW_USER = {
     "Star Wars (1977)": 5.0,
@@ -49,6 +74,10 @@ _NEW_USER = {
     "Titanic (1997)": 2.0,
     "English Patient, The (1996)": 1.0,
 }
+#: Genres of which a new user likes the best known invented films, and does not, with the ratings.
+_NEW_TASTE = {"Sci-Fi": (5.0, 5.0, 4.0), "Romance": (2.0, 1.0)}
+#: Chances of a good rating, from and to which predictions are counted together.
+_CHANCES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Model, solver, and its name in the picture of convergence. ALS minimises an objective of its own.
 _SOLVERS = (
     ("MMMF", "lbfgs", "L-BFGS"),
@@ -59,6 +88,8 @@ _SOLVERS = (
     ("ALS", "cg", "conjugate gradient half steps"),
 )
 _TRADEOFF = ("MMMF", "HMF", "PMMMF")
+_MOVIES = "movies.csv"  #: the file of invented ratings
+_FEW = 5  #: recommendations that are shown of a new user
 _REASONS = 2  #: items that are named beside a recommendation
 
 
@@ -73,19 +104,41 @@ class Advice:
     milliseconds: float = 0.0
 
 
-class RatingDemo(Demo):
-    """Six models of ratings, recommendations, a new user, and how solvers converge."""
+@dataclass(frozen=True)
+class Chance:
+    """Of test ratings whose predicted chance to be good lies in a range: how many, and how many were."""
 
-    task, title = "ratings", "cofactor demo"
-    metrics: ClassVar[Mapping[str, str]] = {"mae": "MAE", "rmse": "RMSE", "zero_one": "zero-one", "nmae": "NMAE"}
+    low: float
+    high: float
+    n: int
+    predicted: float
+    share: float
+
+
+class RatingDemo(Demo):
+    """Models of ratings, recommendations with reasons, a new user, and how sure predictions are."""
+
+    task, title = "ratings", "Ratings and recommendations by cofactor"
+    metrics: ClassVar[Mapping[str, str]] = {"mae": "MAE", "rmse": "RMSE", "zero_one": "zero-one"}
     tables = ("thesis-4.1",)
-    digits = 4
-    pictures = frozenset({"confusion.png", "convergence.png", "recommendations.png", "tradeoff.png"})
+    about: ClassVar[Mapping[str, str]] = {
+        "OrdinalProbit": "Bayesian, with thresholds between ratings",
+        "Ensemble": "mean of eight MMMF",
+        "MMMF": "maximum margin",
+        "HMF": "maximum margin, one rating after the other",
+        "PMMMF": "maximum margin around each rating",
+        "ALS": "least squares",
+        "most frequent": "the same rating for all",
+        "user median": "each person’s median rating",
+    }
+    digits = 3
+    pictures = frozenset({"confusion.png", "convergence.png", "recommendations.png", "reliability.png", "tradeoff.png"})
+    slow_to_compile = ("OrdinalProbit", "ALS", "HMF", "MMMF", "Recommender")
 
     # ---------------------------------------------------------------- the comparison
 
     def data(self, extent: Extent, report: Reporter) -> tuple[list[Any], list[str]]:
-        """Return MovieLens 100K, or synthetic ratings and the reason why."""
+        """Return MovieLens 100K, or invented films and the reason why."""
         here = next(status.path for status in available() if status.name == "ml-100k")
         if here is None and not extent.offline:
             report.say("MovieLens 100K is not on this machine; trying to download it (5 MB) ...")
@@ -94,32 +147,34 @@ class RatingDemo(Demo):
                 fetch("ml-100k", progress=extent.download)
             return [load_ratings("ml-100k", download=False)], []
         except DatasetNotFoundError as error:
-            report.say(f"Synthetic ratings instead: {error}")
-            n_users, n_items = (300, 200) if extent.quick else (900, 700)
-            return [make_ratings(n_users, n_items, 5, density=0.15, random_state=extent.seed)], [str(error)]
+            report.say(f"Invented films instead of MovieLens 100K: {error}", soft=True)
+            return [_invented(extent.seed)[0]], [str(error)]
 
     def alphas(self, data: Any, extent: Extent) -> list[float]:
         """Return the candidates for alpha: 10^(k/8)."""
-        real = data.name != "synthetic"
-        if extent.quick:
-            exponents = [8, 10, 12] if real else [2, 5, 8]
-        else:
-            exponents = list(range(6, 13)) if real else list(range(-2, 11, 2))
-        return [float(10 ** (k / 8)) for k in exponents]
+        return [float(10 ** (k / 8)) for k in range(6, 13)]
 
     def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
-        """Return the models, with their defaults except alpha, which is chosen on a tenth of the training part."""
+        """Return the models, in the full demo with a choice of alpha on a tenth of the training part."""
         common: dict[str, Any] = {"levels": data.scale, "random_state": extent.seed}
-        models: list[RatingModel] = [MMMF(**common), HMF(**common), PMMMF(**common), ALS(**common)]
-        if not extent.quick:
-            models += [Ensemble(MMMF(n_factors=8), **common), OrdinalProbit(**common)]
+        if not extent.full:
+            models = {"MMMF": MMMF(**common), "HMF": HMF(**common), "ALS": ALS(**common)}
+            chosen = {name: model.set_params(alpha=_ALPHAS[name]) for name, model in models.items()}
+            return {name: Method(model) for name, model in {"OrdinalProbit": OrdinalProbit(**common), **chosen}.items()}
         alphas = self.alphas(data, extent)
-        grids = [{name: alphas for name in model.get_params() if name.split("__")[-1] == "alpha"} for model in models]
-        for grid in grids:
+        found = {}
+        for model in (
+            OrdinalProbit(**common),
+            Ensemble(MMMF(n_factors=8), **common),
+            MMMF(**common),
+            HMF(**common),
+            PMMMF(**common),
+            ALS(**common),
+        ):
+            grid = {name: alphas for name in model.get_params() if name.split("__")[-1] == "alpha"}
             if "estimator__alpha" in grid:
                 grid.pop("alpha", None)
-        return {
-            type(model).__name__: Method(
+            found[type(model).__name__] = Method(
                 Search(
                     model,
                     grid,
@@ -129,21 +184,27 @@ class RatingDemo(Demo):
                     random_state=extent.seed,
                 )
             )
-            for model, grid in zip(models, grids, strict=True)
-        }
+        return found
 
     def parts(self, data: Any, extent: Extent) -> list[Any]:
         """Return four fifths to train, and one to test."""
         ((train, test),) = Holdout(0.2, 1, extent.seed).split(data.X)
         return [(train, None, test)]
 
+    def heading(self, trial: Trial) -> str:
+        """Return what the table asks, and of what data."""
+        name = {"ml-100k": "MovieLens 100K", "synthetic movies": "invented films"}.get(trial.data.name, trial.data.name)
+        return f"Which ratings will people give? {len(trial.methods)} models on {name}"
+
     def opening(self, trial: Trial) -> str:
         """Return what the data are, and how they are split."""
-        train, _, test = trial.parts[0]
-        return f"{trial.data.description}.\n{len(train):,} ratings to train, {len(test):,} to test."
+        data, (train, _, test) = trial.data, trial.parts[0]
+        return f"{data.description}: {len(train):,} ratings to train, {len(test):,} to test."
 
     def extra(self, trial: Trial, name: str, fitted: Any) -> dict[str, Any]:
-        """Return alpha, the errors of all candidates, and the training error."""
+        """Return of a search alpha, the errors of all candidates, and the training error."""
+        if not isinstance(fitted, Search):
+            return {}
         tried = {next(iter(one.parameters.values()), None): float(one.value) for one in fitted.results_}
         best = next(iter(fitted.best_params_.values()), None)
         train = trial.parts[0][0]
@@ -155,7 +216,9 @@ class RatingDemo(Demo):
         }
 
     def summary(self, row: Row) -> str:
-        """Return alpha, test error and time of a model."""
+        """Return alpha, test error and time of a model that was searched for."""
+        if not row.extra:
+            return ""
         place = " (end of the grid)" if at_end(row) else ""
         alpha = "" if row.extra["alpha"] is None else f"alpha {row.extra['alpha']:.3g}{place}, "
         return f"✓ {row.name}: {alpha}test MAE {row.measures['']['mae']:.4f}, one fit {row.seconds:.2f} s"
@@ -170,70 +233,98 @@ class RatingDemo(Demo):
     def notes(self, finding: Finding) -> list[str]:
         """Return how alpha was chosen, where it is at an end of the candidates, and what was published."""
         (trial,) = finding.trials
-        texts = [_PROTOCOL.format(n_alphas=len(self.alphas(trial.data, finding.extent)))]
+        if finding.extent.full:
+            texts = [_SEARCHED.format(n_alphas=len(self.alphas(trial.data, finding.extent)))]
+        else:
+            texts = [_SET.format(alphas=", ".join(f"{value:g} for {name}" for name, value in _ALPHAS.items()))]
         ends = [f"{row.name} ({row.extra['alpha']:.3g})" for row in trial.rows if at_end(row)]
         if ends:
             texts.append(
                 f"The first or the last candidate was best, so that a better alpha may lie beyond: {', '.join(ends)}."
             )
-        texts.append(_SYNTHETIC if trial.data.name == "synthetic" else _PUBLISHED)
-        return texts
+        texts += [_PUBLISHED] if any(row.published for row in trial.rows) else []
+        return [*texts, *(f"Why the films are invented: {reason}." for reason in finding.missing)]
 
     # ---------------------------------------------------------------- examples
 
     def show_examples(self, finding: Finding, report: Reporter, number: int) -> None:
-        """Recommend to a known user, and to a new one."""
+        """Recommend to a known user and to a new one, and see how sure predictions are."""
         (trial,) = finding.trials
-        model, seconds = timed_recommender(trial.data, trial.parts[0][0], finding.extent, report)
-        known, new = advise_known(model, trial), advise_new(model, trial)
-        finding.examples = {"best": best_row(trial).name, "known_user": known, "new_user": new, "seconds": seconds}
-        report.heading(f"{number}  Ten recommendations for user {known.user}, by Recommender")
+        model = fitted_recommender(trial.data, trial.parts[0][0], finding.extent, report)
+        known, new = advise_known(model, trial), advise_new(model, trial, finding.extent.seed)
+        sure = chances(model, trial)
+        finding.examples = {"best": best_row(trial).name, "known_user": known, "new_user": new, "chances": sure}
+        report.heading(f"{number}  Ten recommendations for user {known.user}")
         report.say(
-            "Ranked by how likely the user is to take a film next (P(take)) and to like it then (P(like), a rating in "
-            f"the upper quarter of the scale): by predicted rating alone, films that nobody takes come first. Fitted "
-            f"in {seconds:.1f} s."
+            "Ranked by how likely they are to take a film next, times how likely they are to like it then, which is to "
+            "give it a rating in the upper quarter of the scale. On the right are ratings that they gave, which the "
+            "model has not seen."
         )
-        report.say(f"Out of {known.n_ratings} ratings, this user likes: {_titles(known.liked)}.\n")
+        report.say(f"They gave {known.n_ratings} ratings, and like {_titles(known.liked)}.\n")
         _show(known, report)
-        report.heading(f"{number + 1}  A new user, without training again")
+        report.heading(f"{number + 1}  A newcomer, without training again")
         report.say(f"Five ratings: {_titles(new.liked)}.")
-        report.say(f"Folded in after {new.milliseconds:.1f} ms, items held fixed. The recommendations:\n")
-        _show(new, report)
+        report.say(f"They are known after {new.milliseconds:.1f} ms. Recommended to them:\n")
+        _show(new, report, _FEW)
+        report.heading(f"{number + 2}  How sure is it?")
+        report.say(f"{_in_words(sure[-1], trial)}\n")
+        report.table(["chance", "test ratings", "predicted", "came true"], [_cells(one) for one in sure])
 
     # ---------------------------------------------------------------- pictures
 
     def draw(self, finding: Finding, place: Path, report: Reporter) -> Iterator[Picture]:
-        """Draw errors by level, convergence, and test error against training error."""
+        """Draw reliability and errors by level; in the full demo also lists, convergence, and errors along alpha."""
         (trial,), best = finding.trials, finding.examples["best"]
-        _, _, test = trial.parts[0]
-        predicted = trial.row(best).fitted.predict(trial.data.X[test])
-        counts = confusion_matrix(trial.data.y[test], predicted, trial.data.scale)
-        save_figure(plot_confusion(counts, trial.data.scale, title=best), place / "confusion.png")
+        data, (_, _, test) = trial.data, trial.parts[0]
+        sure = next((row for row in trial.rows if hasattr(row.fitted, "predict_proba")), None)
+        if sure is not None:
+            probabilities = sure.fitted.predict_proba(data.X[test])
+            ax = new_axes(None, 5.2, 4.4)
+            picture = plot_reliability(
+                data.y[test], probabilities, data.scale, ax, n_bins=10, over="all", title=sure.name
+            )
+            save_figure(picture, place / "reliability.png")
+            yield Picture(
+                "reliability.png",
+                f"How far the probabilities of {sure.name} hold: of all ratings which it gives a chance of, say, 40 %, "
+                "two fifths should come true, so that points lie on the diagonal.",
+            )
+        predicted = trial.row(best).fitted.predict(data.X[test])
+        counts = confusion_matrix(data.y[test], predicted, data.scale)
+        save_figure(plot_confusion(counts, data.scale, title=best), place / "confusion.png")
         yield Picture("confusion.png", f"Errors by level: what {best} predicts for each true rating of the test part.")
-        yield _draw_list(finding.examples["known_user"], place)
-        grid = self.alphas(trial.data, finding.extent)
-        with report.steps(len(_SOLVERS) + (0 if finding.extent.quick else len(_TRADEOFF) * len(grid))):
-            yield _draw_convergence(trial, place, report, 50 if finding.extent.quick else 400)
-            if not finding.extent.quick:
+        if finding.extent.full:
+            yield _draw_list(finding.examples["known_user"], place)
+            grid = self.alphas(data, finding.extent)
+            with report.steps(len(_SOLVERS) + len(_TRADEOFF) * len(grid)):
+                yield _draw_convergence(trial, place, report, 400)
                 yield _draw_tradeoff(trial, grid, place, report)
 
     # ---------------------------------------------------------------- what is shown at the end
 
-    def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
-        """Return three commands, each with what it does."""
+    def write_data(self, finding: Finding, place: Path) -> None:
+        """Write invented ratings to a file, with titles in the place of items."""
         (trial,) = finding.trials
-        if trial.data.name == "synthetic":
-            source, titles, alpha = "ratings.csv", "", ""
-        else:
-            source, titles = trial.data.name, f" --titles {trial.data.name}"
-            alpha = f" --alpha {trial.row('MMMF').extra['alpha']:.3g}"
+        if finding.missing:
+            data = trial.data
+            names = np.array([data.item_names[item] for item in data.X[:, 1].tolist()], dtype=object)
+            columns = {"user": data.X[:, 0], "item": names, "rating": data.y, "time": data.timestamps}
+            write_table(place / _MOVIES, columns)
+
+    def next_steps(self, finding: Finding) -> list[tuple[str, str]]:
+        """Return commands, each with what it does."""
+        (trial,) = finding.trials
+        source, titles = trial.data.name, f" --titles {trial.data.name}"
+        if finding.missing:
+            source, titles = (Path(finding.folder) / _MOVIES).as_posix(), ""
         return [
             (
                 f"cofactor fit {source} --out model.cofactor",
                 "learn from ratings, of your own too, or from clicks without ratings",
             ),
             (f"cofactor recommend model.cofactor --user 1{titles}", "recommend ten items, --all for every user"),
-            (f"cofactor evaluate {source} --model mmmf{alpha}", "measure on ratings held out, over three splits"),
+            (f"cofactor evaluate {source} --model mmmf --alpha 20", "measure on ratings held out, over three splits"),
+            ("cofactor demo serve", "rate films yourself, and see the recommendations move"),
         ]
 
     def as_json(self, finding: Finding) -> dict[str, Any]:
@@ -253,44 +344,50 @@ class RatingDemo(Demo):
                 "test": len(test),
                 "reason": "".join(finding.missing),
             },
+            "chances": [asdict(one) for one in finding.examples["chances"]],
             "rows": [_plain_row(self, row) for row in trial.rows],
-            "n_alphas": len(self.alphas(data, finding.extent)),
+            "n_alphas": len(self.alphas(data, finding.extent)) if finding.extent.full else 0,
             "best": finding.examples["best"],
             **{key: _plain_advice(finding.examples[key]) for key in ("known_user", "new_user")},
         }
 
     def lead(self, finding: Finding) -> list[Html]:
-        """Return the numbers that matter most."""
+        """Return what the data are if they are made up, and the numbers that matter most."""
         (trial,) = finding.trials
         best, median = trial.row(finding.examples["best"]), trial.row("user median")
-        synthetic = [
-            paragraph(f"These ratings are synthetic, because MovieLens 100K is not on this machine: {reason}")
-            for reason in finding.missing
-        ]
+        data, mae = trial.data, best.measures[""]["mae"]
         numbers = [
-            (f"{best.measures['']['mae']:.3f}", f"test MAE of {best.name}"),
-            (f"{median.measures['']['mae']:.3f}", "test MAE of each user’s median"),
-            (f"{best.seconds:.2f} s", f"to fit {best.name}"),
-            (f"{finding.examples['new_user'].milliseconds:.1f} ms", "to fold in a new user"),
+            (f"{data.n_ratings:,}", f"ratings by {data.n_users:,} people of {data.n_items:,} films"),
+            (f"{mae:.3f}", f"stars: mean error of {best.name} on new ratings"),
+            (f"{1 - mae / median.measures['']['mae']:.0%}", "less than with each person’s median"),
+            (f"{finding.examples['new_user'].milliseconds:.0f} ms", "until a newcomer is known"),
         ]
-        return [*synthetic, highlights(numbers)]
+        return [*([paragraph(_INVENTED)] if finding.missing else []), highlights(numbers)]
 
     def sections(self, finding: Finding) -> list[Html | Section]:
-        """Return the recommendations."""
-        known, new = finding.examples["known_user"], finding.examples["new_user"]
+        """Return the recommendations, and how sure predictions are."""
+        (trial,) = finding.trials
+        known, new, sure = (finding.examples[key] for key in ("known_user", "new_user", "chances"))
         of_known = report_parts.recommendations(
-            f"User {known.user}",
-            f"Out of {known.n_ratings} ratings, this user likes",
-            known.liked,
-            known.recommended,
+            f"Out of {known.n_ratings} ratings, this user likes", known.liked, known.recommended
         )
-        of_new = report_parts.recommendations(
-            "A new user, without training again",
-            f"Folded in after {new.milliseconds:.1f} ms, from five ratings",
-            new.liked,
-            new.recommended,
+        lead = f"Known after {new.milliseconds:.1f} ms, without training again, from five ratings"
+        of_new = report_parts.recommendations(lead, new.liked, new.recommended[:_FEW])
+        rows = [
+            [range_, n, bar(predicted, one.predicted), bar(share, one.share)]
+            for one in sure
+            for range_, n, predicted, share in [_cells(one)]
+        ]
+        heads = ["chance of a good rating", "test ratings", "predicted", "came true"]
+        ranked = paragraph(
+            "Ranked by how likely the user is to take a film next, P(take), times how likely they are to like it then, "
+            "P(like): to give it a rating in the upper quarter of the scale."
         )
-        return [section("Recommendations", side_by_side(of_known, of_new))]
+        return [
+            section(f"Ten recommendations for user {known.user}", ranked, of_known),
+            section("A newcomer", of_new),
+            section("How sure is it?", paragraph(_in_words(sure[-1], trial)), table(heads, rows, name="Chances")),
+        ]
 
 
 def at_end(row: Row) -> bool:
@@ -300,15 +397,59 @@ def at_end(row: Row) -> bool:
 
 
 def best_row(trial: Trial) -> Row:
-    """Return the model with the lowest error on the validation part."""
-    return min((row for row in trial.rows if row.fitted is not None), key=lambda row: row.extra["validation_mae"])
+    """Return the model with the lowest error on the validation part; without one the first model."""
+    models = [row for row in trial.rows if row.fitted is not None]
+    return min(models, key=lambda row: row.extra.get("validation_mae", 0.0))
+
+
+@cache
+def _invented(seed: int) -> tuple[RatingDataset, Any]:
+    return make_movies(random_state=seed)
+
+
+# ---------------------------------------------------------------- how sure it is
+
+
+def chances(model: Recommender, trial: Trial) -> list[Chance]:
+    """Sort test ratings by the predicted chance that they are good, and count how many were."""
+    data, (_, _, test) = trial.data, trial.parts[0]
+    first = _good(data.scale)
+    predicted = model.predict_proba(data.X[test])[:, first:].sum(axis=1)
+    came_true = data.y[test] >= data.scale[first]
+    places = np.searchsorted(_CHANCES[1:-1], predicted, side="right")
+    found = []
+    for k, (low, high) in enumerate(pairwise(_CHANCES)):
+        here = places == k
+        if here.any():
+            found.append(
+                Chance(low, high, int(here.sum()), float(predicted[here].mean()), float(came_true[here].mean()))
+            )
+    return found
+
+
+def _good(scale: NDArray[np.float64]) -> int:
+    """Return the place of the first rating of the upper quarter of the scale, from which on an item is liked."""
+    return 3 * len(scale) // 4
+
+
+def _in_words(chance: Chance, trial: Trial) -> str:
+    first = trial.data.scale[_good(trial.data.scale)]
+    return (
+        f"Recommender gives {chance.n:,} ratings of the test part a chance of {chance.low:.0%} or more to be {first:g} "
+        f"or better: {chance.predicted:.0%} on average. Of these, {chance.share:.0%} were."
+    )
+
+
+def _cells(chance: Chance) -> list[str]:
+    numbers = (f"{chance.predicted:.0%}", f"{chance.share:.0%}")
+    return [f"{100 * chance.low:.0f} to {chance.high:.0%}", f"{chance.n:,}", *numbers]
 
 
 # ---------------------------------------------------------------- recommendations
 
 
-def timed_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) -> tuple[Recommender, float]:
-    """Return a recommender fitted to rows of data, and how long that took.
+def fitted_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) -> Recommender:
+    """Return a recommender fitted to rows of data.
 
     Parameters
     ----------
@@ -318,13 +459,9 @@ def timed_recommender(data: Any, rows: Any, extent: Extent, report: Reporter) ->
     report : Reporter
         Shows that the fit begins.
     """
-    sweeps: dict[str, Any] = {"n_sweeps": 80, "burn_in": 30} if extent.quick else {}
-    likes = OrdinalProbit(n_factors=10, levels=data.scale, **sweeps)
     with report.steps(1):
         report.step("fitting Recommender, which says who takes what, and likes it")
-        began = time.perf_counter()
-        model = Recommender(ratings=likes, random_state=extent.seed).fit(data.X[rows], data.y[rows])
-    return model, time.perf_counter() - began
+        return Recommender(random_state=extent.seed).fit(data.X[rows], data.y[rows])
 
 
 def advise_known(model: Any, trial: Trial) -> Advice:
@@ -339,9 +476,9 @@ def advise_known(model: Any, trial: Trial) -> Advice:
     return _advise(model, data, user, X[mine, 1], y[mine], hidden)
 
 
-def advise_new(model: Any, trial: Trial) -> Advice:
+def advise_new(model: Any, trial: Trial, seed: int) -> Advice:
     """Fold in a user who was not in training, from five ratings, and recommend ten items."""
-    items, ratings = new_users_ratings(trial)
+    items, ratings = new_users_ratings(trial, seed)
     X = np.array([[-1, item] for item in items])
     model.fold_in(X, ratings)  # which may compile, once on a machine: that is not what a new user waits for
     began = time.perf_counter()
@@ -351,17 +488,25 @@ def advise_new(model: Any, trial: Trial) -> Advice:
     return Advice(advice.user, len(items), advice.liked, advice.recommended, milliseconds)
 
 
-def new_users_ratings(trial: Trial) -> tuple[list[Any], list[float]]:
-    """Return five well-known items and ratings; the five with most ratings where titles are not known."""
+def new_users_ratings(trial: Trial, seed: int) -> tuple[list[Any], list[float]]:
+    """Return five well-known items and ratings, of two tastes where titles or genres are known."""
     data, (train, _, _) = trial.data, trial.parts[0]
     known = {title: item for item, title in data.item_names.items()}
     train_items, counts = np.unique(data.X[train, 1], return_counts=True)
     found = {known[title]: rating for title, rating in _NEW_USER.items() if title in known}
     if len(found) == len(_NEW_USER) and np.isin(list(found), train_items).all():
         return list(found), list(found.values())
-    popular = train_items[np.argsort(-counts, kind="stable")[: len(_NEW_USER)]].tolist()
+    popular = train_items[np.argsort(-counts, kind="stable")].tolist()
+    if data.name == _invented(seed)[0].name:
+        ids, films = _invented(seed)[1]
+        for genre, ratings in _NEW_TASTE.items():
+            alone = (films[genre] > 0) & (np.sum([films[other] for other in _NEW_TASTE], axis=0) == 1)
+            rated = [item for item in popular if alone[item - ids[0]]]
+            found |= dict(zip(rated, ratings, strict=False))
+        if found:
+            return list(found), list(found.values())
     high, low = float(data.scale[-1]), float(data.scale[0])
-    return popular, [high, high, high, low, low][: len(popular)]
+    return popular[:5], [high, high, high, low, low][: len(popular)]
 
 
 def _advise(
@@ -400,13 +545,18 @@ def _titles(liked: list[tuple[str, float]]) -> str:
     return ", ".join(f"{title} {rating:g}" for title, rating in liked)
 
 
-def _show(advice: Advice, report: Reporter) -> None:
-    heads = ["", "title", "taken", "liked", "rating"]
-    held = any(one.held_out_rating is not None for one in advice.recommended)
-    rows = [[str(rank), *one.cells()] for rank, one in enumerate(advice.recommended, 1)]
-    for row, one in zip(rows, advice.recommended, strict=True):
-        row += ["" if one.held_out_rating is None else f"{one.held_out_rating:g}"] if held else []
-    report.table([*heads, "held out"] if held else heads, rows)
+def _show(advice: Advice, report: Reporter, n: int = 10) -> None:
+    """Show the first recommendations, each with its reason below the title."""
+    shown = advice.recommended[:n]
+    held = any(one.held_out_rating is not None for one in shown)
+    rows = []
+    for rank, one in enumerate(shown, 1):
+        title, take, like, _ = one.cells()
+        why = f"\nbecause you liked {one.because[0]}" if one.because else ""
+        rated = ["" if one.held_out_rating is None else f"{one.held_out_rating:g}"] if held else []
+        rows.append([str(rank), title + why, take, like, *rated])
+    heads = ["", "title", "P(take)", "P(like)"]
+    report.table([*heads, "rated"] if held else heads, rows)
 
 
 def _plain_row(demo: Demo, row: Row) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from cofactor.checks import check_choice
 from cofactor.errors import Argument
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
-from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
+from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties, means_of
 from cofactor.ratings.fit_input import FitInput
@@ -122,7 +123,7 @@ def all_penalties(model: LossFactorization, alpha: float) -> dict[str, Penalty |
 
 
 def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
-    """Minimise the same objective over the new users' arrays; V, c and the mean thresholds are fixed."""
+    """Minimise the same objective by each new user's arrays; V, c and the mean thresholds are fixed."""
     ratings = given.ratings
     n, d = len(ratings.users), model.V_.shape[1]
     penalties: dict[str, Penalty | None] = {"U": L2(model.alpha_)}
@@ -133,8 +134,10 @@ def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
     fixed = {"V": model.V_, "c": model.item_bias_}
     if "own" in penalties:
         fixed["common"] = model.common_thresholds_
-    result, arrays = _minimise(model, ratings, penalties, start, fixed, None, None)
-    warn_if_unfinished(result, model, name=given.name)
+    problem = _problem(model, ratings, penalties, start, fixed)
+    found, n_unsolved = minimise_rows(problem, start, model.max_iter)
+    warn_of_unsolved(n_unsolved, n, model, given.name)
+    arrays = {**problem.arrays(problem.pack(start)), **found}
     model.U_, model.user_bias_ = arrays["U"], arrays["b"]
     if "own" in arrays:
         arrays["own"] = arrays["own"] + model.common_thresholds_
@@ -177,6 +180,26 @@ def _with_features(penalties: Mapping[str, Penalty | None], drawn: Drawn) -> dic
     }
 
 
+def _problem(
+    model: LossFactorization,
+    ratings: Ratings,
+    penalties: Mapping[str, Penalty | None],
+    start: Arrays,
+    fixed: Arrays,
+    loss: EntryLoss | None = None,
+) -> ObservedProblem:
+    return ObservedProblem(
+        ratings,
+        model._targets(ratings),
+        loss or model._loss(ratings.n_levels),
+        {name: start[name].shape for name in penalties},
+        {name: penalty for name, penalty in penalties.items() if penalty is not None},
+        fixed,
+        model.dtype,
+        ratings.weights,
+    )
+
+
 def _minimise(
     model: LossFactorization,
     ratings: Ratings,
@@ -187,16 +210,7 @@ def _minimise(
     callback: Callback | None,
     loss: EntryLoss | None = None,
 ) -> tuple[Result, dict[str, NDArray[Any]]]:
-    problem = ObservedProblem(
-        ratings,
-        model._targets(ratings),
-        loss or model._loss(ratings.n_levels),
-        {name: start[name].shape for name in penalties},
-        {name: penalty for name, penalty in penalties.items() if penalty is not None},
-        fixed,
-        model.dtype,
-        ratings.weights,
-    )
+    problem = _problem(model, ratings, penalties, start, fixed, loss)
     result = SOLVERS[model.solver](
         problem,
         problem.pack(start),

@@ -12,8 +12,9 @@ from scipy.special import logit
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import LogisticSquared, Squared
-from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
+from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import no_contributions, products
@@ -302,8 +303,11 @@ class PMF(FactorModel):
             return np.array(linear.arrays(x)[free])
         fixed = {name: array for name, array in start.items() if name != free}
         problem = self._linked_problem(ratings, self.alpha_, d, fixed)
-        tol = min(self.tol, _FOLD_IN_TOL)
-        result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=tol)
+        if free == "U":
+            found, n_unsolved = minimise_rows(problem, start, max(self.max_iter, 500))
+            warn_of_unsolved(n_unsolved, len(ratings.users), self, given.name)
+            return found["U"]
+        result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=min(self.tol, _FOLD_IN_TOL))
         warn_if_unfinished(result, self, name=given.name)
         return np.array(problem.arrays(result.x)[free])
 

@@ -16,6 +16,7 @@ from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
 from cofactor.problems.singular import leading_vectors
+from cofactor.ratings.blocks import products_of_rows
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -166,12 +167,12 @@ def weighed_table(
     if "K" in weights:
         B = weights["B"]
         part = B if last - first == m else B[:, first:last]
-        through = np.asarray(part.T @ (weights["K"] @ (B @ X.T).toarray())).T
+        through = np.asarray(part.T @ products_of_rows(np.asarray((X @ B.T).toarray()), weights["K"]).T).T
     else:
         V = weights["V"]
         reduced = np.zeros((n, V.shape[1]), dtype=np.float32)
         sums_of_rows(0, n, indptr, indices, values, V, 0, reduced)
-        through = (reduced * weights["kept"]) @ V[first:last].T
+        through = products_of_rows(reduced * weights["kept"], V[first:last])
     own = np.zeros((n, m), dtype=values.dtype)
     own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
     own = own[:, first:last]

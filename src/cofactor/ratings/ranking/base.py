@@ -348,7 +348,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         sample_weight: ArrayLike | SparseTable | None = None,
         known: str = "error",
     ) -> Self:
-        """Return a model for users who were not in training, items held fixed.
+        """Return a model for users who were not in training, items held fixed; each is learned as if alone.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.checks import check_number, make_generator
 from cofactor.kernels.pairwise import rank_pairs
 from cofactor.kernels.random import fold
-from cofactor.ratings.data import Ratings
+from cofactor.kernels.threads import parallel_for
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure
@@ -109,9 +109,9 @@ class BPR(FactorExposure):
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         takes = given.ratings
-        weights = strengths_of(self, takes)
+        pattern = takes.row_of_entry, takes.indptr, takes.indices, strengths_of(self, takes)
         for k in range(max_iter):
-            loss = self._pass(takes, weights, k, max_iter, (U, V, c), True)
+            loss = self._pass(pattern, k, max_iter, (U, V, c), True)
             given.monitor.note("", k + 1, max_iter, loss)
             if given.monitor.stopped:
                 break
@@ -119,24 +119,30 @@ class BPR(FactorExposure):
 
     def _pass(
         self,
-        takes: Ratings,
-        weights: NDArray[Any],
+        pattern: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
         k: int,
         n: int,
         arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
         moves_items: bool,
     ) -> float:
         rate, key = self.learning_rate * (1 - 0.9 * k / n), fold(self.seed_, k)
-        pattern = (takes.row_of_entry, takes.indptr, takes.indices, weights)
-        n_steps = takes.n_ratings
+        n_steps = len(pattern[0])
         return float(rank_pairs(key, n_steps, np.float32(rate), np.float32(self.alpha), *pattern, *arrays, moves_items))
 
     def _fold_in(self, given: FitInput) -> None:
+        """Take steps for each user alone, with the same random numbers: no row depends on who else is new."""
         takes = given.ratings
         U = np.zeros((len(takes.users), self.V_.shape[1]), dtype=np.float32)
-        weights = strengths_of(self, takes)
-        for k in range(self.max_iter):
-            self._pass(takes, weights, k, self.max_iter, (U, self.V_, self.item_bias_), False)
+        weights, first = strengths_of(self, takes), np.zeros_like(takes.row_of_entry)
+
+        def user(i: int) -> None:
+            own = slice(takes.indptr[i], takes.indptr[i + 1])
+            n = own.stop - own.start
+            pattern = first[:n], np.array([0, n]), takes.indices[own], weights[own]
+            for k in range(self.max_iter):
+                self._pass(pattern, k, self.max_iter, (U[i : i + 1], self.V_, self.item_bias_), False)
+
+        parallel_for(user, len(U))
         self.U_ = U
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
+from cofactor.ratings.blocks import products_of_rows
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import Appended, IdMap
 from cofactor.ratings.reranking import Arrangeable
@@ -81,12 +82,12 @@ class ColdItems:
 
     def utilities(self, known: NDArray[np.float32], seen: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[np.float32]:
         """Return the utilities of new items for users, given those of known items, what was taken, and new features."""
-        means = known[:, self.described].mean(axis=1, keepdims=True)
-        slopes = (known - means) @ self.projection.T
-        fitted = means + slopes @ self.features.T
+        means = np.compress(self.described, known, axis=1).mean(axis=1, keepdims=True)
+        slopes = products_of_rows(known - means, self.projection)
+        fitted = means + products_of_rows(slopes, self.features)
         out = seen | ~self.described
         shift = _log_sums(known, out) - _log_sums(fitted, out)
-        return np.asarray(means + slopes @ new.T.astype(np.float32) + shift, dtype=np.float32)
+        return np.asarray(means + products_of_rows(slopes, new.astype(np.float32)) + shift, dtype=np.float32)
 
     def among(self, before: IdMap, items: IdMap) -> Self:
         """Return the same for more items, of which these say nothing that are not among those before."""

@@ -1,0 +1,251 @@
+"""Compiled kernels on disk: shared where they are the same, and never wrong, whatever lies in the folder.
+
+Each program here is a process of its own, which finds a copy of the package with two kernels more: one calls the other,
+which is in another file.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cofactor
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, not to import Numba for each program"),
+]
+
+CALLEE = """
+from cofactor.kernels.compile import kernel
+@kernel
+def multiple(x):
+    return {factor} * x
+"""
+CALLER = """
+import time
+from cofactor.kernels.callee import multiple
+from cofactor.kernels.compile import exact, kernel
+@{decorator}
+def one_more(x):
+    return multiple(x) + 1
+def power(n):
+    @kernel
+    def raised(x):
+        return x**n
+    return raised
+def work(seconds):
+    began = time.perf_counter()
+    for n in range(2, 1000):
+        if time.perf_counter() - began < seconds:
+            power(n)(2.0)
+"""
+#: Runs programs, each in a fork of itself, as it is told by lines of JSON.
+SERVER = """
+import json, os, resource, sys, tempfile
+from contextlib import nullcontext
+import numba, numpy
+numba.njit(lambda x: x + 1)(1)  # begins with what every first kernel takes
+for line in sys.stdin:
+    task = json.loads(line)
+    output, errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+    children = []
+    for _ in range(task["copies"]):
+        children.append(os.fork())
+        if children[-1] == 0:
+            os.environ.clear()
+            os.environ.update(task["environment"])
+            os.dup2(errors.fileno(), 2)
+            if task["largest"] is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (task["largest"], task["largest"]))
+            numba.config.reload_config()
+            sys.path.insert(0, task["package"])
+            from cofactor import progress
+            from cofactor.kernels import cache, caller
+            with nullcontext() if task["told"] else progress.when_compiling(lambda: None):
+                value = eval(task["program"])
+            os.write(output.fileno(), (json.dumps([value, *cache.counts()]) + "\\n").encode())
+            os._exit(0)
+    status = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    output.seek(0), errors.seek(0)
+    print(json.dumps([status, [json.loads(one) for one in output], errors.read()]), flush=True)
+"""
+
+
+@dataclass
+class Copy:
+    """A copy of the package, and programs that use it."""
+
+    folder: Path
+    kept: Path
+    server: Any
+
+    def write(self, *, factor: int = 2, decorator: str = "kernel") -> None:
+        kernels = self.folder / "cofactor" / "kernels"
+        (kernels / "callee.py").write_text(CALLEE.format(factor=factor))
+        (kernels / "caller.py").write_text(CALLER.format(decorator=decorator))
+
+    def run_all(
+        self, program: str, copies: int = 1, *, told: bool = False, largest: int | None = None, **environment: str
+    ) -> tuple[list[list[Any]], str]:
+        """Return what each of several equal programs, at once, has found, and what they have said."""
+        task = {
+            "package": str(self.folder),
+            "program": program,
+            "copies": copies,
+            "told": told,
+            "largest": largest,
+            "environment": {"PATH": os.environ["PATH"], "COFACTOR_CACHE": str(self.kept), **environment},
+        }
+        print(json.dumps(task), file=self.server.stdin, flush=True)
+        status, found, errors = json.loads(self.server.stdout.readline())
+        assert status == [0] * copies, errors
+        return found, errors
+
+    def run(self, program: str = "caller.one_more(3)", **options: Any) -> tuple[Any, dict[str, int], str]:
+        """Return the value of an expression, how many kernels came from where, and what was said."""
+        (found,), errors = self.run_all(program, **options)
+        value, _, cached, compiled = found
+        return value, {"cached": cached, "compiled": compiled}, errors
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SERVER], text=True, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def new_copy(tmp_path: Path, server: Any) -> Callable[[str], Copy]:
+    def make(name: str) -> Copy:
+        source = Path(cofactor.__file__).parent
+        for part in ("kernels", "*.py"):
+            for path in source.glob(part):
+                target = tmp_path / name / "cofactor" / path.name
+                if path.is_dir():
+                    shutil.copytree(path, target, ignore=shutil.ignore_patterns("__pycache__", "prebuilt"))
+                else:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, target)
+        copy = Copy(tmp_path / name, tmp_path / "kept", server)
+        copy.write()
+        return copy
+
+    return make
+
+
+@pytest.fixture
+def copy(new_copy: Callable[[str], Copy]) -> Copy:
+    return new_copy("one")
+
+
+def files_of(copy: Copy) -> list[Path]:
+    return sorted((copy.kept / "kernels").iterdir())
+
+
+def test_clones_share_what_is_the_same(new_copy: Callable[[str], Copy]) -> None:
+    one, other = new_copy("one"), new_copy("other")
+    assert one.run() == (7, {"cached": 0, "compiled": 2}, "")
+    assert other.run() == (7, {"cached": 1, "compiled": 0}, "")
+
+
+def test_a_changed_callee_or_option_compiles_anew(copy: Copy) -> None:
+    copy.run()
+    copy.write(factor=5)  # in another file than the kernel that is called
+    assert copy.run() == (16, {"cached": 0, "compiled": 2}, "")
+    copy.write(factor=5, decorator="exact")
+    assert copy.run()[:2] == (16, {"cached": 1, "compiled": 1})  # the callee is the same
+    copy.write()
+    assert copy.run()[:2] == (7, {"cached": 1, "compiled": 0})
+    assert copy.run(NUMBA_BOUNDSCHECK="1")[:2] == (7, {"cached": 0, "compiled": 2})
+    assert copy.run(NUMBA_OPT="1")[1] == {"cached": 0, "compiled": 2}
+
+
+def test_kernels_of_one_factory_keep_apart(copy: Copy) -> None:
+    for n in (2, 3):  # each is the first one of its process
+        assert copy.run(f"caller.power({n})(2)")[0] == 2**n
+    assert copy.run("[caller.power(n)(2) for n in (2, 3, 2)]") == ([4, 8, 4], {"cached": 2, "compiled": 0}, "")
+
+
+def test_many_processes_at_once(copy: Copy) -> None:
+    found, errors = copy.run_all("caller.power(3)(2)", copies=24)
+    assert ([value for value, *_ in found], errors) == ([8] * 24, "")
+    assert len(files_of(copy)) == 1
+    assert copy.run("caller.power(3)(2)")[1] == {"cached": 1, "compiled": 0}
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "swapped", "empty"])
+def test_a_damaged_file_is_compiled_anew(copy: Copy, harm: str) -> None:
+    copy.run("[caller.power(n)(2) for n in (2, 3)]")
+    paths = files_of(copy)
+    contents = [path.read_bytes() for path in paths]
+    for path, own, other in zip(paths, contents, reversed(contents), strict=True):
+        middle = len(own) // 2
+        changed = own[:middle] + bytes([own[middle] ^ 1]) + own[middle + 1 :]
+        path.write_bytes({"cut": own[:middle], "changed": changed, "swapped": other, "empty": b""}[harm])
+    value, counts, errors = copy.run("[caller.power(n)(2) for n in (2, 3)]")
+    assert (value, counts) == ([4, 8], {"cached": 0, "compiled": 2})
+    assert len(errors.splitlines()) == 1
+    assert any(str(path) in errors for path in paths)
+    assert copy.run("[caller.power(n)(2) for n in (2, 3)]")[1:] == ({"cached": 2, "compiled": 0}, "")
+
+
+def test_the_folder_is_the_one_that_was_asked_for(copy: Copy, tmp_path: Path) -> None:
+    numba, home = tmp_path / "numba", tmp_path / "home"
+    copy.run(COFACTOR_CACHE="", NUMBA_CACHE_DIR=str(numba))
+    copy.run(COFACTOR_CACHE="", HOME=str(home), XDG_CACHE_HOME=str(home / "caches"))
+    copy.run()
+    for folder in (numba / "cofactor", home / "caches" / "cofactor" / "kernels", copy.kept / "kernels"):
+        assert len(list(folder.iterdir())) == 2
+    assert not list(copy.folder.rglob("*.nbi"))
+
+
+@pytest.mark.parametrize("where", ["not there", "a file"])
+def test_without_a_folder_each_process_compiles(copy: Copy, tmp_path: Path, where: str) -> None:
+    (tmp_path / "file").touch()
+    home = {"not there": "/proc/nowhere", "a file": str(tmp_path / "file")}[where]
+    for _ in range(2):
+        value, counts, errors = copy.run(COFACTOR_CACHE="", HOME=home, XDG_CACHE_HOME="")
+        assert (value, counts) == (7, {"cached": 0, "compiled": 2})
+        assert len(errors.splitlines()) == 1
+        assert home in errors
+        assert "COFACTOR_CACHE" in errors
+
+
+def test_a_full_disk_leaves_nothing_behind(copy: Copy) -> None:
+    value, counts, errors = copy.run(largest=1000)
+    assert (value, counts, len(errors.splitlines())) == (7, {"cached": 0, "compiled": 2}, 1)
+    assert files_of(copy) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("forged", ["folder", "file", "open folder"])
+def test_what_others_may_have_written_is_not_read(copy: Copy, forged: str) -> None:
+    copy.run()
+    folder = copy.kept / "kernels"
+    if forged == "open folder":
+        folder.chmod(0o777)
+    else:
+        for path in [folder] if forged == "folder" else files_of(copy):
+            os.chown(path, 12345, 12345)
+    value, counts, errors = copy.run()
+    assert (value, counts) == (7, {"cached": 0, "compiled": 2})
+    assert len(errors.splitlines()) == 1
+    assert str(folder) in errors
+
+
+def test_compilation_is_told_once_it_takes_a_second(copy: Copy) -> None:
+    assert copy.run("caller.power(2)(2)", told=True)[0] == 4
+    _, counts, errors = copy.run("caller.work(2.5)", told=True)
+    assert counts["compiled"] > 0
+    assert 1 <= len(errors.splitlines()) < 4
+    assert "cofactor doctor --compile" in errors.splitlines()[0]
