@@ -46,6 +46,7 @@ def test_escaping_is_on_and_unknown_names_are_errors() -> None:
 #: Arguments that hold a hostile text wherever one may stand.
 CALLS = {
     "attachment": (HOSTILE, HOSTILE, "a,b"),
+    "bar": (HOSTILE, 0.5),
     "block": (HOSTILE, HOSTILE),
     "bullets": ([HOSTILE],),
     "code": (HOSTILE,),
