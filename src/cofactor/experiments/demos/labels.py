@@ -378,7 +378,7 @@ class LabelDemo(Demo):
             section(
                 "Rare tags",
                 paragraph(f"micro F1 among tags, by how many of the {n:,} training texts have them."),
-                table(*_band_table(found["bands"], strong), name="Rare tags", stacked=True),
+                table(*_band_table(found["bands"], strong), name="Rare tags"),
             ),
         ]
 
