@@ -6,29 +6,13 @@ Words in, tags out: ``TfidfVectorizer`` and a label model in one pipeline, in on
 """
 
 # %%
-# Short reports, made of the words of their topics.
+# News articles with tags, made up.
 
-import numpy as np
+from cofactor.datasets import make_articles
 
-rng = np.random.default_rng(0)
-topics = {
-    "sea": "wave tide beach boat salt harbour",
-    "ski": "snow slope lift ice boots glove",
-    "weather": "rain sun wind cloud storm fog",
-    "food": "bread soup cheese apple pepper fish",
-}
-names = list(topics)
-
-
-def report(tags):
-    words = [word for k in np.flatnonzero(tags) for word in rng.choice(topics[names[k]].split(), 4)]
-    return " ".join(rng.permutation([*words, *rng.choice(["we", "then", "the", "day", "with", "some", "one"], 5)]))
-
-
-Y = (rng.random((400, 4)) < 0.35).astype(int)
-Y[Y.sum(axis=1) == 0, 2] = 1
-texts = [report(tags) for tags in Y]
-print(texts[0], Y[0])
+data, articles = make_articles(800, random_state=0)
+texts, Y, names = articles.texts, data.Y.toarray(), data.label_names
+print(texts[1], articles.tags[1])
 
 # %%
 # Any vectorizer of scikit-learn, then any label model.
@@ -38,18 +22,20 @@ from sklearn.pipeline import make_pipeline
 
 from cofactor.labels import LabelRidge
 
-tagger = make_pipeline(TfidfVectorizer(), LabelRidge(random_state=0)).fit(texts[:300], Y[:300])
-tagger.predict(["a boat on a wave, then rain"])
+tagger = make_pipeline(TfidfVectorizer(), LabelRidge(random_state=0)).fit(texts[:600], Y[:600])
+new = ["The striker scored a goal, and the agent signed the contract."]
+chances = tagger.predict_proba(new)[0]
+{names[k]: round(chances[k], 2) for k in chances.argsort()[::-1][:3]}
 
 # %%
 # Why these tags? The words that speak for them.
 
 words, model = tagger[0].get_feature_names_out(), LabelRidge(kernel="linear", random_state=0)
-model.fit(tagger[0].transform(texts[:300]), Y[:300], label_names=names)
-why = model.explain(tagger[0].transform(["a boat on a wave, then rain"]), n_terms=3)
+model.fit(tagger[0].transform(texts[:600]), Y[:600], label_names=names)
+why = model.explain(tagger[0].transform(new), ["football", "transfers"], n_terms=3)
 for term in why.records():
     if term["kind"] == "feature":
-        print(f"{term['label']:8} {words[term['term']]:8} {term['contribution']:+.2f}")
+        print(f"{term['label']:9} {words[term['term']]:8} {term['contribution']:+.2f}")
 
 # %%
 # Micro-F1 on texts that it did not see, by how many it saw.
@@ -58,8 +44,8 @@ import matplotlib.pyplot as plt
 
 from cofactor.metrics import micro_f1
 
-sizes = [10, 20, 40, 80]
-scores = [micro_f1(Y[300:], tagger.fit(texts[:n], Y[:n]).predict(texts[300:])) for n in sizes]
+sizes = [75, 150, 300, 600]
+scores = [micro_f1(Y[600:], tagger.fit(texts[:n], Y[:n]).predict(texts[600:])) for n in sizes]
 fig, ax = plt.subplots(figsize=(6, 3.5))
 ax.plot(sizes, scores, "o-")
 ax.set(xlabel="texts in training", ylabel="micro-F1 on new texts")
@@ -75,4 +61,4 @@ import cofactor
 
 path = Path(tempfile.mkdtemp(), "tagger.cofactor")
 cofactor.save(tagger, path)
-cofactor.load(path).predict(["cheese and soup in the snow"])
+cofactor.load(path).predict(new)

@@ -220,7 +220,7 @@ def _related(rng: np.random.Generator, known: _Lexicon, n: int) -> tuple[NDArray
 def _sums(has: NDArray[np.bool_], together: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log odds of each tag beside those that are there."""
     apart = np.isinf(together)
-    odds = has @ np.where(apart, 0.0, together)
+    odds = np.asarray(has @ np.where(apart, 0.0, together), dtype=np.float64)
     odds[has @ apart] = -np.inf
     return odds
 

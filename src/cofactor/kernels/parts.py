@@ -21,7 +21,8 @@ class _Library(JITCodeLibrary):
     def finalize(self) -> None:
         """Link what this code calls, and leave the rest to callers."""
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            if hasattr(self, "_reload_init"):  # not in older versions of Numba
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True

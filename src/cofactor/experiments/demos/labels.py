@@ -89,14 +89,14 @@ _MEANINGS = {
 class Corpus(LabelDataset):
     """Tagged texts, as people read them; and the tags that texts should have, where that is known."""
 
-    texts: NDArray[Any] | None = None
+    texts: Any = None  #: array of shape (n,)
     about: csr_array | None = None
 
     def take(self, rows: NDArray) -> Self:
         """Select texts."""
-        more: dict[str, Any] = {name: getattr(self, name) for name in ("texts", "about")}
-        kept = {name: None if part is None else part[rows] for name, part in more.items()}
-        return replace(super().take(rows), **kept)  # type: ignore[return-value]
+        taken: Any = super().take(rows)
+        kept: Self = replace(taken, texts=self.texts[rows], about=None if self.about is None else self.about[rows])
+        return kept
 
 
 def made_up(n: int, seed: int) -> Corpus:
@@ -378,7 +378,7 @@ class LabelDemo(Demo):
             section(
                 "Rare tags",
                 paragraph(f"micro F1 among tags, by how many of the {n:,} training texts have them."),
-                table(*_band_table(found["bands"], strong), name="Rare tags", stacked=True),
+                table(*_band_table(found["bands"], strong), name="Rare tags"),
             ),
         ]
 
@@ -393,15 +393,13 @@ def _frequencies(trial: Trial) -> NDArray[np.int64]:
 
 def _readable(test: Corpus) -> list[int]:
     """Return the rows of the first texts of several tags that are neither short nor long."""
-    assert test.texts is not None
     low, high = _LENGTHS[test.name]
     many = np.diff(test.Y.indptr) >= 2
-    return [k for k in np.flatnonzero(many) if low <= len(test.texts[k].split()) <= high][:_N_TEXTS]
+    return [k for k in np.flatnonzero(many).tolist() if low <= len(test.texts[k].split()) <= high][:_N_TEXTS]
 
 
 def _example(model: Any, test: Corpus, row: int, chances: NDArray[Any], predicted: NDArray[np.bool_]) -> Example:
     """Return what a model says of a text: the tags it sets, and those it misses."""
-    assert test.texts is not None
     true = set(test.Y[[row]].indices.tolist())
     belong = true if test.about is None else set(test.about[[row]].indices.tolist())
     tags = sorted(true.union(np.flatnonzero(predicted[row]).tolist()), key=lambda tag: -chances[row, tag])
@@ -430,9 +428,12 @@ def _sure(chances: NDArray[Any], predicted: NDArray[np.bool_], truth: NDArray[np
     """Yield what comes of each cut, and of the model's own."""
     rules = [(f"{_chance(cut)} or more", chances >= cut) for cut in _CUTS]
     for name, chosen in [*rules, ("as it decides", predicted)]:
-        hits = np.count_nonzero(chosen & truth)
-        n_set, n_true = max(np.count_nonzero(chosen), 1), max(np.count_nonzero(truth), 1)
-        yield Sure(name, np.count_nonzero(chosen) / len(truth), hits / n_set, hits / n_true)
+        hits, n_set = np.count_nonzero(chosen & truth), np.count_nonzero(chosen)
+        yield Sure(name, n_set / len(truth), _share(hits, n_set), _share(hits, np.count_nonzero(truth)))
+
+
+def _share(part: Any, whole: Any) -> float:
+    return float(part) / max(float(whole), 1.0)
 
 
 def _bands(trial: Trial, truth: NDArray[np.bool_]) -> Iterator[Band]:
@@ -443,11 +444,11 @@ def _bands(trial: Trial, truth: NDArray[np.bool_]) -> Iterator[Band]:
         tags = (frequencies >= low) & (frequencies <= (np.inf if high is None else high))
         if not tags.any():
             continue
+        cells = truth[:, tags]
         f1 = {
-            name: 2 * np.count_nonzero(some[:, tags] & truth[:, tags])
-            / max(np.count_nonzero(some[:, tags]) + np.count_nonzero(truth[:, tags]), 1)
+            name: _share(2 * np.count_nonzero(some[:, tags] & cells), some[:, tags].sum() + cells.sum())
             for name, some in predicted.items()
-        }  # fmt: skip
+        }
         yield Band(f"{low} or more" if high is None else f"{low} to {high}", int(tags.sum()), f1)
 
 
