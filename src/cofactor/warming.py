@@ -30,13 +30,10 @@ from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
 from cofactor.ratings.ranking import MODELS as RANKING_MODELS
 
-#: Settings of rating models besides the default ones. The precision is the default one, except for what
-#: `cofactor doctor` runs: kernels of another precision are compiled when they are first used.
+#: Settings of rating models besides the default ones. The precision is the default one: kernels of another precision
+#: are compiled when they are first used.
 RATINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "MMMF": (
-        *({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
-        {"dtype": "float64"},
-    ),
+    "MMMF": ({"construction": "immediate"}, {"margin": "logistic"}, {"margin": "modified-square"}),
     "ALS": ({"solver": "cg"},),
     "PMF": ({"solver": "sgd"}, {"link": "logistic", "solver": "lbfgs"}),
     "RatingNMF": ({"loss": "kl"}, {"loss": "itakura-saito"}, {"loss": "beta"}),

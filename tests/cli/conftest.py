@@ -20,6 +20,7 @@ from tests.children import Command
 
 from cofactor.cli import main
 from cofactor.datasets import RatingDataset, make_ratings, write_table
+from cofactor.kernels.cache import user_folder
 from cofactor.progress import when_compiling
 
 
@@ -133,9 +134,13 @@ def model(csv: Path, tmp_path: Path, fit_once: Callable[..., Path]) -> Path:
 
 
 def _without_data(folder: Path) -> dict[str, str]:
-    """Return the environment of a machine without data sets and without a network, but with a list of its fonts."""
+    """Return the environment of a machine without data sets and without a network, but with its fonts and kernels."""
     dead, fonts = "http://127.0.0.1:9", matplotlib.get_cachedir()
     cache, data = str(folder / ".cache"), str(folder / ".data")
+    kernels = folder / ".cache" / "cofactor" / "kernels"
+    kernels.parent.mkdir(parents=True)
+    user_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    kernels.symlink_to(user_folder())
     places = {"COFACTOR_DATA": data, "XDG_CACHE_HOME": cache, "MPLCONFIGDIR": fonts}
     return {**places, "https_proxy": dead, "HTTPS_PROXY": dead}
 

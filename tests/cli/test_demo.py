@@ -168,7 +168,7 @@ def test_demo_without_data_invents_films(
     assert min(rows["most frequent"], rows["user median"]) > 0.76
     check_lists(results, page.text, page)
     check_chances(results)
-    assert {path.name for path in tmp_path.iterdir()} == {"demo-report"}
+    assert {path.name for path in tmp_path.iterdir()} == {".cache", "demo-report"}
     # The ratings lie beside the report, for the commands that it names.
     fit, recommend, *_ = results["next_steps"]
     assert run(*fit.split()[1:], "-m", "als", "--alpha", "13").status == 0
@@ -279,4 +279,4 @@ def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, witho
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=240)
     assert b'"event"' not in err
-    assert {path.name for path in tmp_path.iterdir()} <= {".data"}
+    assert {path.name for path in tmp_path.iterdir()} <= {".cache", ".data"}

@@ -46,6 +46,7 @@ def test_escaping_is_on_and_unknown_names_are_errors() -> None:
 #: Arguments that hold a hostile text wherever one may stand.
 CALLS = {
     "attachment": (HOSTILE, HOSTILE, "a,b"),
+    "bar": (HOSTILE, 0.5),
     "block": (HOSTILE, HOSTILE),
     "bullets": ([HOSTILE],),
     "code": (HOSTILE,),
@@ -77,12 +78,23 @@ def test_every_part_escapes_text_and_keeps_html(name: str) -> None:
 def _with_html(value: object) -> object:
     if isinstance(value, str):
         return Html("<i>kept</i>")
-    return type(value)(_with_html(part) for part in value)
+    return type(value)(_with_html(part) for part in value) if isinstance(value, list | tuple) else value
 
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="row 1 of a table has 3 cells, expected 2"):
         table(["", "MAE"], [["HMF", "0.7"], ["ALS", "0.7", "0.8"]])
+
+
+def test_a_table_says_how_it_is_shown_on_a_narrow_screen() -> None:
+    assert '<table class="stacked">' in table(["", "MAE"], [["HMF", "0.7"]], stacked=True)
+    assert '<table class="words">' in table(["", "MAE"], [["HMF", "0.7"]], words=True)
+
+
+def test_a_page_has_contents_if_they_are_wanted() -> None:
+    parts = [section(name, "x") for name in "abc"]
+    assert "<nav" in document("Page", *parts)
+    assert "<nav" not in document("Page", *parts, contents=False)
 
 
 def test_sections_have_anchors_of_their_own() -> None:

@@ -23,8 +23,6 @@ _PIVOTS = 8  #: `_update` is written out for this number
 _QUERIES = 16  #: right-hand sides solved at once
 _FAR = -700.0  #: exponent which stands for all below it
 _LOG_2_PI = math.log(2 * math.pi)
-#: What `eliminate` leaves in the place of K. Numba would compile it anew for each constant of Python.
-_INVERSE, _FACTORS = np.bool_(True), np.bool_(False)
 
 
 @kernel
@@ -202,7 +200,7 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
     XT, A = _process(V, items, kappa, n + 1, E)
     for i in range(n):
         A[n, i] = y[i]
-    logdet = eliminate(A, n, _INVERSE)
+    logdet = eliminate(A, n, True)
     a = A[n]
     loglik = -0.5 * (logdet - a[n] + n * _LOG_2_PI)
     GX, WX = np.zeros((d, n), V.dtype), np.zeros((d, n), V.dtype)
@@ -315,7 +313,7 @@ def held_out_losses(lo, hi, users, items, targets, indptr, rated, y, V, kappa, o
             A[n, k] = y[start + k]
         x = V[items[p]]
         covariances(x, XT, kappa, E[0], A[n + 1][:n])
-        eliminate(A, n, _FACTORS)
+        eliminate(A, n, False)
         variance = prior_variance(x, kappa) + kappa[4] + float(A[n + 1, n + 1])
         error = targets[p] + A[n + 1, n]
         out[p] = 0.5 * (math.log(variance) + error * error / variance + _LOG_2_PI)
@@ -339,7 +337,7 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
         _, A = _process(V, rated[start:stop], kappa, n + 1, np.empty((1, n), V.dtype))
         for k in range(n):
             A[n, k] = y[start + k]
-        eliminate(A, n, _FACTORS)
+        eliminate(A, n, False)
         a = A[n][:n]
         for i in range(n - 1, -1, -1):
             row = A[i][: i - i % _PIVOTS]
@@ -400,7 +398,7 @@ def _variances(items, rated, V, kappa, out):  # type: ignore[no-untyped-def]
     n = len(rated)
     E = np.empty((1, n), V.dtype)
     XT, A = _process(V, rated, kappa, n, E)
-    eliminate(A, n, _FACTORS)
+    eliminate(A, n, False)
     origin = np.zeros(V.shape[1], V.dtype)
     k = np.empty(n, V.dtype)
     T = np.zeros((n, _QUERIES), V.dtype)

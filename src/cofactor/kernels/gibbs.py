@@ -277,11 +277,14 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
 
 @exact
 def add_shares(users, thresholds, x, roots, below_level):  # type: ignore[no-untyped-def]
-    """Add Φ(√α (θ_r - x)) of some pairs to `below_level`, (R - 1, n), given the thresholds of all users, x and √α."""
+    """Add Φ(√α (θ_r - x)) of some pairs to `below_level`, (R - 1, n), given thresholds, x and √α.
+
+    Thresholds are those of each user, or one row for all.
+    """
     theta = np.empty(len(x))
     for r in range(len(below_level)):
         for k in range(len(x)):
-            theta[k] = thresholds[users[k], r]
+            theta[k] = thresholds[users[k] if len(thresholds) > 1 else 0, r]
         total = below_level[r]
         for k in range(len(x)):
             total[k] += cdf(roots[k] * (theta[k] - x[k]))
@@ -305,7 +308,7 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
     """Write the probability of every level for the pairs lo..hi, the mean over samples of Φ(√α (θ_r - x)) over levels.
 
     Samples along the first axis of U, V, thresholds and `roots`, the √α, of which `draws` holds the numbers of those to
-    take; with `biased`, the last columns of U and V are biases.
+    take; thresholds of each user, or one row for all; with `biased`, the last columns of U and V are biases.
     """
     n = hi - lo
     below_level = np.zeros((thresholds.shape[2], n))

@@ -186,13 +186,16 @@ def fold_rows(lo, hi, key, indptr, indices, targets, roots, other, precision, sh
     All have the same stream: what is drawn for a user does not depend on who else is there.
     """
     prior, room, in_place = prior_equations(precision), room_of_rows(out.shape[1], 0.0), np.empty(0, np.int32)
+    row = np.empty(out.shape[1])
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         table, rows = own_table(indices[here], other, False, 0.0)
         draw_row(
-            stream(key, 0), 0, len(rows), rows, in_place, targets[here], roots[here] if len(roots) > 1 else roots,
-            table, prior, shift[i], room, out[i],
+            stream(key, 0), 0, len(rows), rows, in_place, targets[here],
+            roots[here] if len(roots) > 1 else roots, table, prior, shift[i], room, row,
         )  # fmt: skip
+        for a in range(len(row)):
+            out[i, a] = row[a]
 
 
 @ordered

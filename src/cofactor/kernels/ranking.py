@@ -29,7 +29,8 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
 
     `items` has a row for each user, with as many columns as `out`, or one row for all of them. p_r is the mean over
     `draws`, numbers of samples, of what `gibbs.level_probabilities` takes the mean of over all, with errors up to
-    1.7e-4 in each probability of a level or a lower one. `roots` has a row for each sample and a column for each user.
+    1.7e-4 in each probability of a level or a lower one. `thresholds` and `roots` have for each sample what belongs to
+    each user, or what belongs to all.
     """
     d = V.shape[2] - 1 if biased else V.shape[2]
     n_thresholds = thresholds.shape[2]
@@ -49,10 +50,11 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
                 for row in range(first, end):
                     i = users[row]
                     _set_scores(U[s, i], V[s], here, d, x)
-                    root = np.float32(roots[s, i])
+                    root = np.float32(roots[s, i if roots.shape[1] > 1 else 0])
+                    theta = thresholds[s, i if thresholds.shape[1] > 1 else 0]
                     for r in range(n_thresholds):
                         if gains[r] != 0:
-                            _add_share_above(gains[r], thresholds[s, i, r], root, x, out[row, lo : lo + len(here)])
+                            _add_share_above(gains[r], theta[r], root, x, out[row, lo : lo + len(here)])
 
 
 @ordered

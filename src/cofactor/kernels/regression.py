@@ -34,7 +34,7 @@ def means_by(columns: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.n
     array([[  4.,   5.],
            [ -5., -10.]])
     """
-    n, weights = columns.shape[1], np.ascontiguousarray(weights)
+    n, weights, mean = columns.shape[1], np.ascontiguousarray(weights, np.float64), np.asarray(mean, np.float64)
     out = np.empty((n, weights.shape[1]))
 
     def block(k: int) -> None:

@@ -13,13 +13,13 @@ from cofactor.kernels.compile import exact
 def add_leaf_values(X, roots, left, right, feature, threshold, values, out):  # type: ignore[no-untyped-def]
     """Add to row i of `out` the values of the leaf that row i of X reaches, for one tree after the other.
 
-    A row goes left where its feature, rounded to float32 as in training, is at most the threshold.
+    A row goes left where its feature, in single precision as in training, is at most the threshold.
     """
     for t in range(len(roots)):
         for i in range(len(X)):
             node = roots[t]
             while left[node] >= 0:
-                below = np.float32(X[i, feature[node]]) <= threshold[node]
+                below = X[i, feature[node]] <= threshold[node]
                 node = np.int64(left[node] if below else right[node])
             for k in range(out.shape[1]):
                 out[i, k] += values[node, k]
@@ -33,7 +33,7 @@ def add_leaf_values_of_sparse(  # type: ignore[no-untyped-def]
     row = np.zeros(n_features, np.float32)
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
-            row[indices[a]] = np.float32(data[a])
+            row[indices[a]] = data[a]
         for t in range(len(roots)):
             node = roots[t]
             while left[node] >= 0:
@@ -51,7 +51,7 @@ def find_leaves(X, roots, left, right, feature, threshold, out):  # type: ignore
         for i in range(len(X)):
             node = roots[t]
             while left[node] >= 0:
-                below = np.float32(X[i, feature[node]]) <= threshold[node]
+                below = X[i, feature[node]] <= threshold[node]
                 node = np.int64(left[node] if below else right[node])
             out[i, t] = node
 
@@ -64,7 +64,7 @@ def find_leaves_of_sparse(  # type: ignore[no-untyped-def]
     row = np.zeros(n_features, np.float32)
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
-            row[indices[a]] = np.float32(data[a])
+            row[indices[a]] = data[a]
         for t in range(len(roots)):
             node = roots[t]
             while left[node] >= 0:

@@ -30,7 +30,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context
 from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
 from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
-from cofactor.labels.platt import POOLED, Platt, every, learn_platt
+from cofactor.labels.platt import POOLED, Platt, every, in_double, learn_platt
 from cofactor.labels.row_context import context_rows, learn_context
 
 __all__ = ["Calibrated", "Calibration", "learn_calibration", "learn_with_sets", "usable_scores"]
@@ -76,7 +76,10 @@ class Calibration:
         constant = np.abs(scores) >= FAR
         logits[constant] = scores[constant]
         if self.context is not None:
-            apply_context(logits, context_rows(logits), self.context, FAR)
+            rows = context_rows(logits)
+            for here, part in in_double(logits):
+                apply_context(part, rows[here], self.context, FAR)
+                logits[here] = part
         return logits if self.recorded is None else _of_recorded(logits, self.recorded)
 
     def probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:

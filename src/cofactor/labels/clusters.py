@@ -123,7 +123,11 @@ def first_centres(X: Any, k: int) -> NDArray[np.float64]:
 def _parts(X: Any, k: int) -> NDArray[np.int64]:
     """Return the part of each row; see `first_centres`."""
     by_row = X if is_sparse(X) else sparse.csr_array(X)
-    rows = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False), by_row.data
+    rows = (
+        by_row.indptr.astype(np.int64),
+        by_row.indices.astype(np.int32, copy=False),
+        by_row.data.astype(np.float64, copy=False),
+    )
     n, D = X.shape
     order, ends, parts = np.empty(n, np.int64), np.empty(k, np.int64), np.empty(n, np.int64)
     divide(rows, order, ends, np.empty(k), D, _POWER_STEPS)

@@ -5,7 +5,7 @@ See `cofactor.labels.calibration` for the model. Newton's method runs on scores 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,11 +16,12 @@ from scipy import sparse
 from cofactor.kernels.calibration import platt_sums
 from cofactor.labels.decoding import FAR
 
-__all__ = ["COARSE", "POOLED", "Platt", "every", "learn_platt"]
+__all__ = ["COARSE", "POOLED", "Platt", "every", "in_double", "learn_platt"]
 
 POOLED = 1 << 19  #: scores on which what all labels have in common is learned
 COARSE = 1 << 17  #: scores beyond which Newton's method first goes over a part of the instances
 PART = 16  #: one of so many: one or two passes over all are left
+_ROWS = 1024  #: rows that are at hand in double precision at a time
 _WIDE = 100.0  # variance of the prior of the common slope and offset
 _EM_STEPS = 4
 _NEWTON_STEPS = 2  # of a label in each step of EM; they go on where the last ones ended
@@ -130,11 +131,24 @@ def _scale(scores: NDArray[Any], w: NDArray[np.float64]) -> Scale:
 def _sums(
     scores: NDArray[Any], w: NDArray[np.float64], scale: Scale, theta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what `platt_sums` adds up, which would be compiled anew for each order of arrays in memory."""
+    """Return what `platt_sums` adds up."""
     out = np.zeros((5, scores.shape[1]))
-    scores, w = np.ascontiguousarray(scores), np.ascontiguousarray(w)
-    platt_sums(scores, w, scale.middle, scale.unit, theta[0], theta[1], FAR, out)
+    for here, part in in_double(scores):
+        platt_sums(part, np.ascontiguousarray(w[here]), scale.middle, scale.unit, theta[0], theta[1], FAR, out)
     return out
+
+
+def in_double(scores: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield blocks of rows in double precision, and where they are: kernels take no other precision or order.
+
+    Examples
+    --------
+    >>> [(here.start, part.dtype.name) for here, part in in_double(np.ones((5, 2), np.float32))]
+    [(0, 'float64')]
+    """
+    for start in range(0, len(scores), _ROWS):
+        here = slice(start, start + _ROWS)
+        yield here, np.ascontiguousarray(scores[here], np.float64)
 
 
 def _of_entries(

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cofactor.kernels.calibration import context_sums, log_partition, rows_of_logits
 from cofactor.labels.decoding import FAR
-from cofactor.labels.platt import COARSE, PART, every
+from cofactor.labels.platt import COARSE, PART, every, in_double
 
 __all__ = ["context_rows", "learn_context"]
 
@@ -18,7 +18,8 @@ __all__ = ["context_rows", "learn_context"]
 def context_rows(logits: NDArray[Any]) -> NDArray[np.float64]:
     """Return what `rows_of_logits` says of each row."""
     rows = np.empty((len(logits), 4))
-    rows_of_logits(logits, FAR, rows)
+    for here, part in in_double(logits):
+        rows_of_logits(part, FAR, rows[here])
     lonely = rows[:, :2] <= -FAR  # no other label
     rows[:, :2][lonely] = 0.0
     return rows
@@ -49,7 +50,8 @@ def _context_weights(
     """Return the weights of the largest likelihood, from a start; the gradient of each row, (n, 4), and the Hessian."""
     for _ in range(15):
         sums, hessian = np.zeros(targets.shape), 1e-3 * np.eye(4)
-        context_sums(logits, rows, w, beta, FAR, sums, hessian)
+        for here, part in in_double(logits):
+            context_sums(part, rows[here], w[here], beta, FAR, sums[here], hessian)
         left = targets - sums
         step = np.linalg.solve(hessian, left.sum(axis=0))
         beta = beta + step * min(1.0, 1 / np.abs(step).max(initial=1e-300))
@@ -74,5 +76,6 @@ def _context_targets(
 def _log_partition(logits: NDArray[Any], rows: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Σ log(1 + exp(z)) of each row, with z its logits in context."""
     found = np.empty(len(logits))
-    log_partition(logits, rows, beta, FAR, found)
+    for here, part in in_double(logits):
+        log_partition(part, rows[here], beta, FAR, found[here])
     return found

@@ -147,7 +147,7 @@ class UserPart:
         scale, U = self._scale(), self.layout.views(self.x)["U"]
         return {
             "products": np.array(vectors.dot(scale * self.g, self.g)),
-            "squares": weighted_squares(self.counts, U),
+            "squares": weighted_squares(self.counts.astype(np.float64), U),
             "sums": self._row_sums(self.g, scale),
         }
 

@@ -257,10 +257,9 @@ def masses(entries: Entries, weights: np.ndarray | None) -> tuple[np.ndarray, np
     """Return the sums of the weights in each row and in each column; without weights, the numbers of entries."""
     if weights is None:
         return np.diff(entries.indptr), np.diff(entries.col_indptr)
-    rows, columns = (np.empty(n) for n in entries.shape)
-    observed.row_sums(0, len(rows), entries.indptr, weights, rows)
-    observed.row_sums(0, len(columns), entries.col_indptr, weights[entries.to_csr], columns)
-    return rows, columns
+    n, m = entries.shape
+    rows = np.repeat(np.arange(n), np.diff(entries.indptr))
+    return np.bincount(rows, weights, n), np.bincount(entries.indices, weights, m)
 
 
 def factor_shapes(
@@ -314,7 +313,7 @@ def inverse_curvatures(
 
 def mean_squares(counts: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the mean square of each column of A over the observed entries, `counts` for each row of A."""
-    return np.asarray(observed.weighted_squares(counts, A) / max(1, counts.sum()))
+    return np.asarray(observed.weighted_squares(counts.astype(np.float64), A) / max(1, counts.sum()))
 
 
 def _check_shapes(given: Mapping[str, tuple[int, ...]], n: int, m: int, n_thresholds: int) -> None:

@@ -76,8 +76,8 @@ class SparseNormalWishartPrior(NormalWishartPrior):
     def _draw_weights(self, state: State, rows: NDArray[np.float64], random: np.random.Generator) -> None:
         mean, precision, weights, scale = self._parameters(state)
         root = lower_root(precision)
-        rest = np.einsum("ib,ba->ai", rows - self.regressed(weights, mean, len(rows)), root)
-        columns = np.einsum("kb,ba->ak", weights, root)
+        rest = np.ascontiguousarray(np.einsum("ib,ba->ai", rows - self.regressed(weights, mean, len(rows)), root))
+        columns = np.ascontiguousarray(np.einsum("kb,ba->ak", weights, root))
         noise = random.normal(size=columns.shape)
 
         def factor(a: int) -> None:

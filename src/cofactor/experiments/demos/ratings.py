@@ -133,6 +133,7 @@ class RatingDemo(Demo):
     }
     digits = 3
     pictures = frozenset({"confusion.png", "convergence.png", "recommendations.png", "reliability.png", "tradeoff.png"})
+    slow_to_compile = ("OrdinalProbit", "ALS", "HMF", "MMMF", "Recommender")
 
     # ---------------------------------------------------------------- the comparison
 

@@ -30,6 +30,12 @@ FORESTS: tuple[type[Any], ...] = (ensemble.RandomForestClassifier, ensemble.Extr
 _ROWS_PER_TASK = 256
 
 
+def _rounded(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Return features as training rounds them; what is too large becomes infinite."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(x, np.float32)
+
+
 @dataclass(frozen=True)
 class Nodes:
     """The nodes of one or more trees; what they say is kept beside them.
@@ -116,13 +122,14 @@ class Nodes:
         """Return the leaf of each tree that each instance reaches, shape (n, T)."""
         found = np.empty((X.shape[0], len(self.roots)), np.int32)
         nodes = (self.roots, self.left, self.right, self.feature, self.threshold)
+        values = None if isinstance(X, np.ndarray) else _rounded(X.data)
 
         def task(t: int) -> None:
             lo, hi = t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK
             if isinstance(X, np.ndarray):
-                find_leaves(X[lo:hi], *nodes, found[lo:hi])
+                find_leaves(_rounded(X[lo:hi]), *nodes, found[lo:hi])
             else:
-                find_leaves_of_sparse(X.indptr[lo : hi + 1], X.indices, X.data, X.shape[1], *nodes, found[lo:hi])
+                find_leaves_of_sparse(X.indptr[lo : hi + 1], X.indices, values, X.shape[1], *nodes, found[lo:hi])
 
         parallel_for(task, -(-X.shape[0] // _ROWS_PER_TASK))
         return found
@@ -238,13 +245,14 @@ class TreesLearner(Learner):
             raise InvalidInputError(f"X has {X.shape[1]} features, but the learner expects {self.n_features}")
         found = np.zeros((X.shape[0], len(self.classes)))
         nodes = (*self.nodes.arrays().values(), self.values)
+        values = None if isinstance(X, np.ndarray) else _rounded(X.data)
 
         def task(t: int) -> None:
             lo, hi = t * _ROWS_PER_TASK, (t + 1) * _ROWS_PER_TASK
             if isinstance(X, np.ndarray):
-                add_leaf_values(X[lo:hi], *nodes, found[lo:hi])
+                add_leaf_values(_rounded(X[lo:hi]), *nodes, found[lo:hi])
             else:
-                add_leaf_values_of_sparse(X.indptr[lo : hi + 1], X.indices, X.data, X.shape[1], *nodes, found[lo:hi])
+                add_leaf_values_of_sparse(X.indptr[lo : hi + 1], X.indices, values, X.shape[1], *nodes, found[lo:hi])
 
         parallel_for(task, -(-X.shape[0] // _ROWS_PER_TASK))
         found /= len(self.nodes.roots)

@@ -51,7 +51,7 @@ class FactorScores:
     def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the scores of some items for some users, (len(users), len(items))."""
         table = np.empty((len(users), len(items)), dtype=self.V.dtype)
-        rows = rows_of(items)
+        rows, users = rows_of(items), users.astype(np.int32, copy=False)
         observed.all_scores(users, self.U, self.V[rows], self.user_bias, self.item_bias[rows], table)
         return self._moved(table)
 

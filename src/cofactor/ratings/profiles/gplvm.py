@@ -315,16 +315,15 @@ class GPLVM(RatingModel):
     def _set_weights(self, ratings: Ratings) -> None:
         """Solve for the weights a of the users' ratings."""
         self.rated_indptr_, self.rated_ = ratings.indptr, ratings.indices
-        V, residuals = self.V_.astype(np.float64), self._residuals(ratings)
-        weights = np.empty(ratings.n_ratings)
+        V, kappa = self.V_, self.kernel_.astype(self.V_.dtype)
+        residuals, self.weights_ = self._residuals(ratings).astype(V.dtype), np.empty(ratings.n_ratings, V.dtype)
         cuts = cut_rows(ratings.indptr, _ENTRIES_PER_BLOCK)
 
         def block(k: int) -> None:
             users = cuts[k], cuts[k + 1]
-            kernels.weights(*users, ratings.indptr, ratings.indices, residuals, V, self.kernel_, weights)
+            kernels.weights(*users, ratings.indptr, ratings.indices, residuals, V, kappa, self.weights_)
 
         parallel_for(block, len(cuts) - 1)
-        self.weights_ = weights.astype(self.dtype)
 
     def _fold_in(self, given: FitInput) -> None:
         """Take the new users' processes; there is nothing to learn."""
@@ -396,8 +395,8 @@ class GPLVM(RatingModel):
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         variances = np.empty(len(users))
-        V = self.V_.astype(np.float64)
-        kernels.pair_variances(users, items, self.rated_indptr_, self.rated_, V, self.kernel_, variances)
+        kappa = self.kernel_.astype(self.V_.dtype)
+        kernels.pair_variances(users, items, self.rated_indptr_, self.rated_, self.V_, kappa, variances)
         means = self._value(users, items).astype(np.float64)
         below = ndtr((self.boundaries_ - means[:, None]) / np.sqrt(variances)[:, None])
         return np.diff(below, axis=1, prepend=0, append=1)

@@ -212,7 +212,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
 
     def _draws(self, samples: Samples) -> ProbitDraws:
         U, V, alpha = (samples[name] for name in ("U", "V", "noise_precision"))
-        thresholds = np.broadcast_to(self.boundaries_, (len(U), U.shape[1], len(self.boundaries_)))
+        thresholds = np.tile(self.boundaries_.astype(np.float32), (len(U), 1, 1))
         return ProbitDraws(U, V, thresholds, np.sqrt(alpha[:, 0].astype(float)), False)
 
     def _prior(self, name: str, features: Features) -> NormalWishartPrior:
@@ -255,7 +255,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
 
         def given_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
-            precision, noise = sample[f"{prior.name}_precision"], sample["noise_precision"]
+            precision, noise = state[f"{prior.name}_precision"], sample["noise_precision"].astype(float)
             noise = noise if weights is None else noise * weights
             return *entries, np.sqrt(noise), others, precision, prior.shifts(state, n)
 

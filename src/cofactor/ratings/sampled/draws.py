@@ -50,7 +50,7 @@ class ProbitDraws:
     Attributes
     ----------
     U, V, thresholds : ndarray, float32
-        Samples along the first axis.
+        Samples along the first axis; thresholds of each user, or one row for all.
     roots : ndarray of shape (n_samples,)
         :math:`\sqrt\alpha`.
     biased : bool
@@ -59,7 +59,7 @@ class ProbitDraws:
 
     U: NDArray[np.float32]
     V: NDArray[np.float32]
-    thresholds: NDArray[Any]
+    thresholds: NDArray[np.float32]
     roots: NDArray[np.float64]
     biased: bool
 
@@ -80,7 +80,6 @@ class ProbitDraws:
             return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
         items = np.atleast_2d(items)
         out = np.empty((len(users), items.shape[1]), dtype=np.float32)
-        roots = np.broadcast_to(self.roots[:, None], self.thresholds.shape[:2])
-        arrays = self.U, self.V, self.thresholds, roots
+        arrays = self.U, self.V, self.thresholds, self.roots[:, None]
         rough_expectations(users, items, samples, *arrays, criterion.weights, self.biased, out)
         return out

@@ -252,7 +252,7 @@ class GibbsIPMMMF(SampledModel):
 
         def of_features_in_use(lo: int, hi: int, key: Any, indptr: Any, used: Any, *arguments: Any) -> None:
             *rest, out = arguments
-            own = np.empty((m, len(used)))
+            own = np.empty((m, len(used)), np.float32)
             fold_hinge_columns(lo, hi, key, indptr, *rest, own)
             out[lo:hi, used] = own[lo:hi]
 

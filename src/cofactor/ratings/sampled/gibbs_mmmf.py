@@ -273,7 +273,7 @@ class GibbsMMMF(SampledModel):
         def given_sample(sample: Sample, U: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Any, ...]:
             means = prior.means(sample, m).astype(float)
             return (
-                data.col_indices, levels, U, thresholds, self.biases,
+                data.col_indices, levels, U.astype(float), thresholds, self.biases,
                 sample["item_precision"].astype(float), means, self.hinge_weight / 2, float(self.width),
                 rows.begin(sample["V"], means), rows.n_cycles,
             )  # fmt: skip

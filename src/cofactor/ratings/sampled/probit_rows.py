@@ -74,8 +74,8 @@ def draw_items(model: OrdinalProbit, given: FitInput) -> None:
     of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
     of_items = zip(prior.precision(state), prior.shifts(state, m), first, strict=True)
     arguments = (
-        (data.col_indices, levels, U, thresholds, *drift, *own, n_cycles)
-        for (U, thresholds, drift), own in zip(of_users, of_items, strict=True)
+        (data.col_indices, levels, U, thresholds, means, roots.astype(np.float32), *own, n_cycles)
+        for (U, thresholds, (means, roots)), own in zip(of_users, of_items, strict=True)
     )
     rows.draw(model, fold_ordinal_columns, arguments, {"V": (m, p)})
 
