@@ -10,8 +10,14 @@ __all__ = ["garbage_kept"]
 
 
 @contextmanager
-def garbage_kept() -> Iterator[None]:
+def garbage_kept(*, lasting: bool = False) -> Iterator[None]:
     """Search for no garbage within the block: for compilers and imports, a tenth and a sixth of whose time it takes.
+
+    Parameters
+    ----------
+    lasting : bool, default=False
+        Whether what the block makes stays, as modules do: all objects then count as old, and the next search for
+        garbage among young ones, which would look at each of them, has nothing to do.
 
     Examples
     --------
@@ -26,4 +32,7 @@ def garbage_kept() -> Iterator[None]:
         yield
     finally:
         if before:
+            if lasting and not gc.get_freeze_count():  # who froze objects wants them to stay so
+                gc.freeze()
+                gc.unfreeze()  # puts them among the oldest
             gc.enable()

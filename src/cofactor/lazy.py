@@ -54,7 +54,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         origin, inside = origins[name]
-        with garbage_kept():
+        with garbage_kept(lasting=True):
             value = import_module(f"{package}.{name}") if origin == package else getattr(import_module(origin), inside)
         setattr(module, name, value)
         return value

@@ -50,6 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if arguments is None:
         interrupts.own_the_process()
-    with interrupts.loading(), garbage_kept():
+    with interrupts.loading(), garbage_kept(lasting=True):
         from cofactor.cli.program import run
     return run(arguments)
