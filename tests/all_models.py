@@ -40,11 +40,11 @@ def _rate(name: str, rng: np.random.Generator) -> None:
     y = rng.integers(0, 2, len(X)) * 2 - 1 if name == "BinaryMMMF" else rng.integers(1, 6, len(X))
     model = ratings.MODELS[name]()
     params = model.get_params()
-    model.set_params(**{key: 2 for key in ("max_iter", "n_members") if key in params})
     settings = {"n_sweeps": 6, "burn_in": 2, "width": 2, "concentration": 3}  # also of whole numbers
+    settings |= {"max_iter": 5, "n_members": 2}
     model.set_params(**{key: value for key, value in settings.items() if key in params})
     if name == "Ensemble":
-        model.set_params(estimator=ratings.MMMF(3, 1.0, max_iter=2))
+        model.set_params(estimator=ratings.MMMF(3, 1.0, max_iter=5))
     model.fit(X, y)
     model.predict(X)
     model.recommend([0, 1])
@@ -55,7 +55,7 @@ def _label(name: str, rng: np.random.Generator) -> None:
     X = rng.random((60, 9))
     model = {**labels.MODELS, **labels.TRANSFORMERS}[name]()
     params = model.get_params()
-    model.set_params(**{key: 2 for key in ("max_iter", "n_estimators") if key in params})
+    model.set_params(**{key: 5 for key in ("max_iter", "n_estimators") if key in params})
     model.fit(X, X[:, :4] > X[:, 1:5])
     model.predict(X) if hasattr(model, "predict") else model.transform(X)
 

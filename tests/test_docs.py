@@ -82,6 +82,7 @@ EXECUTED = (
     ("docs/architecture.md", "def read_lines", "datasets/test_formats.py::documented_format"),
     ("docs/architecture.md", "Format(", "datasets/test_formats.py::documented_format"),
     ("docs/comparing.md", "[[methods]]", "experiments/test_declared.py::test_the_example_of_the_documentation_runs"),
+    ("docs/data-sets.md", "make_movies", "datasets/test_make_movies.py::test_the_example_of_the_documentation_runs"),
     ("docs/text-and-tables.md", "pd.DataFrame", "datasets/test_text_docs.py::test_the_example_runs"),
     ("docs/text-and-tables.md", "cofactor predict", "datasets/test_text_docs.py::test_the_example_runs"),
     ("docs/text-and-tables.md", "load_labels", "datasets/test_text_docs.py::test_the_example_runs"),

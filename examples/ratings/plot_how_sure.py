@@ -8,15 +8,13 @@ A probability for each rating, and a test whether these probabilities hold.
 # %%
 # `OrdinalProbit` draws from the posterior of all its unknowns, so it knows what it does not know.
 
-import numpy as np
 from sklearn.model_selection import train_test_split
 
-from cofactor.datasets import make_ratings
+from cofactor.datasets import make_movies
 from cofactor.ratings import OrdinalProbit
 
-data = make_ratings(400, 150, density=0.25, random_state=0)
-moods = np.random.default_rng(0).normal(scale=0.6, size=len(data.y))  # nobody rates the same twice
-X, X_new, y, y_new = train_test_split(data.X, np.clip(np.round(data.y + moods), 1, 5), test_size=0.2, random_state=0)
+data, _ = make_movies(400, 500, 20_000, random_state=0)
+X, X_new, y, y_new = train_test_split(data.X, data.y, test_size=0.2, random_state=0)
 model = OrdinalProbit(5, n_sweeps=150, burn_in=50, random_state=0).fit(X, y)
 
 # %%
@@ -44,5 +42,6 @@ probability_report(y_new, probabilities, model.scale_)
 # Lists can use it: ``at_least`` ranks by the probability of a good rating, ``quantile`` gives uncertain items a chance.
 
 user = X_new[0, 0]
-print("likely liked", model.recommend([user], n=5, at_least=4)[0])
-print("perhaps great", model.recommend([user], n=5, quantile=0.9)[0])
+for what, wish in {"likely liked": {"at_least": 4}, "perhaps great": {"quantile": 0.9}}.items():
+    items, _ = model.recommend([user], n=5, **wish)
+    print(f"{what}: {', '.join(data.item_names[item] for item in items[0])}")

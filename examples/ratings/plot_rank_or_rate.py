@@ -6,14 +6,14 @@ The best prediction of ratings makes poor lists: what people take and what they 
 """
 
 # %%
-# A small MovieLens if it is here; otherwise ratings are made, and differences are small.
+# A small MovieLens if it is here, invented films otherwise.
 
-from cofactor.datasets import DatasetNotFoundError, load_ratings, make_ratings
+from cofactor.datasets import DatasetNotFoundError, load_ratings, make_movies
 
 try:
     data = load_ratings("ml-latest-small", download=False)
 except DatasetNotFoundError:
-    data = make_ratings(500, 300, density=0.1, random_state=0)
+    data, _ = make_movies(500, 600, 30_000, random_state=0)
 
 # %%
 # Three ways to make lists: by predicted ratings, by what is taken, and by both. A random fifth of the ratings of each

@@ -6,14 +6,14 @@ Which of a user's own ratings raise the score of an item, and which lower it.
 """
 
 # %%
-# Films if MovieLens is here, numbers otherwise.
+# A small MovieLens if it is here, invented films otherwise.
 
-from cofactor.datasets import DatasetNotFoundError, load_ratings, make_ratings
+from cofactor.datasets import DatasetNotFoundError, load_ratings, make_movies
 
 try:
     data = load_ratings("ml-latest-small", download=False)
 except DatasetNotFoundError:
-    data = make_ratings(300, 200, density=0.1, random_state=0)
+    data, _ = make_movies(300, 400, 15_000, random_state=0)
 
 # %%
 # `EASE` is linear in what a user took: a score is a sum over these items, and each term is a reason.

@@ -7,14 +7,14 @@ From ratings to a list of films for one person, in four lines.
 
 # %%
 # Ratings are rows of user, item and rating. MovieLens 100K is a known data set: it is read from the folder in
-# ``COFACTOR_DATA``, or from the cache. Where it is not here, similar ratings are made.
+# ``COFACTOR_DATA``, or from the cache. Where it is not here, films and ratings are invented.
 
-from cofactor.datasets import DatasetNotFoundError, load_ratings, make_ratings
+from cofactor.datasets import DatasetNotFoundError, load_ratings, make_movies
 
 try:
     data = load_ratings("ml-100k", download=False)
 except DatasetNotFoundError:
-    data = make_ratings(600, 300, density=0.1, random_state=0)
+    data, _ = make_movies(600, 800, 40_000, random_state=0)
 
 # %%
 # `Recommender` learns two things: what people take, and what they like once they have taken it. Few sweeps are enough

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 #: What is shown while kernels are compiled.
-COMPILING = "compiling kernels, once on this machine (cofactor doctor --compile compiles all ahead)"
+COMPILING = "compiling kernels, once on this machine"
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
@@ -267,7 +267,8 @@ class Compilation:
         if self._depth == 0:
             self._seconds = seconds
         if seconds > self._next and not _listeners:
-            tell(COMPILING if self._next == _LONG else f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
+            first = f"{COMPILING} (cofactor doctor --compile compiles all ahead)"
+            tell(first if self._next == _LONG else f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
             self._next = 2 * seconds
 
 

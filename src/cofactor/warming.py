@@ -58,10 +58,10 @@ LABELS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "LEML": ({"loss": "logistic"},),
     "BinaryRelevance": ({"estimator": Ridge()}, {"estimator": DecisionTreeClassifier()}),
 }
-#: Parameters that make a fit as short as possible.
+#: Parameters that make a fit as short as possible; after three iterations solvers do what they do once.
 _LEAST = {
     "n_factors": 2, "n_components": 2, "n_groups": 2, "n_implicit": 2, "n_neighbors": 3, "n_members": 2,
-    "n_estimators": 2, "max_iter": 2, "n_sweeps": 6, "burn_in": 2,
+    "n_estimators": 2, "max_iter": 4, "n_sweeps": 6, "burn_in": 2,
 }  # fmt: skip
 
 
@@ -77,26 +77,29 @@ def warm_up(
     n_jobs: int | None = None,
     callback: Callable[[int, int, str], None] | None = None,
     models: Sequence[str] | None = None,
+    plain: bool = False,
 ) -> Warmth:
-    """Compile the kernels of models; see `cofactor.warm_up`.
+    """Compile the kernels of models, unless that was done before; see `cofactor.warm_up`.
 
     Parameters
     ----------
     n_jobs, callback
         As in `cofactor.warm_up`.
     models : sequence of str, optional
-        Class names of models; by default all, and nothing at all if that was done before.
+        Class names of models; by default all.
+    plain : bool, default=False
+        Leave out what other settings than the default ones need besides.
 
     Returns
     -------
     Warmth
     """
     start = time.perf_counter()
-    if is_warm(models):
+    if is_warm() or is_warm(models, plain=plain):
         return Warmth(0, time.perf_counter() - start)
     names = [name for name in _names() if models is None or name in models]
     used = set[str]()
-    results = in_workers((joblib.delayed(_run)(name) for name in names), n_jobs, backend="loky", ordered=False)
+    results = in_workers((joblib.delayed(_run)(name, plain) for name in names), n_jobs, backend="loky", ordered=False)
     with warnings.catch_warnings():
         # Compiled code stays in memory, which joblib takes for a leak: it ends the worker, starts another, and warns.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs")
@@ -104,13 +107,13 @@ def warm_up(
             used |= kernels
             if callback is not None:
                 callback(done, len(names), name)
-    cache.keep_list(_list(models), used)
+    cache.keep_list(_list(models, plain), used)
     return Warmth(len(names), time.perf_counter() - start)
 
 
-def is_warm(models: Sequence[str] | None = None) -> bool:
+def is_warm(models: Sequence[str] | None = None, *, plain: bool = False) -> bool:
     """Return whether the kernels of models, by default of all, were compiled before, and are still on disk."""
-    return cache.has_all_of(_list(models))
+    return cache.has_all_of(_list(models, plain))
 
 
 # ---------------------------------------------------------------- what is run
@@ -128,7 +131,7 @@ def _names() -> list[str]:
     return list(dict.fromkeys([*first, *RATING_MODELS, *RANKING_MODELS]))
 
 
-def _run(name: str) -> tuple[str, set[str]]:
+def _run(name: str, plain: bool) -> tuple[str, set[str]]:
     """Fit models of a class to a few rows and call their methods; return its name, and the kernels used so far.
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
@@ -137,16 +140,20 @@ def _run(name: str) -> tuple[str, set[str]]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         if name in RATING_MODELS:
-            for settings in ({}, *RATINGS.get(name, ())):
+            for settings in _settings(RATINGS, name, plain):
                 _run_ratings(_small(RATING_MODELS[name], settings))
         elif name in RANKING_MODELS:
-            for settings in ({}, *RANKING.get(name, ())):
+            for settings in _settings(RANKING, name, plain):
                 _run_takes(_small(RANKING_MODELS[name], settings))
         else:
-            for settings in ({}, *LABELS.get(name, ())):
+            for settings in _settings(LABELS, name, plain):
                 for dtype in ("float64", "float32"):
                     _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
     return name, cache.names_used()
+
+
+def _settings(others: Mapping[str, Sequence[Mapping[str, Any]]], name: str, plain: bool) -> Sequence[Mapping[str, Any]]:
+    return ({},) if plain else ({}, *others.get(name, ()))
 
 
 def _small(kind: type[Any], settings: Mapping[str, Any]) -> Any:
@@ -197,7 +204,8 @@ def _run_labels(kind: type[Any], dtype: str, settings: Mapping[str, Any]) -> Non
                 getattr(model, method)(features)
 
 
-def _list(models: Sequence[str] | None) -> str:
+def _list(models: Sequence[str] | None, plain: bool) -> str:
     """Return a name for the list of the kernels of models: a hash of all that it depends on."""
-    facts = repr([_names() if models is None else sorted(models), RATINGS, RANKING, LABELS, cache.all_sources()])
+    names = _names() if models is None else sorted(models)
+    facts = repr([names, plain, RATINGS, RANKING, LABELS, cache.all_sources()])
     return hashlib.sha256((facts + Path(__file__).read_text(encoding="utf-8")).encode()).hexdigest()[:40]

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -168,9 +168,9 @@ class Page(HTMLParser):
         self.text += data
 
 
-def _check_report(folder: Path, pictures: set[str]) -> tuple[dict, Page]:
+def _check_report(folder: Path, pictures: set[str], others: Collection[str] = ()) -> tuple[dict, Page]:
     """Check files, pictures and page; return results and page."""
-    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json"}
+    assert {path.name for path in folder.iterdir()} == pictures | {"report.html", "results.json", *others}
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.open == []
@@ -191,6 +191,6 @@ def without_data() -> Callable[[Path], dict[str, str]]:
 
 
 @pytest.fixture
-def check_report() -> Callable[[Path, set[str]], tuple[dict, Page]]:
+def check_report() -> Callable[..., tuple[dict, Page]]:
     """Check the files, pictures and page of a report; return results and page."""
     return _check_report

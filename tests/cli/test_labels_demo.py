@@ -1,4 +1,4 @@
-"""demo labels: on real data, without data, and its report."""
+"""demo labels: on real data, without data, in full, and its report."""
 
 from __future__ import annotations
 
@@ -12,14 +12,87 @@ import pytest
 from sklearn.base import clone
 
 from cofactor.cli.demo import TerminalReporter
-from cofactor.datasets import make_labels
-from cofactor.experiments.demos import labels as demo_of_labels
+from cofactor.datasets import load_labels, make_labels
+from cofactor.experiments.demos.all_labels import SHOWN, FullLabelDemo
 from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
-from cofactor.experiments.demos.labels import SHOWN, LabelDemo
 from cofactor.metrics import LABEL_METRICS, micro_f1
 
-PICTURES = {"labels.png", "sparsity.png", "thresholds.png", "tree.png"}
-METHODS = [*SHOWN, "MNMTF + MLkNN", "BinaryRelevance"]
+PICTURES = {"sure.png", "together.png"}
+MODELS = ["LabelRidge", "OMF", "PLST", "MLkNN", "binary relevance", "frequent tags"]
+FULL_PICTURES = {"labels.png", "sparsity.png", "thresholds.png", "tree.png"}
+FULL = [*SHOWN, "MNMTF + MLkNN", "BinaryRelevance"]
+
+
+def check_short(results: dict, text: str, page) -> dict[str, dict]:
+    """Check what is shown whatever the data are; return the rows by name."""
+    rows = {row["name"]: row for row in results["rows"]}
+    assert list(rows) == MODELS
+    assert all(0 <= row[key] <= 1 for row in rows.values() for key in ("micro_f1", "macro_f1", "precision_at_1"))
+    assert all(rows[name]["micro_f1"] > 2 * rows["frequent tags"]["micro_f1"] for name in MODELS[:-1])
+    best = max(row["micro_f1"] for row in rows.values())
+    assert f"{best:.3f}*" in text
+    assert len(results["examples"]) == 3
+    for example in results["examples"]:
+        assert example["text"] in " ".join(page.text.split())
+        chances = [said["probability"] for said in example["said"]]
+        assert chances == sorted(chances, reverse=True)
+        for said in example["said"]:
+            assert said["tag"] in page.text
+            assert said["tag"] in text
+            assert set(said["because"]) <= set(re.findall(r"\w+", example["text"].lower()))
+            assert bool(said["because"]) == (said["verdict"] != "missed")
+    sure = results["sure"][:-1]
+    assert [one["right"] for one in sure] == sorted((one["right"] for one in sure), reverse=True)
+    assert [one["found"] for one in sure] == sorted(one["found"] for one in sure)
+    assert sure[0]["right"] > 0.75
+    assert sum(band["n_tags"] for band in results["bands"]) <= results["data"]["sizes"]["labels"]
+    return rows
+
+
+@pytest.mark.evidence
+@pytest.mark.filterwarnings("default:COFACTOR_DATA")
+def test_without_data_articles_are_made_up_and_the_commands_work(
+    run, check_report, without_data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in without_data(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "labels", "--out", "report")
+    assert outcome.status == 0
+    results, page = check_report(tmp_path / "report", PICTURES, {"articles.csv", "new-articles.csv"})
+    rows = check_short(results, outcome.out, page)
+    assert results["data"]["name"] == "articles"
+    assert "medical" in results["missing"][0]
+    assert "published" not in page.text.lower()
+    assert 0.5 < rows["LabelRidge"]["micro_f1"] < 0.7
+    assert rows["LabelRidge"]["micro_f1"] > rows["MLkNN"]["micro_f1"]
+    sizes = results["data"]["sizes"]
+    data = load_labels("report/articles.csv", labels="tags", label_sep=",", text="text")
+    assert (len(data), data.n_labels) == (sizes["train"], sizes["labels"])
+    last = outcome.out.partition("What next:")[2]
+    shown = [line.strip() for line in last.splitlines() if line.strip().startswith("cofactor ")]
+    assert shown == results["next_steps"]
+    for command in shown:
+        assert run(*command.replace('","', ",").split()[1:]).status == 0, command
+
+
+@pytest.mark.evidence
+def test_demo_on_medical(run, check_report, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = run("demo", "labels", "--json")
+    results = json.loads(outcome.out)
+    report, page = check_report(tmp_path / "demo-report", PICTURES)
+    assert report == results
+    rows = {row["name"]: row for row in results["rows"]}
+    assert results["data"]["name"] == "medical"
+    assert rows["MLkNN"]["published"] == {"micro_f1": 0.676, "macro_f1": 0.206}
+    assert rows["LabelRidge"]["published"] is None
+    assert "0.676" in page.text
+    assert rows["LabelRidge"]["micro_f1"] > 0.8
+    assert rows["LabelRidge"]["macro_f1"] > rows["binary relevance"]["macro_f1"]
+    (cough,) = {said["verdict"] for said in results["examples"][0]["said"] if said["tag"] == "cough"}
+    assert cough == "right"
 
 
 def check_tables(results: dict, text: str) -> None:
@@ -27,7 +100,7 @@ def check_tables(results: dict, text: str) -> None:
     parts = re.split(r"Plain cut at 0|Learned threshold", text)[1:]
     shown = iter(parts)
     for table in results["tables"]:
-        assert sorted(row["name"] for row in table["rows"]) == sorted(METHODS)
+        assert sorted(row["name"] for row in table["rows"]) == sorted(FULL)
         assert table["rows"][-1]["name"] == "BinaryRelevance"
         for kind in ("plain", "learned"):
             part = next(shown)
@@ -39,16 +112,20 @@ def check_tables(results: dict, text: str) -> None:
 
 
 @pytest.mark.evidence
-def test_quick_demo_on_emotions(
+def test_full_demo_on_emotions(
     run, check_report, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "data" / "multilabel").mkdir(parents=True)
+    (tmp_path / "data" / "multilabel" / "emotions").symlink_to(data_dir / "multilabel" / "emotions")
+    monkeypatch.setenv("COFACTOR_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    parts = FullLabelDemo.parts
+    monkeypatch.setattr(FullLabelDemo, "parts", lambda *given: parts(*given)[:1])  # one fold
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "labels", "--out", "report")
+    outcome = run("demo", "labels", "--full", "--out", "report")
     assert outcome.status == 0
-    assert re.fullmatch(r"(cofactor: .+ \(\d+ s\)\n)*", outcome.err)  # progress, on a slow machine
-    assert max(map(len, outcome.out.splitlines())) <= 96  # the line of the files is not broken
-    results, page = check_report(tmp_path / "report", PICTURES)
+    results, page = check_report(tmp_path / "report", FULL_PICTURES)
     check_tables(results, outcome.out)
     (table,) = results["tables"]
     rows = {row["name"]: row for row in table["rows"]}
@@ -64,44 +141,23 @@ def test_quick_demo_on_emotions(
     for instance in example["instances"]:
         for name in instance["true"]:
             assert name in page.text
-    last = outcome.out.partition("What next:")[2]
-    assert [line.strip() for line in last.splitlines() if line.strip().startswith("cofactor ")] == results["next_steps"]
 
 
 @pytest.mark.evidence
-@pytest.mark.filterwarnings("default:COFACTOR_DATA")
-def test_demo_without_data_is_synthetic(
-    run, check_report, without_data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_commands_at_the_end_of_the_full_demo_work(
+    run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in without_data(tmp_path).items():
-        monkeypatch.setenv(name, value)
-    # Those of which the pictures are made, and two at the end; all of them are compared on emotions.
-    monkeypatch.setattr(demo_of_labels, "SHOWN", ("MLCHMF", "GroPLE", "MLkNN"))
-    monkeypatch.chdir(tmp_path)
-    outcome = run("demo", "labels", "--json")
-    results = json.loads(outcome.out)
-    assert [table["name"] for table in results["tables"]] == ["synthetic"]
-    assert "emotions" in results["missing"][0]
-    report, page = check_report(tmp_path / "demo-report", PICTURES)
-    assert report == results
-    assert "published" not in page.text.lower()
-    rows = {row["name"]: row["plain"]["micro_f1"] for row in results["tables"][0]["rows"]}
-    assert max(rows.values()) > 0.6
-
-
-@pytest.mark.evidence
-def test_the_commands_at_the_end_work(run, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trial = Trial(SimpleNamespace(name="emotions"), [], {})
-    for command, _ in LabelDemo().next_steps(Finding(Extent(), [trial])):
+    for command, _ in FullLabelDemo().next_steps(Finding(Extent(full=True), [trial])):
         assert run(*command.split()[1:]).status == 0, command
 
 
 def test_published_figures_are_those_of_the_tables() -> None:
     """Range, number, and a few looked up by hand in the documents."""
-    demo = LabelDemo()
+    demo = FullLabelDemo()
     sets = [SimpleNamespace(name=name) for name in ("emotions", "medical", "cal500")]
-    known = {(data.name, name): demo.published(data, name) for data in sets for name in METHODS}
+    known = {(data.name, name): demo.published(data, name) for data in sets for name in FULL}
     printed = {place: figures for place, figures in known.items() if figures}
     assert all(0 <= figure <= 1 for figures in printed.values() for figure in figures.values())
     assert printed["medical", "GroPLE"] == {
@@ -114,7 +170,7 @@ def test_published_figures_are_those_of_the_tables() -> None:
     assert len(printed) == 22
 
 
-class Small(LabelDemo):
+class Small(FullLabelDemo):
     """A demo of one model on few instances."""
 
     def data(self, extent, report):
@@ -123,10 +179,13 @@ class Small(LabelDemo):
     def methods(self, data, extent):
         return {"PLST": super().methods(data, extent)["PLST"]}
 
+    def parts(self, data, extent):
+        return super().parts(data, extent)[:1]
+
 
 def test_nothing_is_chosen_on_the_test_part() -> None:
     """The figures of a method are those of a choice which saw the training part only."""
-    (trial,) = run_demo(Small(), Extent(), TerminalReporter(quiet=True)).trials
+    (trial,) = run_demo(Small(), Extent(full=True), TerminalReporter(quiet=True)).trials
     data, (train, test) = trial.data, trial.parts[0]
     assert sorted([*train, *test]) == list(range(100))
     X = trial.prepared("PLST").X

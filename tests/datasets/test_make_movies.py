@@ -1,5 +1,9 @@
 """Invented films, and ratings of them."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -107,3 +111,11 @@ def test_impossible_sizes_are_refused(sizes, word) -> None:
 def test_small_sizes(sizes) -> None:
     data, _ = make_movies(*sizes, random_state=0)
     assert data.n_ratings == sizes[2]
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "data-sets.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    scope: dict[str, Any] = {}
+    exec(block, scope)  # our own documentation
+    assert len(scope["model"].predict(scope["data"].X)) == 6000

@@ -13,6 +13,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 from cofactor.cli import main
+from cofactor.persistence import write_model
 from cofactor.tasks import TASKS, Entry
 from cofactor.tasks.base import Task
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Protocol, Settings
@@ -115,6 +116,9 @@ def test_commands_ask_what_the_task_can(
     arguments: list[str],
     message: str,
 ) -> None:
+    monkeypatch.chdir(numbers.parent)
+    write_model("x", {}, {})
+    Path("y").touch()
     monkeypatch.setattr(f"cofactor.cli.{arguments[0]}.load_model", lambda file: Guess())
     assert main(arguments) == 2
     assert message in capsys.readouterr().err

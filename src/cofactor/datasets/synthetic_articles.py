@@ -141,7 +141,7 @@ def make_articles(
     Parameters
     ----------
     n_articles : int, default 1000
-        How many.
+        How many, at least 10.
     length : float, default 5.0
         Median number of sentences.
     forgotten : float, default 0.2
@@ -169,10 +169,13 @@ def make_articles(
     >>> from cofactor.datasets import make_articles
     >>> data, articles = make_articles(random_state=0)
     >>> data
-    >>> print(articles.texts[0])
-    >>> articles.tags[0]
+    LabelDataset('articles': 1000 instances, 1617 features, 95 labels, 2.732 labels per instance, sparse)
+    >>> print(articles.texts[1][:82])
+    The careful result breached the backup. On Thursday the day saw the careful word.
+    >>> articles.tags[1], articles.about[1]
+    (('inflation', 'technology'), ('economy', 'inflation', 'technology', 'cyber attacks'))
     """
-    check_number("n_articles", n_articles, low=2, whole=True)
+    check_number("n_articles", n_articles, low=10, whole=True)
     check_number("length", length, low=1)
     check_number("forgotten", forgotten, low=0, high=1)
     check_number("off_topic", off_topic, low=0, high=1)
@@ -184,7 +187,7 @@ def make_articles(
     tags, all_tags = (
         tuple(tuple(known.tags[k] for k in np.flatnonzero(row)) for row in some) for some in (seen, about)
     )
-    data = read_label_table(pa.table({"text": texts, "tags": list(map(list, tags))}), "tags", text="text")
+    data = read_label_table(pa.table({"text": texts, "tags": list(map(list, tags))}), "tags", text="text", sparse=True)
     description = f"{counted(n_articles, 'made-up news article', form=',')} with tags"
     return replace(data, name="articles", description=description), Articles(tuple(texts), tags, all_tags)
 

@@ -126,7 +126,7 @@ def make_movies(
         scale=np.arange(1.0, len(_SHARES) + 1),
         item_names=dict(zip(ids.tolist(), names, strict=True)),
         timestamps=times[order],
-        description=f"{n_ratings:,} synthetic ratings of invented films, made by make_movies",
+        description=f"{n_users:,} users, {n_items:,} invented films, {n_ratings:,} synthetic ratings 1..5",
     )
     return data, (ids, columns)
 

@@ -193,6 +193,7 @@ def table(
     soft: Collection[int] = (),
     words: bool = False,
     framed: bool = True,
+    stacked: bool = False,
 ) -> Html:
     """Return a table whose first column names the rows.
 
@@ -212,6 +213,8 @@ def table(
         Whether all columns are words.
     framed : bool, default=True
         Whether the table scrolls in a frame of its own. A table without a frame has no caption.
+    stacked : bool, default=False
+        Whether on a narrow screen the first cell of each row stands above the others.
 
     Raises
     ------
@@ -226,12 +229,13 @@ def table(
     <tr><th scope="row">ALS</th><td>0.690</td></tr></tbody></table></div>
     """
     lines = [list(row) for row in rows]
+    kind = "words" if words else "stacked" if stacked else ""
     for k, line in enumerate(lines):
         if len(line) != len(heads):
             raise InvalidInputError(f"row {k} of a table has {len(line)} cells, expected {len(heads)}")
     if not framed:
-        return write_part("plain_table", heads, lines, text, soft, words)
-    return write_part("table", heads, lines, caption, name or caption or "Table", text, soft, words)
+        return write_part("plain_table", heads, lines, text, soft, kind)
+    return write_part("table", heads, lines, caption, name or caption or "Table", text, soft, kind)
 
 
 def measured(value: object, spread: str = "", *, best: bool = False, mark: str = "") -> Html:

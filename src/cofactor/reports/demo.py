@@ -149,7 +149,7 @@ def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: 
         for row, one in zip(rows, recommended, strict=True):
             row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
         note = paragraph("Their ratings are from the test part, which the model has not seen.", soft=True)
-    return Html("").join([paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=lead), note])
+    return Html("").join([paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=lead, stacked=True), note])
 
 
 def write_files(folder: Path, numbers: Mapping[str, Any], page: str) -> None:

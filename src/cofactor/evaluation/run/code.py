@@ -7,7 +7,8 @@ their text alone; of other packages the version stands for the code.
 * ``from package import name`` leads to the module which defines the name, and not to all that the package re-exports.
   The ``__init__`` of a package takes part only where the name is defined there, and then with what it uses itself.
 * Imports inside functions count, those under ``if TYPE_CHECKING:`` do not, and neither does a bare
-  ``import cofactor``.
+  ``import cofactor``. In the ``__init__`` of a package the latter say where its names come from, see
+  `cofactor.lazy.exports`.
 * Files of data beside a module of this package, such as the published matrices, count with it.
 * What only shows results (`SHOWN`) never takes part, whoever imports it.
 """
@@ -185,11 +186,25 @@ def _source(module: str) -> _Source:
         return _Source(digest, frozenset())
     tree = ast.parse(text)
     if _is_package(module):  # with what is imported there only to be found there, nothing is done
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        found = frozenset(target for target, bound in _imported(module, tree) if bound in used)
+        used = _used(tree)
+        found = frozenset(target for target, bound in _imported(module, ast.walk(tree)) if bound in used)
     else:
-        found = frozenset(target for target, _ in _imported(module, tree))
+        found = frozenset(target for target, _ in _imported(module, _without_types(tree)))
     return _Source(digest, found - {module})
+
+
+def _used(tree: ast.Module) -> set[str]:
+    """Return the names that a package uses, and those which its registries list: all strings but those of its list."""
+    exported = {node for one in tree.body if _is_list_of_names(one) for node in ast.walk(one)}
+    return {
+        str(getattr(node, "id", None) or getattr(node, "value", None))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Constant) and node not in exported
+    }
+
+
+def _is_list_of_names(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "__all__"
 
 
 @cache
@@ -204,9 +219,9 @@ def _data_beside(folder: Path) -> bytes:
     return total.digest()
 
 
-def _imported(module: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _imported(module: str, nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield each module that is imported, and the name which stands for it."""
-    for node in _without_types(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name != _PACKAGE:
@@ -252,7 +267,7 @@ def _definer(module: str, name: str) -> str:
     file = _file(module)
     assert file is not None  # a package has one
     tree = ast.parse(file.read_bytes())
-    for node in _without_types(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:

@@ -36,10 +36,10 @@ from cofactor.plots.figures import new_panels
 __all__ = ["FullLabelDemo"]
 
 _PROTOCOL = (
-    "Figures are means over five folds. Parameters and thresholds are chosen on a fifth of each training part for "
-    "micro-F1; the test parts choose nothing. Dense features are standardised (from 0 to 1 before transformers), sparse "
-    "ones left as they are. Seconds are those of one fit with the parameters chosen. Macro-F1 counts labels without any "
-    "instance as 0."
+    "Figures are means over five folds. Parameters and thresholds are chosen on a fifth of each training part "
+    "for micro-F1; the test parts choose nothing. Dense features are standardised (from 0 to 1 before transformers), "
+    "sparse ones left as they are. Seconds are those of one fit with the parameters chosen. Macro-F1 counts labels "
+    "without any instance as 0."
 )
 _PUBLISHED = (
     "Published, below each method: Kumar's thesis, tables 5.9 and 5.10 (ten folds; BSVM beside binary relevance) and "

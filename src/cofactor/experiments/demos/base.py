@@ -10,17 +10,21 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Queue
 from statistics import fmean, median
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
+from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded
+from cofactor.warming import is_warm, warm_up
 
 __all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]
 
@@ -210,6 +214,8 @@ class Demo(ABC):
         Ways to decide, and the captions of their tables.
     pictures : frozenset of str
         Names of all picture files which a report may have.
+    slow_to_compile : sequence of str
+        Models whose kernels are compiled side by side before the comparison, if they are not on disk.
     """
 
     task: ClassVar[str]
@@ -221,6 +227,7 @@ class Demo(ABC):
     digits: ClassVar[int]
     ways: ClassVar[Mapping[str, str]] = {"": ""}
     pictures: ClassVar[frozenset[str]]
+    slow_to_compile: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def data(self, extent: Extent, report: Reporter) -> tuple[list[Any], list[str]]:
@@ -310,7 +317,8 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     Finding
         Without examples and pictures: see `Demo.show_examples` and `Demo.draw`.
     """
-    sets, missing = demo.data(extent, report)
+    with _compiled(demo.slow_to_compile, report):
+        sets, missing = demo.data(extent, report)
     finding = Finding(extent, missing=missing)
     for number, data in enumerate(sets, 1):
         trial = Trial(data, demo.parts(data, extent), demo.methods(data, extent))
@@ -326,6 +334,26 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
     for text in ("* The best of its column.", *demo.notes(finding)):
         report.say(text, soft=True)
     return finding
+
+
+@contextmanager
+def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
+    """Compile the kernels of models within the block, in a process for each core, and wait for them at its end."""
+    if not models or is_warm() or is_warm(models, plain=True):
+        yield
+        return
+    ready: Queue[str] = Queue()
+    with ThreadPoolExecutor(1) as beside:
+        ended = beside.submit(
+            warm_up, n_jobs=-1, models=models, plain=True, callback=lambda done, total, name: ready.put(name)
+        )
+        ended.add_done_callback(lambda _: ready.put(""))
+        yield
+        with report.steps(len(models)):
+            report.step(COMPILING)
+            while name := ready.get():
+                report.step(f"{COMPILING}: {name} is ready")
+        ended.result()
 
 
 def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
@@ -426,7 +454,7 @@ def lines_of(demo: Demo, trial: Trial, way: str) -> list[Line]:
     lines = []
     for row, measured in zip(rows, texts, strict=True):
         measures = [(text, text == top) for text, top in zip(measured, tops, strict=True)]
-        seconds = "" if row.seconds is None else f"{row.seconds:.2f}"
+        seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
         chosen = row.chosen.get(way, {})
         lines.append(Line(row.name, measures, seconds, chosen, soft=row.seconds is None, published=False))
         if row.published and way == next(iter(demo.ways)):

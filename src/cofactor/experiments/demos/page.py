@@ -75,7 +75,7 @@ def _table(demo: Demo, trial: Trial, way: str, caption: str) -> Html:
     heads = ["", *demo.metrics.values(), "seconds"]
     name = "" if caption else f"Results on {trial.data.name}"
     soft = [k for k, line in enumerate(lines) if line.soft]
-    return table(heads, rows, caption=caption, name=name, soft=soft)
+    return table(heads, rows, caption=caption, name=name, soft=soft, stacked=True)
 
 
 def _named(demo: Demo, line: Line) -> Html:

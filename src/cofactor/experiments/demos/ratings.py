@@ -37,7 +37,7 @@ from cofactor.plots import (
     plot_tradeoff,
     save_figure,
 )
-from cofactor.plots.figures import new_panels
+from cofactor.plots.figures import new_axes, new_panels
 from cofactor.ratings import ALS, HMF, MMMF, PMMMF, Ensemble, OrdinalProbit, RatingModel, Recommender
 from cofactor.reports import demo as report_parts
 from cofactor.reports.demo import Recommended
@@ -133,6 +133,7 @@ class RatingDemo(Demo):
     }
     digits = 3
     pictures = frozenset({"confusion.png", "convergence.png", "recommendations.png", "reliability.png", "tradeoff.png"})
+    slow_to_compile = ("OrdinalProbit", "ALS", "HMF", "MMMF", "Recommender")
 
     # ---------------------------------------------------------------- the comparison
 
@@ -192,7 +193,7 @@ class RatingDemo(Demo):
 
     def heading(self, trial: Trial) -> str:
         """Return what the table asks, and of what data."""
-        name = "MovieLens 100K" if trial.data.name == "ml-100k" else trial.data.name
+        name = {"ml-100k": "MovieLens 100K", "synthetic movies": "invented films"}.get(trial.data.name, trial.data.name)
         return f"Which ratings will people give? {len(trial.methods)} models on {name}"
 
     def opening(self, trial: Trial) -> str:
@@ -256,7 +257,7 @@ class RatingDemo(Demo):
         report.heading(f"{number}  Ten recommendations for user {known.user}")
         report.say(
             "Ranked by how likely they are to take a film next, times how likely they are to like it then, which is to "
-            "give it a rating in the upper quarter of the scale. On the right are ratings which they gave, and which the "
+            "give it a rating in the upper quarter of the scale. On the right are ratings that they gave, which the "
             "model has not seen."
         )
         report.say(f"They gave {known.n_ratings} ratings, and like {_titles(known.liked)}.\n")
@@ -278,7 +279,10 @@ class RatingDemo(Demo):
         sure = next((row for row in trial.rows if hasattr(row.fitted, "predict_proba")), None)
         if sure is not None:
             probabilities = sure.fitted.predict_proba(data.X[test])
-            picture = plot_reliability(data.y[test], probabilities, data.scale, n_bins=10, over="all", title=sure.name)
+            ax = new_axes(None, 5.2, 4.4)
+            picture = plot_reliability(
+                data.y[test], probabilities, data.scale, ax, n_bins=10, over="all", title=sure.name
+            )
             save_figure(picture, place / "reliability.png")
             yield Picture(
                 "reliability.png",
@@ -356,7 +360,6 @@ class RatingDemo(Demo):
             (f"{data.n_ratings:,}", f"ratings by {data.n_users:,} people of {data.n_items:,} films"),
             (f"{mae:.3f}", f"stars: mean error of {best.name} on new ratings"),
             (f"{1 - mae / median.measures['']['mae']:.0%}", "less than with each person’s median"),
-            (f"{best.seconds:.1f} s", f"to fit {best.name}"),
             (f"{finding.examples['new_user'].milliseconds:.0f} ms", "until a newcomer is known"),
         ]
         return [*([paragraph(_INVENTED)] if finding.missing else []), highlights(numbers)]
@@ -500,7 +503,8 @@ def new_users_ratings(trial: Trial, seed: int) -> tuple[list[Any], list[float]]:
             alone = (films[genre] > 0) & (np.sum([films[other] for other in _NEW_TASTE], axis=0) == 1)
             rated = [item for item in popular if alone[item - ids[0]]]
             found |= dict(zip(rated, ratings, strict=False))
-        return list(found), list(found.values())
+        if found:
+            return list(found), list(found.values())
     high, low = float(data.scale[-1]), float(data.scale[0])
     return popular[:5], [high, high, high, low, low][: len(popular)]
 
