@@ -111,7 +111,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     if digest:
         function.__qualname__ += f"_{digest}"
     # No kernel is called from C, and a wrapper for that takes a twentieth of the time of compilation.
-    compiled = Kernel(function, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
+    compiled: Any = Kernel(function, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
     if not function.__code__.co_filename.startswith("<"):  # nothing to cache for a function typed at a prompt
         compiled._cache = KernelCache(compiled)
     return compiled

@@ -43,8 +43,9 @@ def padded_zeros(n: int, d: int, dtype: DTypeLike) -> NDArray[Any]:
 
 def pad_to_lanes(A: NDArray[Any]) -> NDArray[Any]:
     """Return a copy of a matrix whose rows are whole `LANES`: see `padded_zeros`."""
-    table = padded_zeros(*A.shape, A.dtype)
-    table[:, : A.shape[1]] = A
+    n, d = A.shape
+    table = padded_zeros(n, d, A.dtype)
+    table[:, :d] = A
     return table
 
 

@@ -24,11 +24,11 @@ class _Library(JITCodeLibrary):
             if hasattr(self, "_reload_init"):  # not in older versions of Numba
                 self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 class _Lowering(NativeLowering):
     """Numba's pass from its own code to that of LLVM, without what follows."""
 
@@ -36,9 +36,9 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Write the code into a library for callers."""
-        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         state.flags.no_compile = True
-        super().run_pass(state)
+        super().run_pass(state)  # type: ignore[no-untyped-call]
         # Numba finds the code of a callee by a function of C, any of its own: it is never called.
         key = object().__dir__
         state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
@@ -46,18 +46,18 @@ class _Lowering(NativeLowering):
         return True
 
 
-class _Compiler(CompilerBase):  # type: ignore[misc]
+class _Compiler(CompilerBase):
     """Numba's compiler, up to that pass."""
 
     def define_pipelines(self) -> list[Any]:
         """Return the passes."""
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
         passes.passes = [(_Lowering if each is NativeLowering else each, text) for each, text in passes.passes]
         passes.finalize()
         return [passes]
 
 
-class _Part(CPUDispatcher):  # type: ignore[misc]
+class _Part(CPUDispatcher):
     """What kernels call in the place of a kernel."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,7 +68,7 @@ class _Part(CPUDispatcher):  # type: ignore[misc]
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class Kernel(CPUDispatcher):
     """A function that Python calls; kernels call its part.
 
     Parameters
