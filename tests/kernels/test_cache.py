@@ -6,10 +6,12 @@ which is in another file, and holds its code.
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,16 +114,32 @@ class Copy:
     def run(self, program: str = "caller.one_more(3)", **options: Any) -> tuple[Any, dict[str, int], str]:
         """Return the value of an expression, how many kernels came from where, and what was said."""
         (found,), errors = self.run_all(program, **options)
-        value, _, cached, compiled = found
-        return value, {"cached": cached, "compiled": compiled}, errors
+        value, prebuilt, cached, compiled = found
+        return value, {"cached": prebuilt + cached, "compiled": compiled}, errors
+
+    def build(self) -> Path:
+        """Put kernels into the package, as a wheel has them."""
+        prebuilt = self.folder / "cofactor" / "kernels" / "prebuilt"
+        target = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+        with serving(**target) as server:
+            Copy(self.folder, self.kept, server).run("caller.power(3)(2)", **target)
+        (self.kept / "kernels").rename(prebuilt)
+        return prebuilt
+
+
+@contextmanager
+def serving(**environment: str) -> Iterator[Any]:
+    """Start a server, for a processor that Numba takes from the environment."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SERVER], text=True, env=os.environ | environment, **pipes) as process:
+        yield process
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", SERVER], text=True, **pipes) as process:
+    with serving() as process:
         yield process
-        process.stdin.close()
 
 
 @pytest.fixture
@@ -241,6 +259,31 @@ def test_what_others_may_have_written_is_not_read(copy: Copy, forged: str) -> No
     assert (value, counts) == (7, {"cached": 0, "compiled": 1})
     assert len(errors.splitlines()) == 1
     assert str(folder) in errors
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
+def test_kernels_that_came_with_the_package(copy: Copy) -> None:
+    copy.build()
+    assert copy.run_all("caller.power(3)(2)") == ([[8, 1, 0, 0]], "")
+    assert list(copy.kept.iterdir()) == []
+    assert copy.run_all("caller.power(3)(2)", COFACTOR_PREBUILT="0") == ([[8, 0, 0, 1]], "")
+    assert copy.run_all("caller.power(3)(2)", NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="") == ([[8, 0, 0, 1]], "")
+    assert copy.run_all("[caller.power(n)(2) for n in (2, 3)]") == ([[[4, 8], 1, 0, 1]], "")  # kernel by kernel
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
+def test_kernels_of_another_compiler_are_compiled_here(copy: Copy) -> None:
+    prebuilt = copy.build()
+    (path,) = prebuilt.glob("*.kernel")
+    header, _, contents = path.read_bytes().partition(b"\n")
+    about = json.loads(header)
+    about["compiler"]["Numba"], about["name"] = "0.1", "other"
+    (prebuilt / "other.kernel").write_bytes(json.dumps(about).encode() + b"\n" + contents)
+    path.unlink()
+    value, counts, errors = copy.run("caller.power(3)(2)")
+    assert (value, counts) == (8, {"cached": 0, "compiled": 1})
+    assert len(errors.splitlines()) == 1
+    assert "Numba 0.1" in errors
 
 
 def test_compilation_is_told_once_it_takes_a_second(copy: Copy) -> None:
