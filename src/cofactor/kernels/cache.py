@@ -26,15 +26,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import llvmlite
 import llvmlite.binding as llvm
+import numba
 import numpy as np
-from numba.core import config, event, types
+from numba.core import compiler, event, types
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from cofactor.files import cache_dir
@@ -43,6 +43,11 @@ from cofactor.progress import Compilation, tell
 #: Processors for which kernels are built ahead, and what one of them must have.
 BASELINE = "x86-64-v3"
 _BASELINE_FEATURES = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "xsave")
+
+#: Numba's own types do not know what it sets.
+config: Any = numba.config
+_CompileResult: Any = compiler.CompileResult
+_dumps: Any = dumps
 
 _FORMAT = 1
 _SUFFIX = ".kernel"
@@ -98,8 +103,8 @@ def _compiler() -> dict[str, str]:
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")
     return {
         "format": str(_FORMAT),
-        "Numba": version("numba"),
-        "llvmlite": version("llvmlite"),
+        "Numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
         "Python": f"{sys.implementation.cache_tag}{sys.abiflags}" if hasattr(sys, "abiflags") else sys.version,
         "NumPy": np.__version__.partition(".")[0],
         "settings": " ".join(f"{name}={getattr(config, name, None)}" for name in settings),
@@ -437,14 +442,14 @@ class KernelCache(_Cache):
     def flush(self) -> None:
         """Leave files as they are: they are right whatever happens in this process."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+    def load_overload(self, sig: Any, target_context: Any) -> Any | None:
         """Return the compiled code for a signature; None if it must be compiled."""
         target_context.refresh()
         if self._is_on:
             return self._load(sig, target_context)
         return None
 
-    def _load(self, sig: Any, target_context: Any) -> CompileResult | None:
+    def _load(self, sig: Any, target_context: Any) -> Any | None:
         target = target_context.codegen().magic_tuple()
         prebuilt = prebuilt_folder()
         if prebuilt is not None:
@@ -455,10 +460,10 @@ class KernelCache(_Cache):
             return self._rebuilt(_checked(user_folder()) / self._file(sig, target), "cached", target_context)
         return None
 
-    def _rebuilt(self, path: Path, where: str, target_context: Any) -> CompileResult | None:
+    def _rebuilt(self, path: Path, where: str, target_context: Any) -> Any | None:
         try:
             _, contents = _read(path, own=where == "cached")
-            found: CompileResult = CompileResult._rebuild(target_context, *pickle.loads(zlib.decompress(contents)))
+            found = _CompileResult._rebuild(target_context, *pickle.loads(zlib.decompress(contents)))
         except FileNotFoundError:
             raise
         except Exception as error:  # whatever a damaged file, or one of a strange Numba, may lead to
@@ -467,7 +472,7 @@ class KernelCache(_Cache):
         _names[where].add(path.stem)
         return found
 
-    def save_overload(self, sig: Any, data: CompileResult) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code."""
         if not self._is_on or data.library.has_dynamic_globals or data.lifted:
             return
@@ -485,7 +490,7 @@ class KernelCache(_Cache):
         }
         folder = user_folder()
         try:
-            contents = zlib.compress(dumps(data._reduce()), _COMPRESSION)
+            contents = zlib.compress(_dumps(data._reduce()), _COMPRESSION)
             _write(_checked(folder) / file, header, contents)
         except (Unusable, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
