@@ -5,6 +5,7 @@ into machine code and given a wrapper for Python, which takes a quarter of the t
 kernel here has a part, which other kernels call in its place, and is compiled itself when Python calls it.
 """
 
+from functools import cached_property
 from typing import Any
 
 from numba.core import types
@@ -86,9 +87,12 @@ class Kernel(CPUDispatcher):
     """
 
     def __init__(self, function: Any, **options: Any) -> None:
-        options["nopython"] = True
-        super().__init__(function, targetoptions=options)
-        self._part = _Part(function, targetoptions=options | {"no_cpython_wrapper": True}, pipeline_class=_Compiler)
+        super().__init__(function, targetoptions=options | {"nopython": True})
+
+    @cached_property
+    def _part(self) -> _Part:
+        options = self.targetoptions | {"no_cpython_wrapper": True}
+        return _Part(self.py_func, targetoptions=options, pipeline_class=_Compiler)
 
     @property
     def _numba_type_(self) -> Any:
