@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from cofactor.tasks.label_facts import without_names
+from cofactor.tasks.label_rows import without_names
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
