@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from cofactor.tasks.label_facts import without_names
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -25,6 +24,7 @@ from cofactor.datasets import LabelDataset, make_labels, read_label_table
 from cofactor.labels import PLST, LabelPowerset, LabelRidge
 from cofactor.server.operations import OPERATIONS
 from cofactor.tasks import answers_of
+from cofactor.tasks.label_rows import without_names
 
 TAGS, WHY = "/v1/tags", "/v1/explanations"
 WORDS = ("cough", "fever", "chest", "kidney", "reflux", "pain")
