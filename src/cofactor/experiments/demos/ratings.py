@@ -242,8 +242,7 @@ class RatingDemo(Demo):
             texts.append(
                 f"The first or the last candidate was best, so that a better alpha may lie beyond: {', '.join(ends)}."
             )
-        texts += [_PUBLISHED] if any(row.published for row in trial.rows) else []
-        return [*texts, *(f"Why the films are invented: {reason}." for reason in finding.missing)]
+        return [*texts, *([_PUBLISHED] if any(row.published for row in trial.rows) else [])]
 
     # ---------------------------------------------------------------- examples
 
