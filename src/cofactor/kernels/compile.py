@@ -7,7 +7,7 @@ import numba
 from numba.core import types
 from numba.extending import intrinsic
 
-from cofactor.kernels.cache import KernelCache, closure_digest
+from cofactor.kernels.cache import closure_digest
 from cofactor.kernels.parts import Kernel
 
 #: Division by zero gives infinity or NaN, as in NumPy: a check in every division would keep loops from being
@@ -110,8 +110,6 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     digest = closure_digest(function)
     if digest:
         function.__qualname__ += f"_{digest}"
+    cached = not function.__code__.co_filename.startswith("<")  # nothing to keep of a function typed at a prompt
     # No kernel is called from C, and a wrapper for that takes a twentieth of the time of compilation.
-    compiled: Any = Kernel(function, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
-    if not function.__code__.co_filename.startswith("<"):  # nothing to cache for a function typed at a prompt
-        compiled._cache = KernelCache(compiled)
-    return compiled
+    return Kernel(function, cached=cached, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)

@@ -5,7 +5,8 @@ into machine code and given a wrapper for Python, which takes a quarter of the t
 kernel here has a part, which other kernels call in its place, and is compiled itself when Python calls it.
 """
 
-from functools import cached_property
+from functools import update_wrapper
+from threading import Lock
 from typing import Any
 
 from numba.core import types
@@ -14,6 +15,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+
+from cofactor.kernels.cache import KernelCache
 
 
 class _Library(JITCodeLibrary):
@@ -69,31 +72,51 @@ class _Part(CPUDispatcher):
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
 
-class Kernel(CPUDispatcher):
-    """A function that Python calls; kernels call its part.
+class Kernel:
+    """A function that Python calls; kernels call its part. Each is made when it is first called.
 
     Parameters
     ----------
     function : callable
         The function.
+    cached : bool
+        Whether what is compiled is kept on disk.
     **options
         What `numba.njit` takes.
 
     Examples
     --------
-    >>> twice = Kernel(lambda x: x + x)
+    >>> twice = Kernel(lambda x: x + x, cached=False)
     >>> twice(2.0)
     4.0
     """
 
-    def __init__(self, function: Any, **options: Any) -> None:
-        super().__init__(function, targetoptions=options | {"nopython": True})
+    def __init__(self, function: Any, *, cached: bool, **options: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func, self._cached, self._options = function, cached, {**options, "nopython": True}
+        self._dispatcher: Any = None
+        self._part: Any = None
 
-    @cached_property
-    def _part(self) -> _Part:
-        options = self.targetoptions | {"no_cpython_wrapper": True}
-        return _Part(self.py_func, targetoptions=options, pipeline_class=_Compiler)
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return (self._dispatcher or self._made())(*args)
+
+    def _made(self) -> Any:
+        with _making:  # one, whichever threads call it first
+            if self._dispatcher is None:
+                made = CPUDispatcher(self.py_func, targetoptions=self._options)
+                if self._cached:
+                    made._cache = KernelCache(made)
+                self._dispatcher = made
+        return self._dispatcher
 
     @property
     def _numba_type_(self) -> Any:
+        with _making:
+            if self._part is None:
+                options = {**self._options, "no_cpython_wrapper": True}
+                self._part = _Part(self.py_func, targetoptions=options, pipeline_class=_Compiler)
         return types.Dispatcher(self._part)
+
+
+_making = Lock()
