@@ -152,7 +152,7 @@ def test_doctor_compiles_ahead(run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_doctor_clears_what_no_version_here_uses(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     PLST(1.0, alpha=0.1).fit([[0.0], [1.0], [2.0]], [[0], [1], [1]])  # which has kernels
-    kernels = next(path for path in cache.user_folder().iterdir() if path.suffix == ".kernel")
+    kernels = next(one.path for one in cache.stored() if one.current and one.path.suffix == ".kernel")
     monkeypatch.setenv("COFACTOR_CACHE", str(tmp_path))
     folder = tmp_path / "kernels"
     folder.mkdir(mode=0o700)

@@ -7,6 +7,8 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
+from typer import Context
+
 from cofactor.cli.program import _program
 from cofactor.evaluation import compare
 from cofactor.experiments import experiments
@@ -19,7 +21,9 @@ LATE = ["cofactor.cli.console", "cofactor.experiments.declared", "cofactor.tasks
 for name in LATE:
     import_module(name)
 experiments()
-_program().commands["compare"].make_context("compare", ["ratings.csv"])  # typer loads more to read arguments
+program = _program()  # typer loads more to read arguments
+_, command, arguments = program.resolve_command(Context(program), ["compare", "ratings.csv"])
+command.make_context("compare", arguments)
 X, y = (
     [(u, i) for u in range(9) for i in range(9) if (u + i) % 3],
     [1 + (u * i) % 5 for u in range(9) for i in range(6)],

@@ -1,9 +1,11 @@
 """Kernels that call kernels."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numba.core import event
 
 from cofactor.kernels.compile import kernel
@@ -41,7 +43,9 @@ def test_a_kernel_is_called_by_python_and_by_kernels() -> None:
     assert sum_from(x, 1) == 6.0
 
 
-def test_literals_are_numbers_to_kernels() -> None:
+def test_literals_are_numbers_to_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COFACTOR_CACHE", str(tmp_path))  # where nothing is compiled
+
     @kernel
     def last(x, n):
         return x[len(x) - n]

@@ -58,19 +58,3 @@ def test_walks(dtype):
     add_leaf_values_of_sparse(table.indptr[10:21], table.indices, table.data, 5, *nodes, found[10:20])
     assert np.array_equal(found[10:20], expected[10:20])
     assert not found[:10].any()
-
-
-def test_features_are_rounded_as_in_training():
-    rounded = np.nextafter(np.float32(0.1), np.float32(1))
-    exact = float(rounded) - 1e-9  # rounds up
-    nodes = (
-        np.array([0]),
-        np.array([1, -1, -1], dtype=np.int32),
-        np.array([2, -1, -1], dtype=np.int32),
-        np.array([0, -1, -1], dtype=np.int32),
-        np.array([exact + 1e-10, 0.0, 0.0]),
-        np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]),
-    )
-    found = np.zeros((1, 2))
-    add_leaf_values(np.array([[exact]]), *nodes, found)
-    assert found.tolist() == [[0.0, 1.0]]  # to the right, while the exact number lies to the left

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cofactor.kernels.compile import inlined, ordered
+from cofactor.kernels.compile import fused, inlined, ordered
 from cofactor.kernels.lanes import (
     AHEAD,
     LANES,
@@ -156,7 +156,8 @@ def add_entries(start, end, p, indices, position, targets, roots, table, F, G): 
             for b in range(L):
                 fetch_lanes(table, ahead + b)
                 store(F, k * L + b, x * load(table, own + b))
-            rows[k, p] += root * targets[at]
+            # Fused by hand: what stands there is a product too, and which of the two is rounded would be open.
+            rows[k, p] = fused(root, targets[at], rows[k, p])
         for a in range(0, p, 8):
             for b in range(a // LANES, L):
                 _add_products(n, L, a, b, F, G)

@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
@@ -353,7 +353,8 @@ def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
             report.step(COMPILING)
             while name := ready.get():
                 report.step(f"{COMPILING}: {name} is ready")
-        ended.result()
+        with suppress(Exception):  # whatever keeps processes from working: kernels are compiled where they are used
+            ended.result()
 
 
 def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:
