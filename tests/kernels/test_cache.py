@@ -54,6 +54,7 @@ SERVER = """
 import json, os, resource, sys, tempfile
 from contextlib import nullcontext
 import numba, numpy
+sys.dont_write_bytecode = True  # Python compares seconds: it would not see a source that is written twice in one
 numba.njit(lambda x: x + 1)(1)  # begins with what every first kernel takes
 for line in sys.stdin:
     task = json.loads(line)
