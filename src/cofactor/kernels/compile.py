@@ -1,14 +1,16 @@
 """The one way kernels are compiled."""
 
 from collections.abc import Callable
+from functools import update_wrapper
+from threading import Lock
 from typing import Any, Literal
 
 import numba
 from numba.core import types
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-from cofactor.kernels.cache import closure_digest
-from cofactor.kernels.parts import Kernel
+from cofactor.kernels.cache import KernelCache, closure_digest
 
 #: Division by zero gives infinity or NaN, as in NumPy: a check in every division would keep loops from being
 #: vectorized.
@@ -110,6 +112,54 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     digest = closure_digest(function)
     if digest:
         function.__qualname__ += f"_{digest}"
-    cached = not function.__code__.co_filename.startswith("<")  # nothing to keep of a function typed at a prompt
     # No kernel is called from C, and a wrapper for that takes a twentieth of the time of compilation.
-    return Kernel(function, cached=cached, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
+    return Kernel(function, nopython=True, nogil=True, error_model=ERRORS, no_cfunc_wrapper=True, **options)
+
+
+class Kernel:
+    """A function that is compiled for the types it is called with, by Python and by other kernels.
+
+    Numba's part of it is made when it is first called: an import brings many kernels of which few are used.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    **options
+        What `numba.njit` takes.
+    """
+
+    def __init__(self, function: Any, **options: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func, self._options = function, options
+        self._dispatcher: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return (self._dispatcher or self._made())(*args)
+
+    @property
+    def _numba_type_(self) -> Any:  # by which Numba knows what other kernels call
+        return types.Dispatcher(self._made())
+
+    def _made(self) -> Any:
+        with _making:  # one, whichever threads call it first
+            if self._dispatcher is None:
+                made = _Dispatcher(self.py_func, targetoptions=self._options)
+                if not self.py_func.__code__.co_filename.startswith(
+                    "<"
+                ):  # nothing to keep of what is typed at a prompt
+                    made._cache = KernelCache(made)
+                self._dispatcher = made
+        return self._dispatcher
+
+
+class _Dispatcher(CPUDispatcher):
+    """Compiles for numbers, not for the literals that stand for them in calls of other kernels."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the signature of a call."""
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+
+_making = Lock()
