@@ -145,7 +145,7 @@ class Kernel:
     def _made(self) -> Any:
         with _making:  # one, whichever threads call it first
             if self._dispatcher is None:
-                made = _Dispatcher(self.py_func, targetoptions=self._options)
+                made: Any = _Dispatcher(self.py_func, targetoptions=self._options)
                 if not self.py_func.__code__.co_filename.startswith(
                     "<"
                 ):  # nothing to keep of what is typed at a prompt
