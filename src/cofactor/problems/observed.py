@@ -16,6 +16,7 @@ from cofactor.problems.layout import Layout
 from cofactor.problems.penalized import PenalizedProblem
 
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
+_COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
 ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
 
@@ -168,7 +169,9 @@ class ObservedProblem(PenalizedProblem):
         """Return the sum of the losses at these arrays, and write its gradients by those that `out` has."""
         self._set_thresholds(arrays)
         cuts = self._col_cuts
-        parallel_for(lambda k: self._pad("V", arrays, cuts[k], cuts[k + 1]), len(cuts) - 1)
+        n_rows, d = self._tables["V"].shape
+        size = max(1, _COPIED // d)
+        parallel_for(lambda k: self._pad("V", arrays, k * size, (k + 1) * size), -(-n_rows // size))
         rows = self._row_cuts
         parallel_for(lambda k: self._rows(rows[k], rows[k + 1], arrays, out), len(rows) - 1)
         if "V" in out or "c" in out:
