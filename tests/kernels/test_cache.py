@@ -273,6 +273,17 @@ def test_kernels_that_came_with_the_package(copy: Copy) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
+def test_a_damaged_kernel_of_the_package_is_compiled_once(copy: Copy) -> None:
+    (path,) = copy.build().glob("*.kernel")
+    path.write_bytes(path.read_bytes()[:-1])
+    for kept in ([8, 0, 0, 1], [8, 0, 1, 0]):
+        found, errors = copy.run_all("caller.power(3)(2)")
+        assert found == [kept]
+        assert str(path) in errors
+        assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels are built ahead for these")
 def test_kernels_of_another_compiler_are_compiled_here(copy: Copy) -> None:
     prebuilt = copy.build()
     (path,) = prebuilt.glob("*.kernel")

@@ -53,8 +53,6 @@ _FORMAT = 1
 _SUFFIX = ".kernel"
 _LIST = ".list"
 _PACKAGE = Path(__file__).parents[1]
-#: It says how kernels are kept, not what they do.
-_NO_KERNELS = frozenset({Path(__file__)})
 _COMPRESSION = 1  #: more takes longer than it saves
 
 
@@ -86,7 +84,7 @@ def _sources(path: Path) -> str:
     found, waiting = set[Path](), [path]
     while waiting:
         one = waiting.pop()
-        if one not in found and one not in _NO_KERNELS:
+        if one not in found and one != Path(__file__):  # which says how kernels are kept, not what they do
             found.add(one)
             waiting += _module(one)[1]
     total = hashlib.sha256()
@@ -186,16 +184,17 @@ def prebuilt_folder() -> Path | None:
     """
     folder = Path(__file__).parent / "prebuilt"
     wanted = os.environ.get("COFACTOR_PREBUILT", "1") != "0" and config.CPU_NAME in (None, BASELINE)
-    return folder if wanted and folder.is_dir() and _has_baseline() else None
+    fits = all(map(_host_features().get, _BASELINE_FEATURES))
+    return folder if wanted and fits and folder.is_dir() else None
 
 
 @cache
-def _has_baseline() -> bool:
+def _host_features() -> dict[str, bool]:
+    """Return what this processor has and has not; nothing if that is not known."""
     try:
-        features = llvm.get_host_cpu_features()
-    except RuntimeError:  # not known for this processor
-        return False
-    return all(features.get(name, False) for name in _BASELINE_FEATURES)
+        return dict(llvm.get_host_cpu_features())
+    except RuntimeError:
+        return {}
 
 
 @cache
@@ -370,7 +369,7 @@ def _target() -> str:
     """Return the processor that kernels are compiled for, in a word."""
     if config.CPU_NAME is not None:
         return f"{config.CPU_NAME} {config.CPU_FEATURES or ''}"
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    return f"{llvm.get_host_cpu_name()} {sorted(_host_features().items())}"
 
 
 def _places() -> Iterator[tuple[Path, str, bool]]:
@@ -381,9 +380,8 @@ def _places() -> Iterator[tuple[Path, str, bool]]:
         yield _checked(user_folder()), _target(), True
 
 
-@cache
 def all_sources() -> str:
-    """Return a hash of all kernels' sources."""
+    """Return the hashes of all kernels' sources."""
     return repr([_sources(path) for path in sorted(Path(__file__).parent.glob("*.py"))])
 
 
@@ -445,27 +443,27 @@ class KernelCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any | None:
         """Return the compiled code for a signature; None if it must be compiled."""
         target_context.refresh()
-        if self._is_on:
-            return self._load(sig, target_context)
-        return None
-
-    def _load(self, sig: Any, target_context: Any) -> Any | None:
+        if not self._is_on:
+            return None
         target = target_context.codegen().magic_tuple()
-        prebuilt = prebuilt_folder()
-        if prebuilt is not None:
-            with suppress(FileNotFoundError):
-                return self._rebuilt(prebuilt / self._file(sig, (target[0], BASELINE, "")), "prebuilt", target_context)
-            _explain(prebuilt)
-        with suppress(FileNotFoundError, Unusable):
-            return self._rebuilt(_checked(user_folder()) / self._file(sig, target), "cached", target_context)
-        return None
+        found = None
+        if (prebuilt := prebuilt_folder()) is not None:
+            built = self._file(sig, (target[0], BASELINE, ""))
+            found = self._rebuilt(prebuilt / built, "prebuilt", target_context)
+            if found is None:
+                _explain(prebuilt)
+        if found is None:
+            with suppress(Unusable):
+                found = self._rebuilt(_checked(user_folder()) / self._file(sig, target), "cached", target_context)
+        return found
 
     def _rebuilt(self, path: Path, where: str, target_context: Any) -> Any | None:
+        """Return the compiled code in a file; None if there is no such file, or none that can be used."""
         try:
             _, contents = _read(path, own=where == "cached")
             found = _CompileResult._rebuild(target_context, *pickle.loads(zlib.decompress(contents)))
         except FileNotFoundError:
-            raise
+            return None
         except Exception as error:  # whatever a damaged file, or one of a strange Numba, may lead to
             _say_once("file", f"the kernel in {path} is compiled anew, since the file cannot be used: {error}")
             return None
