@@ -9,7 +9,18 @@ from cofactor.model.facts import Facts, chosen_alpha
 from cofactor.model.state import is_mapped
 from cofactor.text import counted
 
-__all__ = ["facts_of", "iterations"]
+__all__ = ["facts_of", "iterations", "predicts_ratings"]
+
+
+def predicts_ratings(model: Any) -> bool:
+    """Return whether a model predicts ratings; those of who takes what do not.
+
+    Parameters
+    ----------
+    model : estimator
+        Of a Recommender a fitted one.
+    """
+    return hasattr(model, "predict") and getattr(model, "rating_model_", model) is not None
 
 
 def facts_of(model: Any) -> Facts:
@@ -20,7 +31,7 @@ def facts_of(model: Any) -> Facts:
     model : RatingModel, ExposureModel or Recommender
         Fitted.
     """
-    rated = model._predicts_ratings()
+    rated = predicts_ratings(model)
     values = {
         "model": type(model).__name__,
         "users": len(model.users_),

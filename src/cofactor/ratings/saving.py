@@ -92,10 +92,6 @@ class Saved:
         for name, value in saved.items():
             setattr(self, name, value)
 
-    def _predicts_ratings(self) -> bool:
-        """Return whether it predicts ratings, and not only who takes what."""
-        return True
-
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
         return summary(self, facts_of(self))

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.ratings.facts import facts_of
+from cofactor.ratings.facts import facts_of, predicts_ratings
 from cofactor.tasks.catalogue import Catalogue
 from cofactor.tasks.matching import IdsByText
 from cofactor.tasks.model_answers import ModelAnswers, told
 from cofactor.tasks.plain import Request
-from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
+from cofactor.tasks.rating_facts import rating_model_of
 from cofactor.tasks.recommending import Lists, at_latest, latest_times, with_meaning
 from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.tasks.words import shortest

@@ -8,24 +8,11 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.model.times import pairs_for
-from cofactor.ratings import ExposureModel, Recommender
-from cofactor.ratings.facts import facts_of
+from cofactor.ratings import Recommender
+from cofactor.ratings.facts import facts_of, predicts_ratings
 from cofactor.tasks.plain import Facts, Loaded
 
-__all__ = ["fit_facts", "predicts_ratings", "rating_model_of"]
-
-
-def predicts_ratings(model: Any) -> bool:
-    """Return whether a model predicts ratings; those of who takes what do not.
-
-    Parameters
-    ----------
-    model : estimator
-        Of a Recommender a fitted one.
-    """
-    if isinstance(model, Recommender):
-        return model.rating_model_ is not None
-    return not isinstance(model, ExposureModel)
+__all__ = ["fit_facts", "rating_model_of"]
 
 
 def rating_model_of(model: Any, called: str = "the model") -> Any:

@@ -20,7 +20,7 @@ from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.ratings import MMMF, Ensemble, ExposureModel, RatingModel, Recommender
 from cofactor.ratings.described import takes_features, with_new_items
-from cofactor.ratings.facts import facts_of
+from cofactor.ratings.facts import facts_of, predicts_ratings
 from cofactor.tasks import rating_files
 from cofactor.tasks.answers import RatingAnswers
 from cofactor.tasks.base import Task
@@ -45,7 +45,7 @@ from cofactor.tasks.plain import (
 )
 from cofactor.tasks.predicting import answers_of, check_predicts_on_workers, predictions
 from cofactor.tasks.ranking import ranked
-from cofactor.tasks.rating_facts import fit_facts, predicts_ratings, rating_model_of
+from cofactor.tasks.rating_facts import fit_facts, rating_model_of
 from cofactor.tasks.rating_notes import scale_notes, takes_notes
 from cofactor.tasks.reasons import because, reasons_table
 from cofactor.tasks.recommending import Lists, check_users, ranking_model, recommendations

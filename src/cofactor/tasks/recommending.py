@@ -13,10 +13,11 @@ from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
+from cofactor.ratings.facts import predicts_ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.visits import visits_of
 from cofactor.tasks.plain import RANKINGS, Request
-from cofactor.tasks.rating_facts import predicts_ratings, rating_model_of
+from cofactor.tasks.rating_facts import rating_model_of
 from cofactor.tasks.words import shortest
 from cofactor.text import counted
 

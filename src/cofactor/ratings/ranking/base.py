@@ -415,9 +415,6 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- saving
 
-    def _predicts_ratings(self) -> bool:
-        return False
-
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, TAKEN):

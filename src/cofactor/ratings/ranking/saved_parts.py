@@ -36,9 +36,6 @@ class SavedInParts(Saved):
     usual_takes_: float
     cold_: ColdItems | None
 
-    def _predicts_ratings(self) -> bool:
-        return self.rating_model_ is not None
-
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds; the ratings stand in it once, not in each part."""
         whole = super()._saved()
