@@ -1,4 +1,4 @@
-"""Words for films that nobody made: titles by genre, and names of directors."""
+"""Words for invented films: titles by genre, and names of directors."""
 
 from __future__ import annotations
 

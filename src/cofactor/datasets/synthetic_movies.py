@@ -62,7 +62,7 @@ def make_movies(
     Parameters
     ----------
     n_users, n_items, n_ratings : int, default 943, 1682, 100000
-        Sizes. Ids are 1..n_users and 1..n_items; a few films are rated by nobody.
+        Sizes. Ids are 1..n_users and 1..n_items; a few films have no ratings.
     random_state : int, Generator, RandomState or None
         Seed; the same seed gives the same data.
 

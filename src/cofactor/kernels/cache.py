@@ -8,7 +8,7 @@ There is no index and no lock: files are written whole, under their final name, 
 A wheel may hold kernels that were compiled ahead, for any processor of the level x86-64-v3 (AVX2 and fused products).
 They are taken first; what is not among them is taken from the user's folder, or compiled and put there.
 
-What is in a file is unpickled, so nobody but the user and root may have written it: no other folder or file is read.
+Files are unpickled, so only those that the user or root wrote are read.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _checked(folder: Path) -> Path:
     Raises
     ------
     Unusable
-        If it cannot be made or read, or if somebody else could put files into it.
+        If it cannot be made or read, or if another user could put files into it.
     """
     if not folder.is_absolute():
         raise Unusable("there is no home folder")
@@ -219,7 +219,7 @@ def _checked(folder: Path) -> Path:
 
 
 def _of_others(found: os.stat_result) -> bool:
-    """Return whether a folder or file may be the work of somebody else than this user and root."""
+    """Return whether another user than this one and root may have written a folder or file."""
     if not hasattr(os, "geteuid"):  # Windows, where a user's folders are closed to others
         return False
     return found.st_uid not in (0, os.geteuid()) or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -24,7 +24,7 @@ from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded
-from cofactor.warming import is_warm, warm_up
+from cofactor.warming import warm_up
 
 __all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]
 
@@ -339,7 +339,7 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
 @contextmanager
 def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
     """Compile the kernels of models within the block, in a process for each core, and wait for them at its end."""
-    if not models or is_warm() or is_warm(models, plain=True):
+    if not models:
         yield
         return
     ready: Queue[str] = Queue()
@@ -349,10 +349,11 @@ def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
         )
         ended.add_done_callback(lambda _: ready.put(""))
         yield
-        with report.steps(len(models)):
-            report.step(COMPILING)
-            while name := ready.get():
-                report.step(f"{COMPILING}: {name} is ready")
+        if not ended.done():  # as it is at once where all is on disk
+            with report.steps(len(models)):
+                report.step(COMPILING)
+                while name := ready.get():
+                    report.step(f"{COMPILING}: {name} is ready")
         with suppress(Exception):  # whatever keeps processes from working: kernels are compiled where they are used
             ended.result()
 
