@@ -43,6 +43,7 @@ _ROOT = Path(__file__).parents[2]
 _STANDARD = Path(os.__file__).parent
 _SITES = {"site-packages", "dist-packages"}
 _CODE = {".py", ".pyc", ".pyi", ".typed"}
+_COMPILED = {"__pycache__", "prebuilt"}  #: folders of what is compiled from sources, which count already
 
 
 class UnsourcedError(InvalidTypeError):
@@ -194,7 +195,7 @@ def _source(module: str) -> _Source:
 
 
 def _used(tree: ast.Module) -> set[str]:
-    """Return the names that a package uses, and those which its registries list: all strings but those of its list."""
+    """Return the names that a package uses or lists in a registry: all strings but those of ``__all__``."""
     exported = {node for one in tree.body if _is_list_of_names(one) for node in ast.walk(one)}
     return {
         str(getattr(node, "id", None) or getattr(node, "value", None))
@@ -212,7 +213,7 @@ def _data_beside(folder: Path) -> bytes:
     """Return a digest of the files of data in a folder of this package, and in those below it without modules."""
     total = hashlib.sha256()
     for path in sorted(folder.iterdir()):
-        if path.is_dir() and path.name != "__pycache__" and not (path / "__init__.py").exists():
+        if path.is_dir() and path.name not in _COMPILED and not (path / "__init__.py").exists():
             total.update(path.name.encode() + _data_beside(path))
         elif path.is_file() and path.suffix not in _CODE:
             total.update(path.name.encode() + path.read_bytes())
