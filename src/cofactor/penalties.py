@@ -11,7 +11,6 @@ import numpy as np
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
-from cofactor.kernels.regression import means_by, products_with
 
 __all__ = [
     "L1",
@@ -195,6 +194,8 @@ class RegressedL2(L2):
 
     def weights(self, A: np.ndarray) -> np.ndarray:
         """Return G, of shape (K, p), or (K,) if A has one axis."""
+        from cofactor.kernels.regression import products_with
+
         rows = A.reshape(len(A), -1).astype(np.float64)
         total = np.maximum(self.squares + self.rho, np.finfo(float).tiny)
         found = products_with(self.features, rows, np.zeros(rows.shape[1])) / total[:, None]
@@ -205,6 +206,8 @@ class RegressedL2(L2):
         return self._by(self.weights(A)).reshape(A.shape).astype(A.dtype)
 
     def _by(self, weights: np.ndarray) -> np.ndarray:
+        from cofactor.kernels.regression import means_by
+
         table = weights.reshape(len(weights), -1)
         return means_by(self.columns, table, np.zeros(table.shape[1]))
 

@@ -11,7 +11,8 @@ from cofactor.errors import InputWarning
 from cofactor.ratings import ALS, MMMF, PMMMF, Ensemble, IdMap, OrdinalProbit, RatingModel, RatingSVD, as_ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import among
-from cofactor.ratings.updating import Joint, Updates
+from cofactor.ratings.updates import Updates
+from cofactor.ratings.updating import Joint
 
 from .reference import planted
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from mmap import mmap
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,10 @@ from sklearn.base import BaseEstimator
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.limits import COLUMNS
-from cofactor.persistence import Adapter, built, state_of
 from cofactor.text import counted
+
+if TYPE_CHECKING:
+    from cofactor.persistence import Adapter
 
 _Kind = TypeVar("_Kind")
 #: What models tell of the course of their fit: numbers, and lists of them.
@@ -154,6 +156,8 @@ def packed(
     [None, 3]
     """
     if hasattr(value, "_to_state") or type(value) in (adapters or {}):
+        from cofactor.persistence import state_of
+
         header, inner = state_of(value, adapters)
         arrays |= {f"{key}.{name}": array for name, array in inner.items()}
         return {"model": type(value).__name__, "arrays": f"{key}.", "state": header}
@@ -199,6 +203,8 @@ def unpacked(value: Any, arrays: Mapping[str, NDArray[Any]], models: Mapping[str
     if not isinstance(value, dict):
         return value
     if "model" in value:
+        from cofactor.persistence import built
+
         prefix = member(value, "arrays", str)
         inner = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         return built(member(value, "model", str), member(value, "state", dict), inner, models or {})

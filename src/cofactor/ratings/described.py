@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.model.times import pairs_for
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_items
 from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Factored, covariance, directions, refuse_fold_in, similar_rows
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
+
+if TYPE_CHECKING:
+    from cofactor.ratings.features import FeatureTable
 
 __all__ = [
     "Asked",
@@ -35,7 +36,11 @@ __all__ = [
 
 def table_of(given: SideFeatures | None, argument: str) -> FeatureTable | None:
     """Return the features that a caller gave, checked; None without."""
-    return None if given is None else FeatureTable.read(given, argument)
+    if given is None:
+        return None
+    from cofactor.ratings.features import FeatureTable
+
+    return FeatureTable.read(given, argument)
 
 
 def tables_of(
@@ -131,6 +136,8 @@ class DescribedModel(Factored, RatingModel):
         >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
         array([1., 4.])
         """
+        from cofactor.ratings.folding import new_items
+
         check_is_fitted(self)
         table = table_of(item_features, "item_features")
         ratings = new_items(self, X, y, known, table, time)
@@ -181,6 +188,8 @@ class DescribedModel(Factored, RatingModel):
         """
         if new_items is None:
             return super().similar_items(items, n, candidates=candidates, min_ratings=min_ratings)
+        from cofactor.ratings.features import FeatureTable
+
         check_is_fitted(self)
         refuse_fold_in(self, "item")
         part = with_new_items(self, FeatureTable.read(new_items, "new_items"))
@@ -299,5 +308,7 @@ def with_new_users(model: Any, table: FeatureTable) -> Any:
 def with_new_items(model: Any, table: FeatureTable) -> Any:
     """Return a model of the items of a table which it does not know yet; it knows them by features alone."""
     if not isinstance(model, DescribedModel):
+        from cofactor.ratings.features import unknown_features
+
         raise unknown_features(table.argument)
     return model.fold_in_items(item_features=table.among(new_rows(model.items_, table)))

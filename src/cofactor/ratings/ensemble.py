@@ -19,7 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.recommending import Criterion
+from cofactor.ratings.probability import Criterion
 from cofactor.ratings.saving import checked_parts
 from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
 from cofactor.solvers.result import Callback

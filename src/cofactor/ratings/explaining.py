@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
-from cofactor.model.kinds import kinds_of
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.reasons import Reasons
-from cofactor.ratings.shard_work import in_memory
 from cofactor.typing import Ids
+
+if TYPE_CHECKING:
+    from cofactor.ratings.reasons import Reasons
 
 __all__ = ["asked", "explain", "no_contributions", "of_own", "products", "with_constant", "without_each"]
 
@@ -78,6 +77,8 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
       +0.2857  took 2
       +0.0000  intercept
     """
+    from cofactor.ratings.reasons import Reasons
+
     ratings, row, columns = asked(model, user, items)
     with library_limit(1, "blas"):
         contributions = np.asarray(model._contributions(row, columns), dtype=np.float64)
@@ -89,6 +90,9 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
 
 def asked(model: Any, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.int32]]:
     """Return the ratings of a model, and the indices of a user, who has some, and of items."""
+    from cofactor.ratings.lookup import Lookup
+    from cofactor.ratings.shard_work import in_memory
+
     check_is_fitted(model)
     known = Lookup(model.users_, model.items_)
     if isinstance(user, list | set | dict | np.ndarray) or hasattr(user, "columns"):
@@ -120,6 +124,8 @@ def of_own(model: Any, ratings: Ratings, row: int) -> tuple[NDArray[Any], NDArra
 
 def no_contributions(model: Any, user: int, items: NDArray[Any]) -> NDArray[Any]:
     """Refuse to explain: the `_contributions` of a model whose scores are no sum over a user's ratings."""
+    from cofactor.model.kinds import kinds_of
+
     base = next(kind for kind in type(model).__mro__ if vars(kind).get("_contributions") is no_contributions)
     able = tuple(kind for kind in kinds_of(base) if kind._contributions is not no_contributions)
     named = {kind.__name__ for kind in able if kind.__module__.startswith("cofactor.")}

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.ratings.blocks import each_block, pairs_per_block
 
-__all__ = ["expected", "in_blocks", "margins_of", "quantiles"]
+__all__ = ["Criterion", "Expectation", "Pairwise", "expected", "in_blocks", "margins_of", "of_all_pairs", "quantiles"]
 
 Pairwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+
+class Criterion(Protocol):
+    """How good items are, from the probabilities of their levels."""
+
+    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
+        """Return a number for each row of p, shape (n, R)."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The mean of a number that belongs to each level: the rating, or whether it is liked.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (R,)
+        These numbers.
+    """
+
+    weights: NDArray[np.float64]
+
+    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
+        """See `Criterion`."""
+        return expected(p, self.weights)
 
 
 def margins_of(p: NDArray[Any]) -> NDArray[np.float64]:
@@ -68,3 +93,19 @@ def in_blocks(function: Pairwise, users: NDArray[Any], items: NDArray[Any], n_le
 
     each_block(block, len(users), size)
     return np.concatenate(parts)
+
+
+def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray[Any]:
+    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), m).
+
+    Items are those of all users, shape (m,), or of each, shape (len(users), m).
+
+    Examples
+    --------
+    >>> of_all_pairs(lambda users, items: 10 * users + items, np.array([1, 2]), np.array([3, 4, 5]))
+    array([[13, 14, 15],
+           [23, 24, 25]])
+    """
+    of_each = items if items.ndim == 2 else np.tile(items, (len(users), 1))  # kernels are compiled for their own arrays
+    found = function(users[np.repeat(np.arange(len(users)), of_each.shape[1])], of_each.ravel())
+    return found.reshape(of_each.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings.best import Closer, Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import Pairwise, expected, quantiles
+from cofactor.ratings.probability import Criterion, Expectation, quantiles
 from cofactor.ratings.reranking import Arrangement, arranged, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.visits import visits_of
@@ -26,100 +26,22 @@ if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
     from cofactor.ratings.ranking.base import ExposureModel
 
-__all__ = [
-    "Asked",
-    "Criterion",
-    "Expectation",
-    "asked_users",
-    "best_lists",
-    "of_all_pairs",
-    "recommend",
-]
-
-
-class Criterion(Protocol):
-    """How good items are, from the probabilities of their levels."""
-
-    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
-        """Return a number for each row of p, shape (n, R)."""
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """The mean of a number that belongs to each level: the rating, or whether it is liked.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (R,)
-        These numbers.
-    """
-
-    weights: NDArray[np.float64]
-
-    def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
-        """See `Criterion`."""
-        return expected(p, self.weights)
+__all__ = ["Asked", "asked_users", "best_lists", "recommend"]
 
 
 def recommend(
     model: RatingModel,
-    users: Ids | None = None,
-    n: int = 10,
-    *,
-    exclude_seen: bool = True,
-    exclude: Exclusion = None,
-    candidates: Iterable[Any] | None = None,
-    at_least: float | None = None,
-    quantile: float | None = None,
-    time: ArrayLike | None = None,
-    rules: Rules | None = None,
+    users: Ids | None,
+    n: int,
+    exclude_seen: bool,
+    exclude: Exclusion,
+    candidates: Iterable[Any] | None,
+    at_least: float | None,
+    quantile: float | None,
+    time: ArrayLike | None,
+    rules: Rules | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Recommend the items with the highest scores, or those that most likely are liked.
-
-    This ranks items by how well they would be liked *if* they were taken, and what it costs is large: few of the best
-    are what users take. On MovieLens 100K (80/20 of each user) nDCG@10 of what was liked is .148 so (`OrdinalProbit`,
-    ``at_least=4``), .173 for plain popularity, and .408 for `Recommender`, which also asks how likely an item is to be
-    taken. For an order of items that a user is about to see in any case, it is the right one.
-
-    It works in blocks of a few users and items, so that memory does not grow with their number: each thread takes
-    about 8 MB. Models drawn from a posterior look at all items with some of their samples only (see
-    `SampledModel`); the scores that are returned are those of all samples.
-
-    Parameters
-    ----------
-    users : array-like of shape (k,), optional
-        User ids, in the order of the result; not a set, which has none. By default all users of the model, in the
-        order of ``users_.ids``.
-    n : int, default=10
-        Number of items for each user. It may exceed the number of items left for a user, not what memory holds.
-    exclude_seen : bool, default=True
-        Leave out the items that a user rated in training.
-    exclude : iterable of item ids, or mapping of user ids to such, optional
-        Items to leave out: for all, or for each user.
-    candidates : array-like or iterable, optional
-        Ids of the items to choose from; by default all. Those that were not in training are left out with a
-        warning; at least one must have been.
-    at_least : float, optional
-        Rank by the probability of this rating or a higher one, and return it as score. Only for models with
-        `predict_proba`.
-    quantile : float, optional
-        Rank by this quantile of the rating, between 0 and 1; a high one, as 0.9, favours items whose rating is
-        uncertain. Between levels it is interpolated, the probability of each spread evenly up to half way to its
-        neighbours. Only for models with `predict_proba`.
-    time : number, date, or array-like of shape (k,), optional
-        When users are to like the items, one time for all or one for each; only for models that know time. By default
-        the latest time in training; of a model that `fold_in` returned the latest of training and of the new ratings.
-    rules : Rules, optional
-        What lists must be like: supported by ratings, diverse, novel, with quotas of groups. See `Rules`.
-
-    Returns
-    -------
-    items : ndarray of shape (k, n)
-        Item ids, best first. A user with fewer items left than n has None in the last columns; the dtype is then
-        object.
-    scores : ndarray of shape (k, n)
-        Their scores; -inf where the item is None.
-    """
+    """See `RatingModel.recommend`."""
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_flag("exclude_seen", exclude_seen)
@@ -254,19 +176,3 @@ def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
     half_way = (scale[1:] + scale[:-1]) / 2
     edges = np.concatenate([scale[:1], half_way, scale[-1:]])
     return lambda p: quantiles(p, edges, quantile)
-
-
-def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), m).
-
-    Items are those of all users, shape (m,), or of each, shape (len(users), m).
-
-    Examples
-    --------
-    >>> of_all_pairs(lambda users, items: 10 * users + items, np.array([1, 2]), np.array([3, 4, 5]))
-    array([[13, 14, 15],
-           [23, 24, 25]])
-    """
-    of_each = items if items.ndim == 2 else np.tile(items, (len(users), 1))  # kernels are compiled for their own arrays
-    found = function(users[np.repeat(np.arange(len(users)), of_each.shape[1])], of_each.ravel())
-    return found.reshape(of_each.shape)

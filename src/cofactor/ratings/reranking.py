@@ -9,14 +9,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.ratings.data import Ratings
+from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.rules import Quotas, Rules
-from cofactor.ratings.similar import OF_FITTED, Vectors, directions, directions_of_takes, refuse_fold_in
-from cofactor.ratings.updating import Updates
+from cofactor.ratings.similar import Arrangeable, Vectors, directions
 
-__all__ = ["Arrangeable", "Arrangement", "Search", "arranged", "check_rules"]
+__all__ = ["Arrangement", "Search", "arranged", "check_rules"]
 
 #: Finds the best items of some users: given places of users and a number of items, returns arrays of shape (users,
 #: items), the first of which are items, -1 where there are no more, and scores. The order is that of the scores with
@@ -33,27 +31,6 @@ def check_rules(rules: Any) -> None:
     """Refuse what are no rules."""
     if rules is not None and not isinstance(rules, Rules):
         raise InvalidTypeError("expected Rules(...)", argument="rules", found=rules)
-
-
-class Arrangeable:
-    """A model whose lists can be arranged by rules: it knows how many took each item, and which items are alike."""
-
-    users_: IdMap
-    items_: IdMap
-    updates_: Updates | None
-
-    def _require_ratings(self, otherwise: Any) -> Ratings:
-        raise NotImplementedError
-
-    def _support(self) -> tuple[NDArray[Any], int]:
-        """Return how many users took, or rated, each item in training, and how many users there were."""
-        refuse_fold_in(self, "user", (Argument("candidates"), " can leave out items instead"))
-        return self._require_ratings(()).item_counts, len(self.users_)
-
-    def _item_directions(self) -> NDArray[np.float64]:
-        """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
-        refuse_fold_in(self, "user", OF_FITTED)
-        return directions_of_takes(self._require_ratings(()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,111 +7,29 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor import persistence
 from cofactor.coding import Coding
-from cofactor.errors import Argument, InvalidInputError, LostRatingsWarning
+from cofactor.errors import InvalidInputError, LostRatingsWarning
 from cofactor.model.callers import callers_level
-from cofactor.model.docs import fill_docs
-from cofactor.model.facts import summary
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.facts import facts_of
 from cofactor.ratings.ids import saved_ids
+from cofactor.ratings.saved import GIVE_BACK, Saved
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import StoredUsers, copied
-from cofactor.ratings.updating import Updates
+from cofactor.ratings.updates import Updates
 from cofactor.ratings.weighting import check_saved
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
 
-__all__ = ["Saved", "checked_parts", "required_ratings", "without_ratings_of"]
+__all__ = ["checked_parts", "model_of", "state_of", "to_memory", "without_ratings_of"]
 
-_Model = TypeVar("_Model", bound="Saved")
-
-#: What to do where ratings in shards are not as they were at the fit.
-_BACK = "put their folder back as it was (beside the file of the model, or where it was at the fit), or fit again"
-
-
-@fill_docs
-class Saved:
-    """A model with users, items and ratings, or takes, that goes to a file and comes back from one."""
-
-    #: Names of the attributes that a fit learns, and a file holds.
-    _learned: ClassVar[tuple[str, ...]] = ()
-
-    #: What a fit found for users, where it stays in the folder of shards.
-    stored_users_: StoredUsers | None = None
-
-    #: Why the ratings in shards that it was fitted on are there no more; empty where they are, or were not kept.
-    lost_ratings_: str = ""
-
-    def save(self, path: str | Path, *, ratings: bool = True) -> None:
-        """Write the model, with those inside it, to a file which `cofactor.load` reads; nothing in it is ever executed.
-
-        Parameters
-        ----------
-        {path}
-        ratings : bool, default=True
-            Whether to keep what users rated, or took, in training. `recommend(exclude_seen=True)` and `complete` need
-            it; models of exposure recommend to new users alone without it.
-        """
-        check_is_fitted(self)
-        persistence.save(path, self if ratings else without_ratings_of(self))
-
-    def to_memory(self) -> Self:
-        """Return a model that needs no folder of shards: what a fit found for users, and ratings, are in memory.
-
-        Returns
-        -------
-        model
-            A copy; a file that it is saved to holds all that it needs. Others than those of a fit to a folder of shards
-            are as they were.
-        """
-        check_is_fitted(self)
-        whole: Any = copy.copy(self)
-        if self.stored_users_ is not None:
-            whole._restore(_in_memory(self._saved()))
-        whole.stored_users_ = None
-        if isinstance(whole.ratings_, ShardedRatings):
-            whole.ratings_ = whole.ratings_.to_ratings()
-        return whole
-
-    def _saved(self) -> dict[str, Any]:
-        """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        """Take what `_saved` returned, read from a file and not checked yet."""
-        for name, value in saved.items():
-            setattr(self, name, value)
-
-    def _summary(self) -> dict[str, Any]:
-        """Return what the file says of the model to those who do not load it."""
-        return summary(self, facts_of(self))
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return a header which JSON can hold, and arrays."""
-        return _state_of(self)
-
-    @classmethod
-    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
-        """Rebuild a model from what `_to_state` returned; whatever does not fit together is refused.
-
-        Parameters
-        ----------
-        header, arrays
-            What a file holds.
-        models : mapping of str to type
-            Classes that parameters and parts may have, by name.
-        """
-        return _model_of(cls, header, arrays, models)
+_Model = TypeVar("_Model", bound=Saved)
 
 
 def _in_memory(value: Any) -> Any:
@@ -123,6 +41,17 @@ def _in_memory(value: Any) -> Any:
     return copied(value) if isinstance(value, np.ndarray) and is_mapped(value) else value
 
 
+def to_memory(model: _Model) -> _Model:
+    """See `Saved.to_memory`."""
+    whole: Any = copy.copy(model)
+    if model.stored_users_ is not None:
+        whole._restore(_in_memory(model._saved()))
+    whole.stored_users_ = None
+    if isinstance(whole.ratings_, ShardedRatings):
+        whole.ratings_ = whole.ratings_.to_ratings()
+    return whole
+
+
 def without_ratings_of(model: _Model) -> _Model:
     """Return a copy of a model that does not keep its ratings."""
     lean: Any = copy.copy(model)
@@ -130,7 +59,7 @@ def without_ratings_of(model: _Model) -> _Model:
     return lean
 
 
-def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a header which JSON can hold, and arrays."""
     arrays: dict[str, NDArray[Any]] = {}
     stored = model.stored_users_
@@ -166,7 +95,7 @@ def _state_of(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
-def _model_of(
+def model_of(
     kind: type[_Model], header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]
 ) -> _Model:
     """Rebuild a model of a class; see `Saved._from_state`."""
@@ -209,28 +138,9 @@ def _shards_of(model: Any, folder: Path) -> tuple[ShardedRatings | None, str]:
         why = str(InvalidInputError(error.problem, place=error.place))  # its advice is for who makes a folder
     except OSError as error:
         why = str(error)
-    text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated; {_BACK}"
+    text = f"the ratings of this model are not as they were ({why}): it cannot leave out what users rated; {GIVE_BACK}"
     warnings.warn(LostRatingsWarning(text), stacklevel=callers_level())
     return None, why
-
-
-def required_ratings(model: Any, otherwise: tuple[str | Argument, ...], what: str = "ratings") -> Any:
-    """Return what a model was fitted on, or refuse to go on without it.
-
-    Parameters
-    ----------
-    model : Saved
-    otherwise : tuple of str or Argument
-        What may be done instead of having it, up to the word "or".
-    what : {"ratings", "takes"}
-    """
-    if model.ratings_ is not None:
-        return model.ratings_
-    name = type(model).__name__
-    if model.lost_ratings_:
-        lost = f"the {what} of this {name} are not as they were ({model.lost_ratings_}): "
-        raise InvalidInputError((lost, *otherwise, _BACK))
-    raise InvalidInputError((f"this {name} was saved without its {what}: ", *otherwise, "save it with ratings=True"))
 
 
 def checked_parts(whole: RatingModel, parts: Any, kind: type[Any]) -> list[Any]:

@@ -16,16 +16,14 @@ from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.files import PathLike, replacing
 from cofactor.kernels.threads import library_limit
-from cofactor.problems.singular import PatchedMatrix, leading_vectors
-from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.ids import Appended, IdMap
-from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.updates import Updates
 from cofactor.typing import Ids, SideName
 
 __all__ = [
     "Alike",
+    "Arrangeable",
     "Factored",
     "Vectors",
     "covariance",
@@ -109,6 +107,27 @@ class Vectors:
                 pq.write_table(pa.table(columns), file)
         else:
             raise InvalidInputError("expected a name that ends in .npy or .parquet", argument="path", found=str(path))
+
+
+class Arrangeable:
+    """A model whose lists can be arranged by rules: it knows how many took each item, and which items are alike."""
+
+    users_: IdMap
+    items_: IdMap
+    updates_: Updates | None
+
+    def _require_ratings(self, otherwise: Any) -> Ratings:
+        raise NotImplementedError
+
+    def _support(self) -> tuple[NDArray[Any], int]:
+        """Return how many users took, or rated, each item in training, and how many users there were."""
+        refuse_fold_in(self, "user", (Argument("candidates"), " can leave out items instead"))
+        return self._require_ratings(()).item_counts, len(self.users_)
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
+        refuse_fold_in(self, "user", OF_FITTED)
+        return directions_of_takes(self._require_ratings(()))
 
 
 class Alike:
@@ -336,6 +355,10 @@ def similar_rows(
     new_items: IdMap | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the most similar ids of training, and how similar they are; the last vectors are those of new items."""
+    from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+    from cofactor.ratings.exclusion import Excluded
+    from cofactor.ratings.lookup import Lookup
+
     check_is_fitted(model)
     check_number("n", n, low=1, whole=True)
     check_number("min_ratings", min_ratings, low=0, whole=True)
@@ -413,6 +436,8 @@ def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
     True
     """
     if ratings not in _DIRECTIONS:
+        from cofactor.problems.singular import PatchedMatrix, leading_vectors
+
         n, m = ratings.shape
         means = ratings.item_counts[:, None] / max(n, 1)
         centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.features import FeatureTable, refuse_foreign, unknown_features
@@ -23,6 +22,7 @@ from cofactor.ratings.folding import new_ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
 from cofactor.ratings.shard_work import in_memory
+from cofactor.ratings.updates import Updates
 from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Joint",
-    "SideName",
-    "Updates",
     "joined_parts",
-    "refit_due",
     "take_in",
     "update",
     "updates_of",
@@ -41,57 +38,6 @@ __all__ = [
 ]
 
 _Model = TypeVar("_Model", bound="RatingModel")
-
-
-#: Share of ratings that came since the last fit from which another fit is due. On MovieLens 100K daily updates by a
-#: sixth of the ratings still cost nothing that could be measured: RMSE of `OrdinalProbit` .004 below that of a refit,
-#: with a standard error of .003, of `ALS` .000 ± .003.
-_DUE = 0.1
-
-
-@dataclass(frozen=True)
-class Updates:
-    """What was taken into a model since it was fitted.
-
-    Attributes
-    ----------
-    n_fitted : int
-        Ratings of the last fit.
-    n_updates : int
-        Updates since.
-    n_new : int
-        Ratings that these gave, those which took the place of earlier ones too.
-
-    Examples
-    --------
-    >>> Updates(90).after(5), Updates(90).after(5).due, Updates(90).after(5).after(5).due
-    (Updates(n_fitted=90, n_updates=1, n_new=5), False, True)
-    """
-
-    n_fitted: int
-    n_updates: int = 0
-    n_new: int = 0
-
-    def after(self, n_ratings: int) -> Self:
-        """Return what it is after another update."""
-        return replace(self, n_updates=self.n_updates + 1, n_new=self.n_new + n_ratings)
-
-    @property
-    def due(self) -> bool:
-        """Whether a tenth or more of all ratings are new."""
-        return self.n_new >= _DUE * (self.n_fitted + self.n_new)
-
-    def to_state(self) -> dict[str, int]:
-        """Return the attributes as a dictionary."""
-        return {"n_fitted": self.n_fitted, "n_updates": self.n_updates, "n_new": self.n_new}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Rebuild it from what `to_state` returned; what is no number of ratings or updates is refused."""
-        found = {name: member(dict(state), name, int) for name in ("n_fitted", "n_updates", "n_new")}
-        if min(found.values()) < 0 or found["n_fitted"] < 1:
-            raise InvalidInputError(f"numbers of ratings and updates must not be negative, found {found}")
-        return cls(**found)
 
 
 @dataclass(frozen=True)
@@ -164,65 +110,12 @@ class Joint:
 def update(
     model: _Model,
     X: Pairs,
-    y: RatingValues = None,
-    *,
-    time: ArrayLike | None = None,
-    user_features: SideFeatures | None = None,
-    item_features: SideFeatures | None = None,
+    y: RatingValues,
+    time: ArrayLike | None,
+    user_features: SideFeatures | None,
+    item_features: SideFeatures | None,
 ) -> _Model:
-    """Take new ratings, and with them new users and items, into the model, as after another day.
-
-    New users are folded in from their ratings of items that the model knows, then new items from the ratings by all;
-    then the rows of all items with new ratings are learned anew from all ratings of theirs, users held fixed, and last
-    the rows of all users with new ratings, items held fixed. All other rows, and what all rows share (the weight
-    of a penalty, priors, means), stay what they were, to the bit (users of a `GPLVM` have no rows of their own: what it
-    predicts for them moves with the items they rated). So a user's row is that of a fold-in with the new
-    items: ``fold_in(X, known="merge")``. Of a model with samples every sample is updated.
-
-    `ratings_` are all ratings then, of a pair that was rated before the new one alone, whatever their times are.
-    Several updates are not the same as one with all their ratings, nor does their order say nothing: each learns from
-    what the ones before it left. The same updates in the same order give the same model.
-
-    What all rows share is still that of the ratings of the fit, so one day a fit to all is due:
-    ``model.fit(model.ratings_)``. `refit_due_` is True from where a tenth of all ratings came after the fit. That is on
-    the safe side: on MovieLens 100K thirty daily updates, with a sixth of the ratings, lost nothing against a refit
-    that could be measured (``benchmarks/updates.py``). Of `OrdinalProbit` a day's update took a quarter of the time
-    of a refit there, of `ALS` and `MMMF` a tenth.
-
-    Parameters
-    ----------
-    X, y
-        New ratings as in `fit`, on the model's scale, by users and of items it knows or not. Rows and columns of a
-        sparse matrix are the users and items of those numbers, if the model was fitted to such a matrix.
-    {time}
-        A model that knows time needs them.
-    user_features, item_features : mapping, frame, or tuple (ids, array), optional
-        Features of the users, and items, with new ratings, in the columns of `fit`, where the model was fitted with
-        such: it does not keep them. Those without a row get the column means of training.
-
-    Returns
-    -------
-    self
-        An update that fails leaves the model as it was.
-
-    Raises
-    ------
-    InvalidInputError
-        If the model was saved without its ratings, comes from a fold-in, or if the ratings are not valid.
-
-    Examples
-    --------
-    >>> from cofactor.ratings import ALS
-    >>> X = [(u, i) for u in range(6) for i in range(6)]
-    >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
-    >>> model = ALS(n_factors=2, alpha=0.1, random_state=0).fit(X, y)
-    >>> model.update([("new", 0), ("new", 1), (1, "film"), (3, "film"), (2, "film")], [2, 4, 3, 3, 1]).predict(
-    ...     [("new", 3), ("new", "film"), (5, "film"), (0, "film")]
-    ... )
-    array([3., 3., 3., 1.])
-    >>> model.refit_due_, model.ratings_.n_ratings
-    (True, 41)
-    """
+    """See `RatingModel.update`."""
     check_is_fitted(model)
     updates_of(model)
     return take_in(model, *new_ratings(model, X, y, time), user_features, item_features)
@@ -246,12 +139,6 @@ def take_in(
         grown.ratings_, grown.updates_ = both, known.after(new.n_ratings)
         grown._settle(both)
     return model
-
-
-def refit_due(model: RatingModel) -> bool:
-    """Whether so much was taken in since the last fit that another one is worth its time: see `update`."""
-    check_is_fitted(model)
-    return model.updates_ is not None and model.updates_.due
 
 
 def updates_of(model: Any) -> tuple[Updates, Ratings]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.selection.path import Validation, select_alpha
 from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
@@ -23,10 +22,12 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.similar import Factored
-from cofactor.ratings.updating import SideName
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
+
+if TYPE_CHECKING:
+    from cofactor.model.selection.path import Validation
 
 #: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
 MOST_ALPHA = 1e12
@@ -170,6 +171,8 @@ class FactorModel(Factored, RatingModel):
         self.validation_ = None
         alpha = self.alpha
         if alpha == "auto":
+            from cofactor.model.selection.path import select_alpha
+
             self.validation_ = select_alpha(self, ratings, start, generator, monitor, self._alpha_unit(ratings))
             alpha = self.validation_.best
         self.alpha_ = float(alpha)
@@ -212,6 +215,8 @@ class FactorModel(Factored, RatingModel):
         return super()._saved() | own | {"validation_": plain(self.validation_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
+        from cofactor.model.selection.path import Validation
+
         found, links = saved["validation_"], saved.get("links_", [None, None])
         super()._restore(saved | {"validation_": None if found is None else Validation.from_plain(found)})
         shapes = self._shapes_of_rows()

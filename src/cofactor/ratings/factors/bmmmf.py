@@ -16,7 +16,6 @@ from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.in_shards import fit_in_shards
 from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, fold_items_in_by_loss, solve_by_loss
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result
@@ -91,7 +90,10 @@ class BinaryMMMF(FactorModel):
 
     _takes_weights: ClassVar[bool] = True
 
-    _fit_shards = fit_in_shards
+    def _fit_shards(self, given: FitInput) -> None:
+        from cofactor.ratings.factors.in_shards import fit_in_shards
+
+        fit_in_shards(self, given)
 
     def __init__(
         self,

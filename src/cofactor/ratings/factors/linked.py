@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.kernels.regression import means_by
 from cofactor.model.state import check_array
 from cofactor.penalties import L2, AroundL2, RegressedL2
-from cofactor.ratings.features import FeatureTable, unknown_features
+from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Link, Side
+
+if TYPE_CHECKING:
+    from cofactor.ratings.features import FeatureTable
+    from cofactor.ratings.links import Link, Side
 
 __all__ = ["ARGUMENTS", "FactorLink", "around", "learned_links", "linked_penalties", "means_of"]
 
@@ -57,6 +59,8 @@ class FactorLink:
 
     def means(self, side: Side, table: FeatureTable | None) -> dict[str, NDArray[np.float64]]:
         """Return what features say of other rows, by the name of each array; zeros for rows without."""
+        from cofactor.kernels.regression import means_by
+
         features = self.link.features(side, table)
         if not isinstance(features, np.ndarray):
             return {}
@@ -74,6 +78,8 @@ class FactorLink:
     @classmethod
     def from_state(cls, argument: str, state: Any, shapes: Mapping[str, tuple[int, ...]]) -> Self:
         """Rebuild it from what `to_state` returned; what does not fit arrays with rows of these shapes is refused."""
+        from cofactor.ratings.links import Link
+
         link = Link.from_state(argument, state["link"], 0)
         wanted = set(shapes) if link.n_features else set()
         if set(state["weights"]) != wanted or link.tied:
@@ -87,11 +93,12 @@ def learned_links(given: FitInput) -> tuple[tuple[Link | None, Link | None], dic
     """Return what the features of users and of items are made of, and these features, by their arguments."""
     links: list[Link | None] = []
     features = {}
-    sides = (Side.users(given.ratings), Side.items(given.ratings))
-    for argument, side, table in zip(ARGUMENTS, sides, given.features, strict=True):
+    for argument, table in zip(ARGUMENTS, given.features, strict=True):
         link = None
         if table is not None:
-            link, found = Link.learned(argument, side, table, None, False)
+            from cofactor.ratings.links import Link
+
+            link, found = Link.learned(argument, _side(given.ratings, argument), table, None, False)
             if isinstance(found, np.ndarray):
                 features[argument] = found[:-1]
         links.append(link)
@@ -113,13 +120,22 @@ def around(means: Arrays) -> Drawn:
     return {name: partial(AroundL2, given=mean) for name, mean in means.items()}
 
 
-def means_of(link: FactorLink | None, side: Side, table: FeatureTable | None, argument: str) -> Arrays:
+def means_of(link: FactorLink | None, ratings: Ratings, table: FeatureTable | None, argument: str) -> Arrays:
     """Return what features say of new rows, by the name of each array; nothing where none were given in training."""
     if link is not None:
-        return link.means(side, table)
+        return link.means(_side(ratings, argument), table)
     if table is not None:
+        from cofactor.ratings.features import unknown_features
+
         raise unknown_features(argument)
     return {}
+
+
+def _side(ratings: Ratings, argument: str) -> Side:
+    """Return users or items, of whom an argument has features."""
+    from cofactor.ratings.links import Side
+
+    return Side.users(ratings) if argument == "user_features" else Side.items(ratings)
 
 
 def _penalty(name: str, features: NDArray[np.float64], alpha: float) -> RegressedL2:

@@ -14,11 +14,9 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
-from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties, means_of
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Side
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
@@ -124,12 +122,14 @@ def all_penalties(model: LossFactorization, alpha: float) -> dict[str, Penalty |
 
 def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
     """Minimise the same objective by each new user's arrays; V, c and the mean thresholds are fixed."""
+    from cofactor.problems.each_row import minimise_rows
+
     ratings = given.ratings
     n, d = len(ratings.users), model.V_.shape[1]
     penalties: dict[str, Penalty | None] = {"U": L2(model.alpha_)}
     penalties |= {k: L2(p.alpha) if p is not None else None for k, p in model._user_penalties().items()}
     start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
-    means = means_of(model.links_[0], Side.users(ratings), given.user_features, "user_features")
+    means = means_of(model.links_[0], ratings, given.user_features, "user_features")
     penalties, start = _with_features(penalties, around(means)), {**start, **means}
     fixed = {"V": model.V_, "c": model.item_bias_}
     if "own" in penalties:
@@ -161,7 +161,7 @@ def fold_items_in_by_loss(model: LossFactorization, given: FitInput, loss: Entry
     penalties: dict[str, Penalty | None] = {"V": L2(model.alpha_)}
     if model.alpha_bias is not None:
         penalties["c"] = L2(model.alpha_bias)
-    means = means_of(model.links_[1], Side.items(ratings), given.item_features, "item_features")
+    means = means_of(model.links_[1], ratings, given.item_features, "item_features")
     penalties = _with_features(penalties, around(means))
     fixed = {"U": model.U_, "b": model.user_bias_}
     if "own" in model._user_penalties():

@@ -14,7 +14,6 @@ from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.in_shards import fit_in_shards
 from cofactor.ratings.factors.loss_fit import (
     check_loss_params,
     fold_in_by_loss,
@@ -110,7 +109,10 @@ class MMMF(DescribedModel, FactorModel):
 
     _takes_weights: ClassVar[bool] = True
 
-    _fit_shards = fit_in_shards
+    def _fit_shards(self, given: FitInput) -> None:
+        from cofactor.ratings.factors.in_shards import fit_in_shards
+
+        fit_in_shards(self, given)
 
     def __init__(
         self,

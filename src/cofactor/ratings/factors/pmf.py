@@ -19,7 +19,6 @@ from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_e
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import no_contributions, products
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.weighting import weighted_mean
@@ -204,6 +203,8 @@ class PMF(FactorModel):
         return super().first_arrays(ratings, generator) | {"seed": generator.integers(2**32, size=1)}
 
     def _fit_shards(self, given: FitInput) -> None:
+        from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
+
         fit_least_squares_in_shards(self, given, "als", self.weighted)
 
     def solve(

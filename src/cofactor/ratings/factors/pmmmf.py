@@ -15,7 +15,6 @@ from cofactor.model.state import check_array
 from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.in_shards import fit_in_shards
 from cofactor.ratings.factors.loss_fit import (
     check_loss_params,
     fold_in_by_loss,
@@ -104,7 +103,10 @@ class PMMMF(FactorModel):
 
     _takes_weights: ClassVar[bool] = True
 
-    _fit_shards = fit_in_shards
+    def _fit_shards(self, given: FitInput) -> None:
+        from cofactor.ratings.factors.in_shards import fit_in_shards
+
+        fit_in_shards(self, given)
 
     def __init__(
         self,

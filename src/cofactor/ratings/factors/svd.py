@@ -20,10 +20,9 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.similar import Factored
-from cofactor.ratings.updating import SideName
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 

@@ -20,10 +20,9 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
-from cofactor.ratings.updating import SideName
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
 _ENTRIES_PER_BLOCK = 2_000

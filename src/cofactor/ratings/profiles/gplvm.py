@@ -23,13 +23,11 @@ from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Pairwise, margins_of
-from cofactor.ratings.recommending import of_all_pairs
-from cofactor.ratings.updating import SideName
+from cofactor.ratings.probability import Pairwise, margins_of, of_all_pairs
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 #: Standard deviation of positions at the start. At zero the gradient vanishes; distances should be about one.
 START_SCALE = 0.3

@@ -20,10 +20,9 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
-from cofactor.ratings.updating import SideName
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
 _WARM_UP = 20

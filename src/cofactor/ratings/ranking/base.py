@@ -38,13 +38,14 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
-from cofactor.ratings.reranking import Arrangeable, check_rules
+from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
-from cofactor.ratings.saving import Saved, required_ratings
+from cofactor.ratings.saved import Saved, required_ratings
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Alike
-from cofactor.ratings.updating import Updates, refit_due, updates_of
+from cofactor.ratings.similar import Alike, Arrangeable
+from cofactor.ratings.updates import Updates, refit_due
+from cofactor.ratings.updating import updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SparseTable
 

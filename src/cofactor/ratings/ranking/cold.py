@@ -15,7 +15,7 @@ from cofactor.model.state import check_array
 from cofactor.ratings.blocks import products_of_rows
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import Appended, IdMap
-from cofactor.ratings.reranking import Arrangeable
+from cofactor.ratings.similar import Arrangeable
 from cofactor.ratings.standardization import Standardization
 
 if TYPE_CHECKING:

@@ -42,13 +42,14 @@ from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.saved_parts import SavedInParts
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
 from cofactor.ratings.ranking.why import ExplainsByItsParts
-from cofactor.ratings.reranking import Arrangeable
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.saving import required_ratings
+from cofactor.ratings.saved import required_ratings
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.updating import Updates, refit_due, take_in, updates_of
+from cofactor.ratings.similar import Arrangeable
+from cofactor.ratings.updates import Updates, refit_due
+from cofactor.ratings.updating import take_in, updates_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 

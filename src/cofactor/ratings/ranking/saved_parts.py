@@ -17,7 +17,8 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.cold import ColdItems
 from cofactor.ratings.ranking.takes import TAKEN, as_takes
-from cofactor.ratings.saving import Saved, without_ratings_of
+from cofactor.ratings.saved import Saved
+from cofactor.ratings.saving import without_ratings_of
 
 __all__ = ["SavedInParts"]
 

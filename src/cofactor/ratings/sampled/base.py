@@ -24,7 +24,7 @@ from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.recommending import Criterion, Expectation
+from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users
 from cofactor.ratings.sampled.chains import (
     NothingKeptError,

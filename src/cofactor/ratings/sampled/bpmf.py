@@ -27,11 +27,10 @@ from cofactor.ratings.sampled.in_shards import fit_bpmf_in_shards
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.reasons import gaussian_reasons
 from cofactor.ratings.sampled.thinned import Sample
-from cofactor.ratings.updating import SideName
 from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 #: Samples that a fold-in goes through, evenly spaced among those kept.
 _FOLD_IN_SAMPLES = 50

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import level_probabilities
 from cofactor.kernels.ranking import rough_expectations
-from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
+from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
 
 __all__ = ["Draws", "ProbitDraws", "spaced"]
 

@@ -18,7 +18,7 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.recommending import Criterion, Expectation, of_all_pairs
+from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.thinned import Thinned

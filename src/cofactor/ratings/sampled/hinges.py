@@ -12,7 +12,7 @@ from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.kernels.hinges import hinge_probabilities, mean_margins
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
-from cofactor.ratings.recommending import Criterion, of_all_pairs
+from cofactor.ratings.probability import Criterion, of_all_pairs
 from cofactor.ratings.sampled.by_user import Samples
 
 __all__ = ["HINGE_DECISIONS", "HingeDraws", "HingeModel", "check_hinge_params", "draws_of", "threshold_prior"]

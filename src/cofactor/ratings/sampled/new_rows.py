@@ -14,7 +14,7 @@ from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.thinned import Thinned
-from cofactor.ratings.updating import SideName
+from cofactor.typing import SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.sampled.base import SampledModel

@@ -33,10 +33,10 @@ from cofactor.ratings.sampled.rank import Rank
 from cofactor.ratings.sampled.reasons import ordinal_reasons
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
-from cofactor.ratings.updating import Joint, SideName
+from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
-from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures, SparseTable
+from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 
 class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
