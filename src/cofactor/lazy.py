@@ -16,7 +16,7 @@ __all__ = ["Registry", "exports"]
 _Value = TypeVar("_Value")
 
 
-def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def exports(package: str, *, before: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which load a name of its ``__all__`` when it is used.
 
     Where the names come from is said once, by the imports below ``if TYPE_CHECKING:`` in the package, which type
@@ -26,6 +26,10 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
     ----------
     package : str
         Its ``__name__``.
+    before : str, optional
+        A module that is imported before any of those in the package that names come from, which need it. Their imports
+        reach it many calls deep, and there it may take longer: Python 3.11 and later keep the frames of calls in chunks
+        of 16 KB, and a loop at the end of one asks the system for another, and gives it back, in each turn.
 
     Examples
     --------
@@ -55,7 +59,12 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         origin, inside = origins[name]
         with garbage_kept(lasting=True):
-            value = import_module(f"{package}.{name}") if origin == package else getattr(import_module(origin), inside)
+            if origin == package:
+                value = import_module(f"{package}.{name}")
+            else:
+                if before:
+                    import_module(before)
+                value = getattr(import_module(origin), inside)
         setattr(module, name, value)
         return value
 

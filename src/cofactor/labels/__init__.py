@@ -185,4 +185,4 @@ __all__ = [
     "micro_f1_curve",
 ]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__ = exports(__name__, before="sklearn.base")

@@ -114,4 +114,4 @@ __all__ = [
     "shard_files",
 ]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__ = exports(__name__, before="sklearn.base")

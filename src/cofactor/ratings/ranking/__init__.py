@@ -41,4 +41,4 @@ __all__ = [
     "as_takes",
 ]
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__ = exports(__name__, before="sklearn.base")
