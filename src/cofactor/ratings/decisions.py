@@ -47,7 +47,6 @@ class Count:
         return 1 + np.count_nonzero(above, axis=1)
 
 
-@dataclass(frozen=True)
 class FirstBelow:
     """The first boundary that the score does not reach: equation (3.18) of Kumar (2018)."""
 
@@ -56,7 +55,6 @@ class FirstBelow:
         return first_below(margins)
 
 
-@dataclass(frozen=True)
 class Mode:
     """The likeliest level, where margins are probabilities less one half."""
 
@@ -65,7 +63,6 @@ class Mode:
         return 1 + np.argmax(_probabilities(margins), axis=1)
 
 
-@dataclass(frozen=True)
 class NearestToMean:
     """The level nearest to the expected rating, where margins are probabilities less one half."""
 
