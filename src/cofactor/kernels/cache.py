@@ -13,7 +13,6 @@ Files are unpickled, so only those that the user or root wrote are read.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
@@ -26,7 +25,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, cached_property
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import llvmlite
@@ -35,6 +36,7 @@ import numba
 import numpy as np
 from numba.core import compiler, event, types
 from numba.core.caching import _Cache
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from cofactor.files import cache_dir
@@ -61,21 +63,26 @@ _COMPRESSION = 1  #: more takes longer than it saves
 
 @cache
 def _module(path: Path) -> tuple[bytes, frozenset[Path]]:
-    """Return the hash of a source file, and the files of this package that it imports."""
-    text = path.read_bytes()
-    imported = set[Path]()
-    for node in ast.walk(ast.parse(text)):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
+    """Return the hash of a source file, and the files of this package that it imports.
+
+    What it imports is read from its bytecode, which is there once a module has been imported: to parse the sources of a
+    kernel would take as long as to load it. Of a package, what has the name of any text in a tuple is taken too.
+    """
+    code = SourceFileLoader(path.stem, str(path)).get_code(path.stem)
+    imported, waiting = set[Path](), [code]
+    while waiting:
+        code = waiting.pop()
+        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+        texts = (one for one in code.co_consts if isinstance(one, tuple) for one in one if isinstance(one, str))
+        listed = set(filter(str.isidentifier, texts))
+        for name in code.co_names:
             package, *parts = name.split(".")
             if package == _PACKAGE.name:
                 place = _PACKAGE.joinpath(*parts)
-                imported.update(file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file())
-    return hashlib.sha256(text).digest(), frozenset(imported)
+                places = [place, *map(place.joinpath, listed)] if place.is_dir() else [place]
+                files = (file for one in places for file in (one.with_suffix(".py"), one / "__init__.py"))
+                imported.update(file for file in files if file.is_file())
+    return hashlib.sha256(path.read_bytes()).digest(), frozenset(imported)
 
 
 @cache
@@ -442,9 +449,10 @@ class KernelCache(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any | None:
         """Return the compiled code for a signature; None if it must be compiled."""
-        target_context.refresh()
         if not self._is_on:
             return None
+        # Numba itself would load here all that it compiles with, which takes as long as to load twenty kernels.
+        rtsys.initialize(target_context)
         target = target_context.codegen().magic_tuple()
         found = None
         if (prebuilt := prebuilt_folder()) is not None:
