@@ -67,11 +67,11 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     .. math:: P(y_{ij} \le r) = \frac{1}{S} \sum_s \Phi\big(\sqrt\beta (b_r - U^s_i \cdot V^s_j)\big)
 
     b and β are the likeliest given the scores of training ratings in all draws: an ordered probit regression after the
-    fit, which changes no factor. Cut half way between levels, with :math:`\beta = \alpha`, the top level of Flixster had
-    a probability of .166 on average, and was given by .216 of the test ratings. Now it has .224, intervals of 90 % cover
-    .910, the RMSE is .889 (before: .897), and the MAE .662 (.673). Boundaries and β are those of all users: who rates
-    most items alike is not told from others. On Flixster the top level has .52 in the tenth of the ratings where it is
-    likeliest, and is given by .74 of them. `OrdinalProbit` has boundaries of each user.
+    fit, which changes no factor. Cut half way between levels, with :math:`\beta = \alpha`, the top level of Flixster
+    had a probability of .166 on average, and was given by .216 of the test ratings. Now it has .224, intervals of 90 %
+    cover .910, the RMSE is .889 (before: .897), and the MAE .662 (.673). Boundaries and β are those of all users: who
+    rates most items alike is not told from others. On Flixster the top level has .52 in the tenth of the ratings where
+    it is likeliest, and is given by .74 of them. `OrdinalProbit` has boundaries of each user.
 
     `predict` is the median level by default; ``decision="mean"`` rounds the expected rating, as was usual.
 
