@@ -56,8 +56,8 @@ class GibbsIPMMMF(SampledModel):
     validation.
 
     **Probabilities** follow from a pseudo-likelihood of hinges, and are not calibrated: the top level had .073 on test
-    ratings of Flixster, of which .216 gave it, and intervals of 90 % covered .640 (Douban: .172 for .207, and .890). Take
-    those of `OrdinalProbit` where they matter.
+    ratings of Flixster, of which .216 gave it, and intervals of 90 % covered .640 (Douban: .172 for .207, and .890).
+    Take those of `OrdinalProbit` where they matter.
 
     Parameters
     ----------
