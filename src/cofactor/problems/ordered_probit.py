@@ -77,10 +77,10 @@ def _loss(levels: NDArray[np.int64], x: Array, weights: Array, point: Array) -> 
 
     def below(of: Array) -> Array:
         """Sum, for each threshold, over the level below it."""
-        return np.bincount(levels, weights * of, n + 1)[1:n]
+        return np.asarray(np.bincount(levels, weights * of, n + 1)[1:n], dtype=np.float64)
 
     def above(of: Array) -> Array:
-        return np.bincount(levels, weights * of, n + 1)[2:]
+        return np.asarray(np.bincount(levels, weights * of, n + 1)[2:], dtype=np.float64)
 
     gradient = np.append(above(at_low) - below(at_high), (weights * x) @ (at_high - at_low))
     hessian = np.diag(np.append(below(hh) + above(ll), (weights * x * x) @ (hh + 2 * lh + ll)))
