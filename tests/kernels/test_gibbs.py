@@ -173,13 +173,15 @@ def test_probabilities_of_levels(biased):
     np.testing.assert_allclose(out, again, atol=1e-14)
 
 
-def test_squared_errors_means_of_priors_and_sums_of_features():
+def test_moments_of_scores_means_of_priors_and_sums_of_features():
     rng = np.random.default_rng(4)
     e = random_pattern(rng, 12, 9)
-    U, V, t, out = rng.normal(size=(12, 3)), rng.normal(size=(9, 3)), rng.normal(size=len(e.indices)), np.empty(12)
-    gibbs.squared_errors(0, 12, e.indptr, e.indices, t, np.ones(1), U, V, out)
-    errors = (t - np.einsum("kf,kf->k", U[e.rows], V[e.indices])) ** 2
-    np.testing.assert_allclose(out, np.bincount(e.rows, errors, 12), rtol=1e-12)
+    U, V, out = rng.normal(size=(12, 3)), rng.normal(size=(9, 3)), np.empty((4, 3))
+    levels = rng.integers(1, 5, len(e.indices)).astype(np.uint8)
+    gibbs.level_moments(0, 12, e.indptr, e.indices, levels, np.ones(1), U, V, out)
+    x = np.einsum("kf,kf->k", U[e.rows], V[e.indices])
+    expected = [[np.sum(x[levels == r] ** power) for power in range(3)] for r in range(1, 5)]
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
     features, weights, mean = rng.normal(size=(2, 12)), rng.normal(size=(2, 3)), rng.normal(size=3)
     means, sums = np.full((12, 3), 9.0), np.full((3, 2), 9.0)
     gibbs.prior_means(2, 11, features, weights, mean, means)

@@ -65,9 +65,9 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return statistics along a chain which draws parameters given data by a sweep, and data given parameters."""
     users = NormalWishartPrior("user", D, FEATURES, strength=STRENGTH, degrees=DEGREES)
     items = NormalWishartPrior("item", D, strength=STRENGTH, degrees=DEGREES)
-    posterior = GaussianPosterior.of(
-        ENTRIES, rng.normal(size=len(ENTRIES.indices)), users, items, None, shape=SHAPE, rate=RATE
-    )
+    levels = np.arange(1, len(ENTRIES.indices) + 1)  # targets are real numbers: each has a level
+    values = np.append(0, rng.normal(size=len(levels)))
+    posterior = GaussianPosterior.of(ENTRIES, levels, values, users, items, None, shape=SHAPE, rate=RATE)
     state = posterior.start(Key(1, 0, 0, 0))
     posterior.settle(state)
     found = []
@@ -80,7 +80,8 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
             errors = (posterior.users.targets - x) ** 2
             expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
             assert posterior.log_likelihood(state) == pytest.approx(expected)
-        posterior.users.targets[:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
+        values[1:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
+        posterior.users.targets[:] = values[1:]
         names = ("U", "V", "user_mean", "user_precision", "user_weights")
         own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]
         found.append([*own, state["item_precision"].copy(), noise, posterior.users.targets.copy()])
@@ -102,7 +103,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is():
 
 def test_a_given_precision_stays():
     users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-    posterior = GaussianPosterior.of(ENTRIES, np.ones(7), users, items, 3.5)
+    posterior = GaussianPosterior.of(ENTRIES, np.ones(7, np.uint8), np.arange(2.0), users, items, 3.5)
     state = posterior.start(Key(1, 0, 0, 0))
     posterior.settle(state)
     for number, step in enumerate(posterior.steps.values()):

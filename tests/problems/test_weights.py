@@ -85,9 +85,9 @@ def test_penalties_by_count_of_a_linked_problem():
 
 
 def test_draws_of_bpmf():
-    def after_two_sweeps(entries: Pattern, y: np.ndarray, weights: np.ndarray | None) -> tuple[dict, float]:
+    def after_two_sweeps(entries: Pattern, levels: np.ndarray, weights: np.ndarray | None) -> tuple[dict, float]:
         users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-        posterior = GaussianPosterior.of(entries, y, users, items, None, weights=weights)
+        posterior = GaussianPosterior.of(entries, levels, values, users, items, None, weights=weights)
         state = posterior.start(Key(0, 0, 0, 0))
         posterior.settle(state)
         for sweep in (1, 2):
@@ -95,9 +95,9 @@ def test_draws_of_bpmf():
                 step(state, Key(0, 0, sweep, k))
         return state, posterior.log_likelihood(state)
 
-    y = targets("real")
-    found, likelihood = after_two_sweeps(ONCE, y, WEIGHTS.astype(float))
-    expected, other = after_two_sweeps(OFTEN, np.repeat(y, WEIGHTS), None)
+    values, levels = np.append(0, targets("real")), np.arange(1, len(ONCE.indices) + 1)
+    found, likelihood = after_two_sweeps(ONCE, levels, WEIGHTS.astype(float))
+    expected, other = after_two_sweeps(OFTEN, np.repeat(levels, WEIGHTS), None)
     assert likelihood == pytest.approx(other)
     for name, array in expected.items():
         np.testing.assert_allclose(found[name], array, atol=1e-8, err_msg=name)

@@ -324,14 +324,19 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
 
 
 @exact
-def squared_errors(lo, hi, indptr, indices, targets, weights, own, other, out):  # type: ignore[no-untyped-def]
-    """Write Σ_k w_k (t_k - u_i·v_j)² over the entries of each of the rows lo..hi; w may be a single number for all."""
+def level_moments(lo, hi, indptr, indices, levels, weights, own, other, out):  # type: ignore[no-untyped-def]
+    """Write Σ w, Σ w x and Σ w x² of the scores x = u·v of the entries of each level, (R, 3), of the rows lo..hi.
+
+    Levels count from 1; w may be a single number for all.
+    """
+    out[:] = 0
     for i in range(lo, hi):
-        total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             w = weights[k] if len(weights) > 1 else weights[0]
-            total += w * (targets[k] - score(own[i], other[indices[k]], False)) ** 2
-        out[i] = total
+            x, r = score(own[i], other[indices[k]], False), levels[k] - 1
+            out[r, 0] += w
+            out[r, 1] += w * x
+            out[r, 2] += w * x * x
 
 
 @kernel

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cofactor.problems.gaussian_users import GaussianUsers
 from cofactor.problems.observed import Entries
@@ -49,8 +50,8 @@ class UsersWithNoise(Protocol):
     def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
         """Return `then` of the equations of some items."""
 
-    def add_errors(self, state: State) -> None:
-        """Sum squared errors."""
+    def set_moments(self, state: State) -> None:
+        """Sum the scores of each level, and their squares."""
 
 
 class GaussianPosterior:
@@ -63,12 +64,15 @@ class GaussianPosterior:
 
     with features f and g where the priors have some,
     and, where asked for, :math:`\alpha \sim \mathrm{Gamma}(a, b)` (shape and rate). A sweep draws the priors, the rows
-    of users, those of items, and the precision of the noise.
+    of users, those of items, and the precision of the noise. Targets are the values of a few levels; "moments" are
+    Σ 1, Σ x and Σ x² of the scores x = u·v of each level, (R, 3).
 
     Parameters
     ----------
     users : UsersWithNoise
         With their entries, and the prior of their rows.
+    values : ndarray of shape (R + 1,)
+        Targets of the levels; the first one is of no level.
     n_items : int
     items : NormalWishartPrior
     precision : float or None
@@ -79,12 +83,13 @@ class GaussianPosterior:
 
     kept: tuple[str, ...] = (
         "U", "V", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision", "item_weights",
-        "noise_precision",
+        "noise_precision", "moments",
     )  # fmt: skip
 
     def __init__(
         self,
         users: UsersWithNoise,
+        values: Array,
         n_items: int,
         items: NormalWishartPrior,
         precision: float | None,
@@ -92,7 +97,7 @@ class GaussianPosterior:
         shape: float = 1.0,
         rate: float = 1.0,
     ) -> None:
-        self.users, self.n_items, self.items = users, n_items, items
+        self.users, self.values, self.n_items, self.items = users, values, n_items, items
         self.precision, self.shape, self.rate = precision, shape, rate
         self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
         self.steps: Mapping[str, Step] = {
@@ -107,7 +112,8 @@ class GaussianPosterior:
     def of(
         cls,
         entries: Entries,
-        targets: Array,
+        levels: NDArray[Any],
+        values: Array,
         users: NormalWishartPrior,
         items: NormalWishartPrior,
         precision: float | None,
@@ -122,16 +128,18 @@ class GaussianPosterior:
         ----------
         entries : Entries
             Where the observed entries are.
-        targets : ndarray of shape (n_entries,)
-            t in row order.
+        levels : ndarray of shape (n_entries,)
+            Counted from 1, in row order.
+        values : ndarray of shape (R + 1,)
+            Targets of the levels; the first one is of no level.
         users, items : NormalWishartPrior
         precision, shape, rate
             As of the class.
         weights : ndarray of shape (n_entries,), above 0, or None
             Powers of the entries' likelihoods, in row order: what their precisions are multiplied by.
         """
-        own = GaussianUsers(entries, targets, users, weights)
-        return cls(own, own.items.n, items, precision, shape=shape, rate=rate)
+        own = GaussianUsers(entries, levels, values, users, weights)
+        return cls(own, values, own.items.n, items, precision, shape=shape, rate=rate)
 
     def start(self, key: Key) -> State:
         """Return small random factors."""
@@ -154,7 +162,7 @@ class GaussianPosterior:
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the targets."""
         alpha = float(state["noise_precision"][0])
-        return 0.5 * float(self.users.mass * np.log(alpha / (2 * np.pi)) - alpha * state["errors"].sum())
+        return 0.5 * float(self.users.mass * np.log(alpha / (2 * np.pi)) - alpha * self._squared_error(state))
 
     def tune(self, state: State, sweep: int) -> None:
         """Do nothing: there is nothing to tune."""
@@ -165,8 +173,13 @@ class GaussianPosterior:
         draw_from_sums(partial(self.users.item_equations, state), key, precision, shifts, state["V"])
 
     def draw_noise(self, state: State, key: Key) -> None:
-        """Sum the squared errors, and draw α if it is not given."""
-        self.users.add_errors(state)
+        """Sum the scores of each level, and draw α if it is not given."""
+        self.users.set_moments(state)
         if self.precision is None:
-            rate = self.rate + 0.5 * state["errors"].sum()
+            rate = self.rate + 0.5 * self._squared_error(state)
             state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * self.users.mass, 1 / rate)
+
+    def _squared_error(self, state: State) -> float:
+        """Return Σ (t - x)²."""
+        t, (n, total, squares) = self.values[1:], state["moments"].T
+        return float((t * t * n - 2 * t * total + squares).sum())

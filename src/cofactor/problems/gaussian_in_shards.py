@@ -77,7 +77,7 @@ class GaussianPart(SampledPart):
 
     def _open(self) -> GaussianUsers:
         entries, levels = self.problem.open(self.k)
-        return GaussianUsers(entries, self.problem.values[levels], self.prior)
+        return GaussianUsers(entries, levels, self.problem.values, self.prior)
 
     def _start(self) -> State:
         return self._open().begin(self._random(self._generators))
@@ -92,10 +92,10 @@ class GaussianPart(SampledPart):
     def _spread(self, state: State, question: Question) -> Answer:
         return {"spread": self.prior.spread(state["U"], question["mean"], question["weights"])}
 
-    def _errors(self, state: State, question: Question) -> Answer:
-        """Return the squared errors, and what the next draw of the prior needs."""
-        self.users.add_errors(state)
-        return self._sums(state) | {"errors": np.array([state["errors"].sum()])}
+    def _moments(self, state: State, question: Question) -> Answer:
+        """Return the moments of scores by level, and what the next draw of the prior needs."""
+        self.users.set_moments(state)
+        return self._sums(state) | {"moments": state["moments"].copy()}
 
     def _least_squares(self, state: State, question: Question) -> Answer:
         """Answer a question of least squares."""
@@ -132,9 +132,9 @@ class GaussianUsersInShards(UsersInShards):
         self.prior, self.mass = NormalWishartPrior("user", problem.n_columns), float(problem.item_counts.sum())
 
     def begin(self, random: np.random.Generator) -> State:
-        """Make all parts; return the squared error alone, which is summed over users here."""
+        """Make all parts; return the moments of scores by level alone, which are summed over users here."""
         self.parts = self._make(self.generators(random, self.prior.n_columns))
-        return {"errors": np.zeros(1)}
+        return {"moments": np.zeros((len(self.problem.values) - 1, 3))}
 
     def settle(self, state: State, ridge: float, n_rounds: int) -> None:
         """Improve rows of users and items by alternating least squares."""
@@ -158,10 +158,10 @@ class GaussianUsersInShards(UsersInShards):
         """Draw rows, when equations of items are asked for."""
         self.later("draw_rows", key=key)
 
-    def add_errors(self, state: State) -> None:
-        """Sum squared errors."""
-        self._sums = self.ask("errors", shared={"V": state["V"].copy()})
-        state["errors"][:] = self._sums["errors"]
+    def set_moments(self, state: State) -> None:
+        """Sum the scores of each level, and their squares."""
+        self._sums = self.ask("moments", shared={"V": state["V"].copy()})
+        state["moments"][:] = self._sums["moments"]
 
 
 @dataclass(frozen=True)

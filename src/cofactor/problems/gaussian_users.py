@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofactor.kernels.gibbs import squared_errors
+from cofactor.kernels.gibbs import level_moments
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.observed import Entries
 from cofactor.problems.priors import NormalWishartPrior
@@ -27,8 +28,10 @@ class GaussianUsers:
     ----------
     entries : Entries
         Where the observed entries are.
-    targets : ndarray of shape (n_entries,)
-        In row order.
+    levels : ndarray of shape (n_entries,)
+        Counted from 1, in row order.
+    values : ndarray of shape (R + 1,)
+        Targets of the levels; the first one is of no level.
     prior : NormalWishartPrior
         Of their rows.
     weights : ndarray of shape (n_entries,), above 0, or None
@@ -39,16 +42,22 @@ class GaussianUsers:
     elsewhere: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
-        self, entries: Entries, targets: Array, prior: NormalWishartPrior, weights: Array | None = None
+        self,
+        entries: Entries,
+        levels: NDArray[Any],
+        values: Array,
+        prior: NormalWishartPrior,
+        weights: Array | None = None,
     ) -> None:
-        self.entries, self.targets, self.prior, self.weights = entries, targets, prior, weights
+        self.entries, self.levels, self.n_levels, self.weights = entries, levels, len(values) - 1, weights
+        self.targets, self.prior = values[levels], prior
         self.rows, self.items = Rows.of_users(entries), Rows.of_items(entries)
-        self.mass = float(len(targets) if weights is None else weights.sum())
+        self.mass = float(len(levels) if weights is None else weights.sum())
 
     def begin(self, random: np.random.Generator) -> State:
         """Return their part of the state at the start: small random rows."""
         n = self.rows.n
-        return {"U": random.normal(0, 0.1, (n, self.prior.n_columns)), "errors": np.zeros(n)}
+        return {"U": random.normal(0, 0.1, (n, self.prior.n_columns)), "moments": np.zeros((self.n_levels, 3))}
 
     def settle(self, state: State, ridge: float, n_rounds: int) -> None:
         """Improve rows of users and items by alternating least squares."""
@@ -74,13 +83,14 @@ class GaussianUsers:
         given = self.targets, self._noise(state), state["U"], precision, shift, False
         return then({"equations": self.items.equations(first, last, *given)})
 
-    def add_errors(self, state: State) -> None:
-        """Sum the squared errors of each row."""
+    def set_moments(self, state: State) -> None:
+        """Sum the scores of each level, and their squares."""
         e, weights = self.entries, _ONE if self.weights is None else self.weights
-        self.rows.each(
-            lambda lo, hi: squared_errors(
-                lo, hi, e.indptr, e.indices, self.targets, weights, state["U"], state["V"], state["errors"]
-            )
+        state["moments"][:] = self.rows.total(
+            (self.n_levels, 3),
+            lambda lo, hi, out: level_moments(
+                lo, hi, e.indptr, e.indices, self.levels, weights, state["U"], state["V"], out
+            ),
         )
 
     def _noise(self, state: State) -> Array:

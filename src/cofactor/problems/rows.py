@@ -59,6 +59,13 @@ class Rows:
         cuts = self._cuts
         parallel_for(lambda k: task(cuts[k], cuts[k + 1]), len(cuts) - 1)
 
+    def total(self, shape: tuple[int, ...], task: Callable[[int, int, Array], object]) -> Array:
+        """Return the sum of what ``task(lo, hi, out)`` writes for blocks of rows, whatever the number of threads."""
+        cuts = self._cuts
+        parts = np.empty((len(cuts) - 1, *shape))
+        parallel_for(lambda k: task(cuts[k], cuts[k + 1], parts[k]), len(parts))
+        return np.asarray(parts.sum(axis=0))
+
     def draw(
         self,
         key: Key,

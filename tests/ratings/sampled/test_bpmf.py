@@ -29,6 +29,7 @@ def test_samples(model):
         "item_precision": (20, 3, 3),
         "item_weights": (20, 0, 3),
         "noise_precision": (20, 1),
+        "moments": (20, 5, 3),
     }
     assert np.all(model.samples_["noise_precision"] == 2)
     assert model.mean_ == Y.mean()
@@ -36,20 +37,68 @@ def test_samples(model):
 
 
 @pytest.mark.parametrize("precision", [2.0, 0.5, "learn"])
-def test_probabilities_are_a_mixture_of_gaussians_cut_half_way_between_levels(precision):
+def test_probabilities_are_a_mixture_of_gaussians_cut_at_learned_boundaries(precision):
     model = BPMF(3, precision=precision, n_sweeps=30, burn_in=20, random_state=0).fit(X, Y)
     pairs = [(0, 0), (7, 3), (39, 29), ("nobody", 5), (3, "nothing")]
     users, items = [0, 7, 39, -1, 3], [0, 3, 29, 5, -1]
     U, V, alpha = (model.samples_[name].astype(float) for name in ("U", "V", "noise_precision"))
     assert (alpha.std() > 0) == (precision == "learn")
-    x = Y.mean() + np.einsum("skf,skf->sk", U[:, users], V[:, items])
-    edges = np.array([-np.inf, 1.5, 2.5, 3.5, 4.5, np.inf])
-    expected = np.diff(norm.cdf(edges, x[:, :, None], 1 / np.sqrt(alpha)[:, :, None]).mean(axis=0), axis=1)
+    x = np.einsum("skf,skf->sk", U[:, users], V[:, items])
+    edges = np.array([-np.inf, *model.boundaries_, np.inf])
+    expected = np.diff(norm.cdf(edges, x[:, :, None], 1 / np.sqrt(model.level_precision_)).mean(axis=0), axis=1)
     np.testing.assert_allclose(model.predict_proba(pairs), expected, atol=1e-6)
     np.testing.assert_allclose(model.decision_function(pairs), expected @ [1, 2, 3, 4, 5], atol=1e-5)
     median = 1 + np.argmax(np.cumsum(expected, axis=1) > 0.5, axis=1)
     assert np.array_equal(model.predict(pairs), median)
     assert np.array_equal(model.set_params(decision="mean").predict(pairs), np.round(expected @ [1, 2, 3, 4, 5]))
+
+
+def test_boundaries_are_the_likeliest_given_the_scores_of_ratings():
+    """No other boundaries or precision make the levels of training likelier, but for five ratings of the prior."""
+    model = BPMF(3, n_sweeps=60, burn_in=20, random_state=0).fit(X, Y)
+    U, V = (model.samples_[name].astype(float) for name in ("U", "V"))
+    x, y = np.einsum("snf,snf->sn", U[:, X[:, 0]], V[:, X[:, 1]]), Y.astype(int)
+
+    def likelihood(boundaries, precision):
+        edges = np.array([-np.inf, *boundaries, np.inf])
+        at = norm.cdf(np.sqrt(precision) * (edges[y] - x)) - norm.cdf(np.sqrt(precision) * (edges[y - 1] - x))
+        return np.log(at).sum(axis=1).mean()
+
+    found = likelihood(model.boundaries_, model.level_precision_)
+    half_way = np.arange(1.5, 5) - model.mean_
+    assert found > likelihood(half_way, model.samples_["noise_precision"].mean()) + 10
+    for change in 0.1 * np.vstack([np.eye(4), -np.eye(4)]):
+        assert found > likelihood(model.boundaries_ + change, model.level_precision_)
+    for factor in (0.8, 1.25):
+        assert found > likelihood(model.boundaries_, factor * model.level_precision_)
+
+
+def test_a_level_as_common_as_its_neighbours_together_has_that_probability():
+    """Ratings whose top level has all scores above a boundary, two fifths of them, and whose second is narrow."""
+    rng = np.random.default_rng(0)
+    scores = 1.2 * (rng.normal(size=(300, 2)) @ rng.normal(size=(2, 120))) + rng.normal(size=(300, 120))
+    levels = 1.0 + np.searchsorted(np.quantile(scores, [0.05, 0.08, 0.35, 0.6]), scores)
+    pairs = rng.permutation(np.argwhere(rng.random(scores.shape) < 0.35))
+    y = levels[pairs[:, 0], pairs[:, 1]]
+    train, test = pairs[:9000], pairs[9000:]
+    model = BPMF(2, n_sweeps=60, burn_in=20, random_state=0).fit(train, y[:9000])
+    p = model.predict_proba(test)
+    found = (y[9000:, None] == model.scale_).mean(axis=0)
+    np.testing.assert_allclose(p.mean(axis=0), found, atol=3 * np.sqrt(0.25 / len(test)))  # 3,600 ratings
+    upper = np.cumsum(p, axis=1)
+    level = y[9000:].astype(int) - 1
+    high = upper[np.arange(len(test)), level]
+    low = high - p[np.arange(len(test)), level]
+    inside = np.clip(np.minimum(high, 0.95) - np.maximum(low, 0.05), 0, None) / (high - low)
+    assert inside.mean() == pytest.approx(0.9, abs=0.02)
+
+
+def test_levels_that_nobody_gave_have_room():
+    model = BPMF(2, levels=range(1, 8), n_sweeps=20, burn_in=5, random_state=0).fit(X, Y)
+    assert np.all(np.diff(model.boundaries_) > 0)
+    p = model.predict_proba(X[:50])
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert p[:, 5:].mean() < 0.02
 
 
 def test_new_users_are_drawn_from_their_conditional_distribution(model):

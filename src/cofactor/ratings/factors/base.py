@@ -48,7 +48,7 @@ class FactorModel(Factored, RatingModel):
     item_bias_ : ndarray of shape (n_items,)
         Biases; zero where the model has none.
     thresholds_ : ndarray of shape (n_users, R - 1)
-        Boundaries between the levels for each user, increasing.
+        Boundaries between the levels for each user.
     common_thresholds_ : ndarray of shape (R - 1,)
         Boundaries for unknown users.
     boundaries_ : ndarray of shape (R - 1,)
@@ -58,7 +58,7 @@ class FactorModel(Factored, RatingModel):
     validation_ : Validation or None
         Validation errors along alpha, where it was chosen.
     objective_ : float
-        Objective reached.
+        Objective at what is returned.
     history_, seconds_ : list of float
         Objective at the start and after every iteration, and when (the latter is not saved).
     certificate_ : float

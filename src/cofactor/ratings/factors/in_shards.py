@@ -21,7 +21,7 @@ from cofactor.problems.observed import Entries
 from cofactor.problems.samples_in_shards import generators_of_shards
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.choice_in_shards import Finish, Solved, choose_alpha_in_shards
+from cofactor.ratings.factors.choice_in_shards import Solved, choose_alpha_in_shards
 from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest_row
 from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
@@ -29,7 +29,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Rounds
+from cofactor.solvers.parts import Answer, Rounds
 from cofactor.solvers.result import Callback, Trace
 
 if TYPE_CHECKING:
@@ -145,7 +145,11 @@ def _solve_by_loss(
         partial(Trace, max_iter=lean.max_iter, tol=tol, callback=callback),
     )
     result = quasi_newton(vectors, vectors.trace)
-    return Solved(*_by_loss(lean, ratings, parts, vectors.arrays()), result, parts)
+    model, rows = _by_loss(lean, ratings, parts, vectors.arrays())
+    columns = {"V": model.V_, "c": model.item_bias_}
+    objective = float(parts.told(lambda: {"op": "arrays", "then": _Kept(problem, rows, columns)})["value"])
+    objective += sum(p.value(columns[name]) for name, p in problem.of_columns.items() if p is not None)
+    return Solved(model, rows, replace(result, objective=objective), parts)
 
 
 def _solve_least_squares(
@@ -240,7 +244,25 @@ def _first_of(
     return first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
 
 
-def _by_loss(lean: Any, ratings: ShardedRatings, parts: Rounds, columns: dict[str, NDArray[Any]]) -> tuple[Any, Finish]:
+@dataclass(frozen=True)
+class _Kept:
+    """The objective of the users of a shard at what a model keeps of them, given the arrays of columns."""
+
+    problem: ShardProblem
+    rows: RowsByLoss
+    columns: Mapping[str, NDArray[Any]]
+
+    def __call__(self, k: int, rows: Mapping[str, NDArray[Any]]) -> Answer:
+        kept = self.rows(k, rows)
+        arrays = {"U": kept["U_"], "b": kept["user_bias_"], "own": kept["thresholds_"]}
+        problem = self.problem.of_shard(k, arrays, self.columns, self.rows.common)
+        x = problem.pack(arrays)
+        return {"value": np.array(problem.losses(problem.arrays(x), {}) + problem.smooth_value(x))}
+
+
+def _by_loss(
+    lean: Any, ratings: ShardedRatings, parts: Rounds, columns: dict[str, NDArray[Any]]
+) -> tuple[Any, RowsByLoss]:
     """Return a model with what a minimisation found for columns, and what makes the arrays of users."""
     model = copy.copy(lean)
     model.V_, model.item_bias_ = columns["V"], columns["c"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,7 +73,7 @@ class LossFactorization(Protocol):
         """Return the free arrays b and own, as far as the model has them, with their penalties."""
 
     def _user_thresholds(self, ratings: Ratings, arrays: Arrays) -> NDArray[Any]:
-        """Return the boundaries of the users in `ratings`, increasing; factors and biases are set already."""
+        """Return the boundaries of the users in `ratings`; factors and biases are set already."""
 
     def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Arrays]) -> NDArray[Any]:
         """Return the boundaries for unknown users; `sums` has the `threshold_sums` of the users with ratings."""
@@ -98,9 +99,13 @@ def solve_by_loss(
     tol: float | None,
     callback: Callback | None,
 ) -> tuple[Result, dict[str, NDArray[Any]]]:
-    """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds of the model."""
+    """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds of the model.
+
+    The objective of the result is that of what the model keeps.
+    """
     penalties = _with_features(all_penalties(model, alpha), linked_penalties(start, model._linked))
-    result, arrays = _minimise(model, ratings, penalties, start, {}, tol, callback)
+    problem = _problem(model, ratings, penalties, start, {})
+    result, arrays = _minimise(model, problem, start, tol, callback)
     model.U_, model.V_ = without_rounding(arrays["U"], arrays["V"])
     model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
     rated = ratings.user_counts > 0
@@ -109,7 +114,8 @@ def solve_by_loss(
     model.common_thresholds_ = common.astype(model.dtype, copy=False)
     if not isinstance(penalties.get("own"), RegressedL2):
         model.thresholds_[~rated] = model.common_thresholds_
-    return result, {**start, **arrays}
+    kept = {**arrays, "U": model.U_, "V": model.V_, "own": model.thresholds_}
+    return _at(problem, problem.pack(kept), result), {**start, **arrays}
 
 
 def all_penalties(model: LossFactorization, alpha: float) -> dict[str, Penalty | None]:
@@ -167,7 +173,7 @@ def fold_items_in_by_loss(model: LossFactorization, given: FitInput, loss: Entry
     if "own" in model._user_penalties():
         fixed["own"] = model.thresholds_
     start: Arrays = {"V": np.zeros((m, d)), "c": np.zeros(m), **means}
-    result, arrays = _minimise(model, ratings, penalties, start, fixed, None, None, loss)
+    result, arrays = _minimise(model, _problem(model, ratings, penalties, start, fixed, loss), start, None, None)
     warn_if_unfinished(result, model, name=given.name)
     model.V_, model.item_bias_ = arrays["V"], arrays["c"]
 
@@ -201,16 +207,8 @@ def _problem(
 
 
 def _minimise(
-    model: LossFactorization,
-    ratings: Ratings,
-    penalties: Mapping[str, Penalty | None],
-    start: Arrays,
-    fixed: Arrays,
-    tol: float | None,
-    callback: Callback | None,
-    loss: EntryLoss | None = None,
+    model: LossFactorization, problem: ObservedProblem, start: Arrays, tol: float | None, callback: Callback | None
 ) -> tuple[Result, dict[str, NDArray[Any]]]:
-    problem = _problem(model, ratings, penalties, start, fixed, loss)
     result = SOLVERS[model.solver](
         problem,
         problem.pack(start),
@@ -220,7 +218,16 @@ def _minimise(
     )
     arrays = problem.arrays(result.x)
     # Copies of free arrays: views would keep the whole vector of parameters alive for one small array.
-    return result, arrays | {name: np.array(arrays[name]) for name in penalties}
+    return result, arrays | {name: np.array(arrays[name]) for name in problem.layout.shapes}
+
+
+def _at(problem: ObservedProblem, x: NDArray[Any], result: Result) -> Result:
+    """Return the outcome with the objective and the certificate at x, where that is not the point found."""
+    if np.array_equal(x, result.x):
+        return result
+    gradient = np.empty_like(x)
+    value = problem.value_gradient(x, gradient) + problem.nonsmooth_value(x)
+    return replace(result, x=x, objective=value, certificate=problem.certificate(x, gradient))
 
 
 def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -57,6 +57,9 @@ class Attitude(RatingModel):
     The model is that of Marlin & Zemel (2004). Ours are the penalties, the prior of π (Beta with parameters 2 and 2),
     the bound and that all is minimised together, by L-BFGS.
 
+    **Probabilities** are too sure on sparse data: intervals of 90 % cover .895 of the test ratings of Douban, with 41
+    ratings a user, and .849 of those of Flixster, with ten. Take those of `OrdinalProbit` where they matter.
+
     Parameters
     ----------
     n_factors : int, default=5

@@ -77,6 +77,10 @@ class GPLVM(RatingModel):
     who has two is held out, and what counts is their perplexity, one over the geometric mean of their densities: a pass
     over the users that does not lower it is undone, and steps are halved. Predictions use all ratings.
 
+    **Probabilities** are not calibrated at the ends of a scale: they are those of a Gaussian cut half way between
+    ratings. The top level had .160 on test ratings of Flixster, of which .216 gave it, and intervals of 90 % covered
+    .842 (Douban: .182 for .207, and .900). Take those of `OrdinalProbit` where they matter.
+
     Parameters
     ----------
     n_factors : int, default=10

@@ -57,6 +57,9 @@ class URP(RatingModel):
     The bound has many optima: each user begins with half of the weight on one attitude, chosen by random directions in
     the space of items. Averages of several fits are much better than one, and ``Ensemble(URP(), 10)`` forms them.
 
+    **Probabilities** are too sure on sparse data: intervals of 90 % cover .889 of the test ratings of Douban, with 41
+    ratings a user, and .836 of those of Flixster, with ten. Take those of `OrdinalProbit` where they matter.
+
     Parameters
     ----------
     n_factors : int, default=4

@@ -84,6 +84,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     those that came is held out, or the latest (`ChoiceProblem`). By the same likelihood `EASE` chooses its penalty. The
     models of the end are fitted to all takes. `predict` and `predict_proba` are those of the rating model.
 
+    **P(take) is not calibrated on all data.** Of the first ten of each user 2,755 were expected to be among the
+    held-out takes of Douban, and 1,850 were; 595 and 403 of Flixster. On MovieLens 100K it is near: 3,484 and 3,585.
+    The order of items does not depend on that.
+
     Parameters
     ----------
     exposure : ExposureModel, or list of them, optional

@@ -55,6 +55,10 @@ class GibbsIPMMMF(SampledModel):
     **The paper's settings** are ``biases=False, width=9, concentration=3`` with 50 sweeps, 10 of them burn-in, and C by
     validation.
 
+    **Probabilities** follow from a pseudo-likelihood of hinges, and are not calibrated: the top level had .073 on test
+    ratings of Flixster, of which .216 gave it, and intervals of 90 % covered .640 (Douban: .172 for .207, and .890).
+    Take those of `OrdinalProbit` where they matter.
+
     Parameters
     ----------
     n_factors : int, default=50

@@ -60,6 +60,10 @@ class GibbsMMMF(SampledModel):
     burn-in, and C between .01 and .18 by validation. The fixed prior has :math:`U, V \sim N(0, I)` and
     :math:`\rho_r = 3 \ell (r - R / 2), \tau_r = (1.5 \ell)^{-2}`.
 
+    **Probabilities** follow from a pseudo-likelihood of hinges, and are nearly calibrated, no more: the top level had
+    .184 on test ratings of Douban, of which .207 gave it (Flixster: .206 for .216); intervals of 90 % covered .907 and
+    .891.
+
     Parameters
     ----------
     n_factors : int, default=20

@@ -86,7 +86,6 @@ def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
     ratings: Any = given.ratings
     numbers = np.arange(1, ratings.n_levels + 1)
     model.mean_ = float(ratings.level_counts @ numbers) / ratings.n_ratings
-    model.boundaries_ = np.asarray(numbers[:-1] + 0.5 - model.mean_, dtype=np.float64)
     model.links_ = NO_FEATURES.links
     precision = None if model.precision == "learn" else float(model.precision)
     values = np.arange(ratings.n_levels + 1) - model.mean_
@@ -97,9 +96,9 @@ def fit_bpmf_in_shards(model: BPMF, given: FitInput) -> None:
         users = GaussianUsersInShards(
             lambda *start: begin(partial(GaussianPart, problem, *start)), problem, _sizes(ratings)
         )
-        return GaussianPosterior(users, len(counts), model._prior("item", None), precision), users
+        return GaussianPosterior(users, values, len(counts), model._prior("item", None), precision), users
 
-    fit_chains_in_shards(model, given, posterior, ("errors",))
+    fit_chains_in_shards(model, given, posterior, ())
 
 
 def fit_gibbs_mmmf_in_shards(model: GibbsMMMF, given: FitInput) -> None:

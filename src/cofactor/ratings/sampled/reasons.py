@@ -46,7 +46,9 @@ def gaussian_reasons(model: BPMF, user: int, items: NDArray[Any], numbers: NDArr
     targets = ratings.levels[entries] - model.mean_ - (known @ U)[..., 0]
     between, leverages = products(samples["user_precision"].astype(np.float64), known, weights, wanted)
     changes = without_each(between, leverages, weights * targets, weights)
-    slopes = _slopes((wanted @ U)[..., 0], model.boundaries_[None], np.sqrt(noise), numbers)
+    slopes = _slopes(
+        (wanted @ U)[..., 0], model.boundaries_[None], np.full((1, 1), np.sqrt(model.level_precision_)), numbers
+    )
     return np.asarray((slopes[..., None] * changes).mean(axis=0))
 
 
