@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.doctest import DoctestModule
+from hypothesis import HealthCheck, settings
 from joblib import cpu_count
 from tests.needs import LackingError
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 # Importing and collecting leave little garbage, and searching for it takes a sixth of their time.
 gc.disable()
+
+# No test depends on how fast a machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from tests.together import together
@@ -99,7 +99,6 @@ def test_prox_of_l21_by_a_grid_over_the_plane(step: float) -> None:
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
-@settings(deadline=None)
 @given(a=st.lists(numbers, min_size=6, max_size=6), b=st.lists(numbers, min_size=6, max_size=6), step=steps)
 def test_no_other_point_beats_the_prox(factory: type[Penalty], a: list, b: list, step: float) -> None:
     penalty, A, B = factory(0.9), np.array(a).reshape(3, 2), np.array(b).reshape(3, 2)

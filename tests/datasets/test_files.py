@@ -441,7 +441,7 @@ CELLS += [
     end="\n",
     last=False,
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_fast_and_careful_way_agree(rows, width, sep, end, last, tmp_path_factory):
     rows = [(row * 3)[:width] if width else row for row in rows]
     path = tmp_path_factory.getbasetemp() / "agree.csv"

@@ -57,7 +57,7 @@ def test_parquet_says_the_same(write, tmp_path):
     Y=arrays(np.bool_, (4, 2)),
     suffix=st.sampled_from([".csv", ".csv.gz", ".parquet"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_round_trip(X, Y, suffix, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"labels{suffix}"
     frame = pd.DataFrame(np.hstack([X, Y.astype(float)]), columns=["a", "b", "c", "l1", "l2"])

@@ -80,7 +80,7 @@ def test_sparse_features():
     correlation=st.floats(0, 1),
     seed=st.integers(0, 100),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shapes_groups_and_seeds(n_groups, extra, n_factors, correlation, seed):
     options = {"n_groups": n_groups, "n_factors": n_factors, "correlation": correlation, "cardinality": 1.0}
     data, truth = make_labels(30, 20, n_groups + extra, **options, random_state=seed)

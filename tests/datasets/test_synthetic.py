@@ -31,7 +31,7 @@ def test_default_sizes():
     density=st.floats(0.01, 1),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sample_agrees_with_the_complete_matrix(n, m, d, levels, density, seed):
     d = min(d, n, m)
     data, complete = make_ratings(n, m, d, levels, density, random_state=seed, return_complete=True)

@@ -59,7 +59,7 @@ def test_standard_output(capsys):
     users=st.lists(st.text(alphabet="ab,\"'\té", min_size=1).map(lambda s: f"u{s}u"), min_size=1, max_size=6),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_round_trip(name, users, seed, tmp_path_factory):
     path = tmp_path_factory.mktemp("trip") / name
     rng = np.random.default_rng(seed)

@@ -64,7 +64,7 @@ def slowly(counts, weights, shares, draws):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 5), st.integers(2, 5), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_kernel_deals_out_as_the_paper_does(seed, n, L, k, groups):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 4 if groups else 2, (n, L)) * (rng.random((n, L)) < 0.5)
@@ -78,7 +78,7 @@ def test_the_kernel_deals_out_as_the_paper_does(seed, n, L, k, groups):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([1, 2]), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_instance_is_tested_once_and_no_fold_is_empty(seed, n, order, data):
     y, k = table_of(seed, n, 4, 1.0), data.draw(st.integers(2, n))
     parts = list(StratifiedLabelKFold(k, order=order, random_state=seed).split(y, y))
@@ -153,7 +153,7 @@ def test_of_few_instances_neither_part_is_empty() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_group_is_cut_apart(seed, k):
     rng = np.random.default_rng(seed)
     y, groups = table_of(seed, 50), np.concatenate([np.arange(k), rng.zipf(1.7, 50 - k) % 9])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -31,7 +31,6 @@ def test_rough_expectations_are_nearly_those_of_the_probabilities(biased):
     assert np.array_equal(alone, np.stack([out[0, 500:537], out[1, 3:40], out[2, 37:0:-1]]))
 
 
-@settings(deadline=None)  # the first example compiles
 @given(
     hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(-2, 2)),
     st.integers(1, 12),

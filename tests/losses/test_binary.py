@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cofactor.losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, ModifiedSquare, SmoothHinge, Work, ZeroOne
@@ -79,7 +79,6 @@ def test_nan_is_not_swallowed(loss: type[MarginLoss], dtype: type) -> None:
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ALL if loss.convex])
-@settings(deadline=None)
 @given(a=finite, b=finite, t=st.floats(0, 1))
 def test_convex_losses_lie_below_their_chords(loss: type[MarginLoss], a: float, b: float, t: float) -> None:
     at_a, at_b, between = loss().value([a, b, t * a + (1 - t) * b])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.together import together
 
@@ -57,7 +57,6 @@ def test_plain_numbers_are_taken_in_double_precision(loss, formula) -> None:  # 
 
 
 @pytest.mark.parametrize("loss", [Squared(), KullbackLeibler(), ItakuraSaito(), *map(BetaDivergence, BETAS)])
-@settings(deadline=None)
 @given(y=positive, x=positive)
 def test_divergences_are_zero_at_the_target_and_positive_elsewhere(loss, y: float, x: float) -> None:  # type: ignore[no-untyped-def]
     scale = float(np.max(np.abs([y**2, y**3, x**3, y / x, 1])))

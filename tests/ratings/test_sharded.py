@@ -64,7 +64,7 @@ def _of(ratings: Ratings, *arrays: np.ndarray) -> tuple:
     return ratings.items, ratings.scale, *arrays
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(plans())
 def test_a_folder_gives_back_the_same_shards(plan: tuple[Ratings, int]) -> None:
     ratings, n_shards = plan

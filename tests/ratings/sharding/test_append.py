@@ -62,7 +62,7 @@ def test_days_are_appended(tmp_path, kind, timed) -> None:
 cells = st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 5)), min_size=2, max_size=40, unique=True)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cells, cells, st.sampled_from(["last", "mean"]), st.data())
 def test_whatever_is_appended(before, after, duplicates, data) -> None:
     tables = [

@@ -59,7 +59,7 @@ def test_bounds_are_those_of_shards_in_memory(tmp_path) -> None:
 cells = st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 5)), min_size=2, max_size=80)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cells, st.data(), st.sampled_from(["last", "mean"]), st.booleans(), st.sampled_from([".csv", ".parquet"]))
 def test_repeated_pairs_count_as_in_memory(pairs, data, duplicates, timed, suffix) -> None:
     n = len(pairs)
