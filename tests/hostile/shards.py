@@ -248,7 +248,7 @@ def trial(whole: Path, references: dict[int, list[np.ndarray]], seed: int) -> st
     """Damage a copy of a folder, and fit a model to it; return what happened, or raise what must not."""
     random = np.random.default_rng(seed)
     number, moment = seed % len(MODELS), MOMENTS[int(random.choice(len(MOMENTS), p=[0.5, 0.15, 0.1, 0.15, 0.1]))]
-    with tempfile.TemporaryDirectory(dir=whole.parent) as place:
+    with tempfile.TemporaryDirectory(dir=whole.parent, ignore_cleanup_errors=True) as place:
         folder = Path(place, "big")
         shutil.copytree(whole, folder, symlinks=True)
         try:
