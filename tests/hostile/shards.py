@@ -43,7 +43,11 @@ def some_folder(folder: Path, *, text: bool = False, timed: bool = False) -> Non
     random = np.random.default_rng(1)
     pairs = np.sort(random.permutation(30 * 12)[:200])
     users, items = (pairs // 12 * 3).tolist(), (pairs % 12 * 5).tolist()
-    X = [(f"u{user}", f"ü{item}") for user, item in zip(users, items, strict=True)] if text else list(zip(users, items))
+    X = (
+        [(f"u{user}", f"ü{item}") for user, item in zip(users, items, strict=True)]
+        if text
+        else [*zip(users, items, strict=True)]
+    )
     times = random.integers(0, 10**9, 200) if timed else None
     ratings = Ratings.from_pairs(X, random.integers(1, 6, 200), scale=[1, 2, 3, 4, 5], times=times)
     ShardedRatings.from_ratings(ratings, 5).save(folder)
