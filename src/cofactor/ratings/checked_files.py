@@ -242,7 +242,7 @@ def stamp_of(path: Path) -> tuple[int, ...]:
     """Return what tells that a file is the same and has not changed; nothing if it is not there."""
     try:
         return _stamp(path.lstat())
-    except FileNotFoundError:
+    except OSError:
         return ()
 
 

@@ -103,7 +103,7 @@ class IdMap:
         return cls.of_sorted(np.concatenate([part.ids for part in parts]))
 
     def is_sorted(self) -> bool:
-        """Whether ids increase: numbers among each other, and so does text, which comes after numbers."""
+        """Whether ids increase; those of several kinds by kind, as they are saved."""
         if self.ids.dtype == object:
             return all(one < other for one, other in pairwise(self._keys(self.ids)))
         return bool((self.ids[1:] > self.ids[:-1]).all())

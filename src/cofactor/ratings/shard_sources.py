@@ -126,13 +126,13 @@ class AtBoundary:
 
     def rows(self, k: int, users: NDArray[np.int64]) -> OfRows:
         """Return the entries of some users of a shard."""
-        *where, levels = self.shards.rows(k, users)
-        return *where, sides_of(levels, self.level)
+        indptr, indices, levels = self.shards.rows(k, users)
+        return indptr, indices, sides_of(levels, self.level)
 
     def columns(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of some items of a shard."""
-        *where, levels = self.shards.columns(k, first, last)
-        return *where, sides_of(levels, self.level)
+        offsets, users, levels = self.shards.columns(k, first, last)
+        return offsets, users, sides_of(levels, self.level)
 
     def users(self, k: int) -> IdMap:
         """Return the users of a shard."""

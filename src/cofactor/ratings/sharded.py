@@ -483,7 +483,7 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
     )
 
 
-def _reopened(source: InFolder, level: int | None) -> ShardedRatings:
+def _reopened(source: Any, level: int | None) -> ShardedRatings:
     """Return the ratings in a folder, or on which side of a boundary they are."""
     ratings = ShardedRatings._of(source)
     return ratings if level is None else ratings.at_boundary(level)

@@ -313,8 +313,8 @@ class OpenedWithLevels:
     def columns(self, k: int, first: int, last: int) -> OfItems:
         """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
         m = len(self.ratings.items)
-        starts, *found = self.ratings.columns(k, min(first, m), min(last, m))
-        return np.pad(starts, (0, last - first + 1 - len(starts)), mode="edge"), *found
+        offsets, users, levels = self.ratings.columns(k, min(first, m), min(last, m))
+        return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
 
 
 def _kept(model: SampledModel, work: Path | None) -> Kept:
