@@ -261,8 +261,10 @@ class InFolder:
         return self._users[k]
 
     def n_bytes(self) -> int:
-        """Return the size of all files."""
-        return sum(stored.bytes for _, stored in self.manifest.all_files())
+        """Return the size of all files of shards and of items, where a manifest is too."""
+        own = self.folder / self.manifest.items.folder / shard_folder.MANIFEST
+        named = sum(stored.bytes for _, stored in self.manifest.all_files())
+        return named + (own.stat().st_size if own.exists() else 0)
 
     def verify(self) -> None:
         """Compare all files with their checksums, and look whether arrays are those of ratings."""
