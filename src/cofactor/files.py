@@ -277,6 +277,47 @@ def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
 
 
+class Lock:
+    """A lock on a file, as long as the object lives: shared by readers, or of one process that removes.
+
+    It is not waited for. File systems without locks give none, nor does Windows.
+
+    Parameters
+    ----------
+    path : path-like
+    shared : bool
+
+    Attributes
+    ----------
+    held : bool
+        Whether nobody else has a lock that excludes it; true where there are no locks.
+    """
+
+    def __init__(self, path: PathLike, *, shared: bool) -> None:
+        self._handle, self.held = -1, True
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            return
+        try:
+            self._handle = os.open(path, (os.O_RDONLY if shared else os.O_RDWR) | os.O_NOFOLLOW | os.O_NONBLOCK)
+            fcntl.flock(self._handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            self.held = False
+        except OSError:  # no locks here; but what cannot be opened is not to be removed
+            self.held = shared or self._handle >= 0
+
+    def release(self) -> None:
+        """Hold it no more."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1
+
+    __del__ = release
+
+
 @contextmanager
 def alone(folder: PathLike) -> Iterator[None]:
     """Be the only process that changes a folder, within the block; refuse to begin while another one does.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.hostile.mutations import mutated
+from tests.hostile import shards
+from tests.hostile.mutations import failures, mutated
 from tests.ratings.same import assert_same
 from tests.ratings.sharding.files import rows, small, write
 
@@ -81,3 +83,16 @@ def _outcome(read: Callable[[], Ratings]) -> Ratings | str:
         return read()
     except InvalidInputError as error:
         return str(error)
+
+
+@pytest.mark.evidence
+@pytest.mark.processes
+@pytest.mark.timeout(600 + N_TRIALS)
+@pytest.mark.parametrize("kind", [{}, {"text": True, "timed": True}], ids=["numbers", "text"])
+def test_fits_of_damaged_folders(tmp_path: Path, kind: dict[str, bool]) -> None:
+    """A fit is refused, or has the bits that it has without the damage; 10,000: ``python -m tests.hostile.shards``."""
+    shards.some_folder(tmp_path / "whole", **kind)
+    expected = shards.references(tmp_path / "whole")
+    seeds = range(FIRST, FIRST + N_TRIALS // 3)
+    found = failures(partial(shards.trial, tmp_path / "whole", expected), seeds, seconds=60)
+    assert not found, "\n".join(found)

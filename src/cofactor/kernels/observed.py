@@ -167,16 +167,16 @@ def gather(start, stop, order, source, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def append_columns(starts, rows, order, levels, values, first_row, places, indices, targets):  # type: ignore[no-untyped-def]
+def append_columns(starts, rows, levels, values, first_row, places, indices, targets):  # type: ignore[no-untyped-def]
     """Append the entries of columns in a shard to those of the shards before, and move `places` behind them.
 
-    Column c has the entries starts[c] to starts[c + 1] - 1 by column of the shard, whose first row is `first_row`.
+    Column c has the entries starts[c] to starts[c + 1] - 1 of `rows`, which count from `first_row`, and of `levels`.
     """
     for c in range(len(places)):
         at = places[c]
         for k in range(starts[c], starts[c + 1]):
             indices[at] = first_row + rows[k]
-            targets[at] = values[levels[order[k]]]
+            targets[at] = values[levels[k]]
             at += 1
         places[c] = at
 

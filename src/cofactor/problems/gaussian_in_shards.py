@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.problems.gaussian_users import GaussianUsers
-from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
-from cofactor.problems.observed import Entries
+from cofactor.problems.least_squares_in_shards import (
+    ColumnsInShards,
+    LeastSquaresPart,
+    OpenShards,
+    ShardLeastSquares,
+)
 from cofactor.problems.priors import NormalWishartPrior, RowSums
 from cofactor.problems.rows import Array
 from cofactor.problems.samples_in_shards import USER_PRIOR, Kept, SampledPart, UsersInShards
@@ -31,8 +35,7 @@ class ShardGaussians:
 
     Attributes
     ----------
-    open : callable
-        ``open(k)`` returns the entries of shard k and the levels of their targets, counted from 1.
+    open : OpenShards
     values : ndarray of shape (n_levels + 1,)
         Targets of the levels; the first one is of no level.
     n_columns : int
@@ -44,7 +47,7 @@ class ShardGaussians:
     kept : Kept
     """
 
-    open: Callable[[int], tuple[Entries, NDArray[Any]]]
+    open: OpenShards
     values: Array
     n_columns: int
     bounds: NDArray[np.int64]

@@ -6,14 +6,15 @@ products, shard by shard, would be d² / 2 numbers for each column and shard, mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import vectors
 from cofactor.kernels.normal_equations import lined_up
 from cofactor.kernels.observed import append_columns
@@ -24,7 +25,7 @@ from cofactor.problems.observed import ENTRIES_PER_BLOCK, Entries
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
 
-__all__ = ["ColumnsInShards", "LeastSquaresPart", "ShardLeastSquares"]
+__all__ = ["ColumnsInShards", "LeastSquaresPart", "OpenShards", "ShardLeastSquares"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -50,14 +51,23 @@ class LastTable:
         return LastTable, ()
 
 
+class OpenShards(Protocol):
+    """The entries of any shard, with the levels of their targets, counted from 1."""
+
+    def __call__(self, k: int) -> tuple[Entries, NDArray[Any]]:
+        """Return the entries of shard k, and their levels."""
+
+    def columns(self, k: int, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the entries of the columns first..last-1 of shard k: offsets from 0 on, rows, and levels."""
+
+
 @dataclass(frozen=True)
 class ShardLeastSquares:
     """What makes the problem of any shard: see `LeastSquaresProblem`.
 
     Attributes
     ----------
-    open : callable
-        ``open(k)`` returns the entries of shard k and the levels of their targets, counted from 1.
+    open : OpenShards
     values : ndarray of shape (n_levels + 1,)
         Targets of the levels, in the precision of the fit; the first one is of no level.
     bounds : ndarray of shape (n_shards + 1,)
@@ -70,7 +80,7 @@ class ShardLeastSquares:
         Of the features that parts are asked to solve with.
     """
 
-    open: Callable[[int], tuple[Entries, NDArray[Any]]]
+    open: OpenShards
     values: NDArray[Any]
     bounds: NDArray[np.int64]
     column_counts: NDArray[np.int64]
@@ -165,9 +175,10 @@ class LeastSquaresPart:
         indices, targets = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], problem.dtype)
         places = indptr[:-1].copy()
         for k, first_row in enumerate(problem.bounds[:-1]):
-            entries, levels = problem.open(k)
-            given = entries.col_indptr[first : last + 1], entries.col_indices, entries.to_csr, levels, problem.values
-            append_columns(*given, first_row, places, indices, targets)
+            starts, rows, levels = problem.open.columns(k, first, last)
+            if (places + np.diff(starts) > indptr[1:]).any():
+                raise InvalidInputError("the ratings by item are not as many as were counted", argument="X")
+            append_columns(starts, rows, levels, problem.values, first_row, places, indices, targets)
         rows = np.zeros((len(problem.column_counts), len(problem.ridge)), problem.dtype)
         rows[first:last] = self._solved(indptr, indices, targets, question["U"], question["b"])
         return {"rows": rows}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
 import mmap
+import os
+import stat
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,10 +35,13 @@ __all__ = [
     "StoredFile",
     "check_size",
     "damage",
-    "load_array",
     "load_ids",
+    "map_array",
+    "opened",
+    "read_array",
     "read_manifest",
     "refuse",
+    "stamp_of",
     "verify_file",
     "write_array",
     "write_ids",
@@ -49,6 +56,16 @@ _START = 10  # bytes before the header of an array; the last two are its length
 _PIECE = 1 << 22  # bytes read at a time for a checksum
 _AGAIN = "shard the ratings again"
 
+#: What comes of reading what is no array, or no JSON of ours.
+_DAMAGE = (AttributeError, LookupError, EOFError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
+#: How files are opened: a link is none of ours, and a pipe must not be waited for.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+#: Nanoseconds within which a file may change twice without another time of change.
+_SETTLED = 2 * 10**9
+#: CRC-32 of files that were read, by what tells that a file is the same and has not changed since.
+_sums: dict[tuple[int, ...], int] = {}
+_MOST_SUMS = 1 << 18
+
 
 @dataclass(frozen=True)
 class StoredFile:
@@ -56,6 +73,11 @@ class StoredFile:
 
     bytes: int
     crc32: int
+
+    def __post_init__(self) -> None:
+        for number, end in ((self.bytes, 1 << 62), (self.crc32, 1 << 32)):
+            if type(number) is not int or not 0 <= number < end:
+                raise InvalidInputError(f"{number!r} is no size or checksum of a file")
 
 
 def write_array(path: Path, array: NDArray[Any]) -> StoredFile:
@@ -84,9 +106,12 @@ def write_joined(path: Path, dtype: DTypeLike, shape: tuple[int, ...], pieces: I
     return StoredFile(summed.count, summed.crc)
 
 
-def load_ids(path: Path, name: str, n: int) -> IdMap:
+def load_ids(path: Path, stored: StoredFile, name: str, n: int) -> IdMap:
     """Read the ids of n users or items."""
-    header, arrays = persistence.read_model(path)
+    with opened(path, stored) as stream:
+        if not _is_known(stream, stored):
+            _check_sum(stream, stored, path)
+        header, arrays = persistence.read_model(path)
     with damage(path):
         ids = saved_ids(header, arrays, name)
     if len(ids) != n:
@@ -94,23 +119,85 @@ def load_ids(path: Path, name: str, n: int) -> IdMap:
     return ids
 
 
-def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+@contextmanager
+def opened(path: Path, stored: StoredFile) -> Iterator[IO[bytes]]:
+    """Open a file that lies here itself and has the size that was written; refuse it if it changes within the block."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            refuse(path, "is missing, though the manifest names it")
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            refuse(path, "is a link: what it leads to is not read", "put the file itself there, or ")
+        raise
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        before = os.fstat(handle)
+        _check_kind(path, before, stored)
+        yield stream
+        if _stamp(os.fstat(handle)) != _stamp(before):
+            refuse(path, "was changed while it was read")
+
+
+def read_array(
+    path: Path, stored: StoredFile, dtype: type[np.generic], shape: tuple[int, ...], part: slice = slice(None)
+) -> NDArray[Any]:
+    """Read an array, or some of its rows, into memory of this process, where nobody else can change it.
+
+    It has the checksum that was written. That is computed when a file is first read, and again whenever it may have
+    changed since; that of a file of which some rows are read, where its times tell that it has changed.
+    """
+    with damage(path), opened(path, stored) as stream:
+        known = _is_known(stream, stored, whole=part == slice(None))
+        start = _read_start(stream, path, stored, dtype, shape)
+        rows = range(shape[0])[part] if known else range(shape[0])
+        array = np.empty((len(rows), *shape[1:]), dtype)
+        size = array.nbytes // max(len(rows), 1)
+        stream.seek(len(start) + rows.start * size)
+        _fill(stream, path, array)
+        if known:
+            return array
+        if zlib.crc32(array.reshape(-1).view(np.uint8), zlib.crc32(start)) != stored.crc32:
+            _refuse_content(path)
+        _remember(stream, stored)
+        return array[part]
+
+
+def map_array(path: Path, stored: StoredFile, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
     """Map an array into memory, without reading it.
 
     The pages belong to this process alone as soon as it writes to them, so that the file cannot change. The array does
     not count as read-only: kernels which are compiled for arrays in memory take it, and give the same bits.
     """
-    with damage(path), path.open("rb") as stream:
-        start = stream.read(_START)
-        start += stream.read(int.from_bytes(start[-2:], "little"))
-        found_shape, by_column, found_dtype = _described(start)
-        mapped = None if 0 in shape else mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    with damage(path), opened(path, stored) as stream:
+        start = _read_start(stream, path, stored, dtype, shape)
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        return np.frombuffer(mapped, dtype, math.prod(shape), len(start)).reshape(shape)
+
+
+def _read_start(
+    stream: IO[bytes], path: Path, stored: StoredFile, dtype: type[np.generic], shape: tuple[int, ...]
+) -> bytes:
+    """Return what stands before the numbers of an array, which must be of this type and shape."""
+    start = stream.read(_START)
+    start += stream.read(int.from_bytes(start[-2:], "little"))
+    found_shape, by_column, found_dtype = _described(start)
     if found_dtype != dtype or found_shape != shape or by_column:
         refuse(path, f"holds {found_dtype} of shape {found_shape}, and the manifest says {shape}")
-    if mapped is None:
-        return np.empty(shape, dtype)
-    with damage(path):
-        return np.frombuffer(mapped, dtype, math.prod(shape), len(start)).reshape(shape)
+    if len(start) + math.prod(shape) * found_dtype.itemsize != stored.bytes:
+        refuse(path, f"has {stored.bytes:,} bytes, and an array of shape {shape} another number")
+    return start
+
+
+def _fill(stream: Any, path: Path, array: NDArray[Any]) -> None:
+    """Read the numbers of an array."""
+    rest = array.reshape(-1).view(np.uint8)
+    while len(rest):
+        n = stream.readinto(rest)
+        if not n:
+            refuse(path, "is cut off")
+        rest = rest[n:]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -119,15 +206,63 @@ def _described(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     stream = io.BytesIO(start)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("another version of the format of arrays")
-    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = np.lib.format.read_array_header_1_0(stream)
+    try:
+        found: tuple[tuple[int, ...], bool, np.dtype[Any]] = np.lib.format.read_array_header_1_0(stream)
+    except (MemoryError, RecursionError) as error:  # of Python's parser, over brackets in brackets
+        raise ValueError("its header cannot be read") from error
     return found
 
 
 def verify_file(path: Path, stored: StoredFile) -> None:
     """Refuse a file of another content than was written."""
-    check_size(path, stored)
-    if _crc_of(path) != stored.crc32:
-        refuse(path, "its checksum is not that of the manifest: it was damaged or changed")
+    with opened(path, stored) as stream:
+        _check_sum(stream, stored, path)
+
+
+def _check_sum(stream: IO[bytes], stored: StoredFile, path: Path) -> None:
+    """Read a file, and refuse another content than was written."""
+    crc = 0
+    while piece := stream.read(_PIECE):
+        crc = zlib.crc32(piece, crc)
+    if crc != stored.crc32:
+        _refuse_content(path)
+    _remember(stream, stored)
+
+
+def _refuse_content(path: Path) -> NoReturn:
+    refuse(path, "its checksum is not that of the manifest: it was damaged or changed")
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    """Return what tells that a file is the same and has not changed."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Return what tells that a file is the same and has not changed; nothing if it is not there."""
+    try:
+        return _stamp(path.lstat())
+    except OSError:
+        return ()
+
+
+def _is_known(stream: IO[bytes], stored: StoredFile, whole: bool = True) -> bool:
+    """Whether a file, or as good as that some rows of it, are known to have the content that was written.
+
+    Times of files tell all changes on disks. In memory, and on others' machines, those through mappings may not.
+    """
+    status = os.fstat(stream.fileno())
+    on_disk = hasattr(os, "major") and os.major(status.st_dev) > 0
+    return _sums.get(_stamp(status)) == stored.crc32 and (on_disk or not whole)
+
+
+def _remember(stream: IO[bytes], stored: StoredFile) -> None:
+    """Remember that a file has the content that was written, unless it could change again at the same time."""
+    status = os.fstat(stream.fileno())
+    if time.time_ns() - max(status.st_ctime_ns, status.st_mtime_ns) > _SETTLED:
+        if len(_sums) >= _MOST_SUMS:
+            _sums.clear()
+        _sums[_stamp(status)] = stored.crc32
 
 
 def write_manifest(path: Path, state: Mapping[str, Any]) -> None:
@@ -140,9 +275,11 @@ def write_manifest(path: Path, state: Mapping[str, Any]) -> None:
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """Return what a manifest says; refuse one of another version, or edited."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        refuse(path, "is no manifest: it is no regular file")
     try:
         state = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         refuse(path, f"is no manifest ({error})")
     if not isinstance(state, dict):
         refuse(path, f"is no manifest: found {state!r:.40}, expected an object")
@@ -150,23 +287,31 @@ def read_manifest(path: Path) -> dict[str, Any]:
         if name not in state:
             refuse(path, f"is no manifest: it has no {name!r}")
     number, version = state.pop("format"), state.pop("cofactor")
-    if number != FORMAT and version != __version__:  # else it was changed: its checksum tells
-        found = f"is of format {number!r}, written by cofactor {version}, but this is cofactor {__version__}"
-        refuse(path, f"{found}, which reads format {FORMAT}")
     crc = state.pop("crc32", None)
-    if crc != _checksum({"format": number, "cofactor": version, **state}):
+    changed = crc != _checksum({"format": number, "cofactor": version, **state})
+    if number != FORMAT and not (changed and version == __version__):  # else it was changed: its checksum tells
+        found = f"is of format {number!r:.40}, written by cofactor {version!s:.40}, but this is cofactor {__version__}"
+        refuse(path, f"{found}, which reads format {FORMAT}")
+    if changed:
         refuse(path, "was changed after it was written: its checksum does not match", "put it back as it was, or ")
     return dict(state)
 
 
 def check_size(path: Path, stored: StoredFile) -> None:
-    """Refuse a file that is missing, or has another size than was written."""
-    if not path.is_file():
+    """Refuse a file that is missing, is none itself, or has another size than was written."""
+    try:
+        _check_kind(path, path.lstat(), stored)
+    except (FileNotFoundError, NotADirectoryError):
         refuse(path, "is missing, though the manifest names it")
-    size = path.stat().st_size
-    if size != stored.bytes:
-        what = "is cut off" if size < stored.bytes else "is too long"
-        refuse(path, f"{what}: it has {counted(size, 'byte')}, and the manifest says {stored.bytes:,}")
+
+
+def _check_kind(path: Path, status: os.stat_result, stored: StoredFile) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        what = "a link: what it leads to is not read" if stat.S_ISLNK(status.st_mode) else "no regular file"
+        refuse(path, f"is {what}", "put the file itself there, or ")
+    if status.st_size != stored.bytes:
+        what = "is cut off" if status.st_size < stored.bytes else "is too long"
+        refuse(path, f"{what}: it has {counted(status.st_size, 'byte')}, and the manifest says {stored.bytes:,}")
 
 
 @contextmanager
@@ -174,8 +319,12 @@ def damage(path: Path) -> Iterator[None]:
     """Within the block, an error of what a file holds names it."""
     try:
         yield
-    except (EOFError, KeyError, SyntaxError, TokenError, TypeError, ValueError) as error:
+    except InvalidInputError as error:
+        if error.place is not None:
+            raise
         refuse(path, f"is damaged ({error})")
+    except _DAMAGE as error:
+        refuse(path, f"is damaged ({type(error).__name__}: {error})")
 
 
 def refuse(path: Path, what: str, advice: str = "") -> NoReturn:

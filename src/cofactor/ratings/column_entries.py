@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,18 +67,37 @@ class ColumnEntries:
         return rows, positions
 
 
-class StoredColumnEntries(NamedTuple):
-    """The same that was made before, and is mapped from files."""
+class StoredColumnEntries(ColumnEntries):
+    """The same that was made before, and is read when it is first asked for.
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    to_csr: NDArray[Any]
+    Parameters
+    ----------
+    read : callable
+        Returns ``"col_indptr"``, ``"col_indices"`` or ``"to_csr"``.
+    """
+
+    def __init__(self, read: Callable[[str], NDArray[Any]]) -> None:
+        self._read = read
+
+    @cached_property
+    def indptr(self) -> NDArray[np.int64]:
+        """Offsets of columns."""
+        return self._read("col_indptr")
+
+    @cached_property
+    def _made(self) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        return self._read("col_indices"), self._read("to_csr")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as arrays."""
+        arrays = {"col_indptr": self.indptr, "col_indices": self.indices, "to_csr": self.to_csr}
+        return StoredColumnEntries, (arrays.__getitem__,)
 
 
 class OfColumns:
     """What has entries by columns, under the names that problems know them by."""
 
-    columns: ColumnEntries | StoredColumnEntries
+    columns: ColumnEntries
 
     @property
     def col_indices(self) -> NDArray[np.int32]:

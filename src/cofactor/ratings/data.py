@@ -14,7 +14,7 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
 from cofactor.model.times import seconds_of, the_times
-from cofactor.ratings.column_entries import ColumnEntries, OfColumns, StoredColumnEntries
+from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.entries import (
     by_user_and_item,
     check_duplicates,
@@ -32,6 +32,7 @@ from cofactor.ratings.entries import (
     refuse_none,
     refuse_unknown,
     repeated_pairs,
+    sides_of,
 )
 from cofactor.ratings.frames import is_data_set, is_frame, split_frame
 from cofactor.ratings.ids import IdMap
@@ -68,7 +69,7 @@ class Ratings(OfColumns):
         Item index of each entry, increasing within a user.
     levels : ndarray of shape (n_ratings,), uint8
         Level of each entry, 1..R.
-    columns : ColumnEntries or StoredColumnEntries
+    columns : ColumnEntries
         The entries by item, which copies that differ in levels share.
     coding : Coding or None
         What the levels stand for, where a data set says so.
@@ -94,7 +95,7 @@ class Ratings(OfColumns):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     levels: NDArray[np.uint8]
-    columns: ColumnEntries | StoredColumnEntries
+    columns: ColumnEntries
     coding: Coding | None = None
     times: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
@@ -303,8 +304,7 @@ class Ratings(OfColumns):
         Ratings
             On the scale -1, 1, sharing all index arrays, also those by column that are made later.
         """
-        levels = (self.levels > level).astype(np.uint8) + np.uint8(1)
-        return replace(self, scale=np.array([-1.0, 1.0]), levels=levels, coding=None)
+        return replace(self, scale=np.array([-1.0, 1.0]), levels=sides_of(self.levels, level), coding=None)
 
     @classmethod
     def _from_rows(

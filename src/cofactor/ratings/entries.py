@@ -339,6 +339,11 @@ def counts(keys: NDArray[Any], n_keys: int) -> NDArray[np.int64]:
     return found
 
 
+def sides_of(levels: NDArray[np.uint8], boundary: int) -> NDArray[np.uint8]:
+    """Return 1 for levels up to a boundary, and 2 above."""
+    return (levels > boundary).astype(np.uint8) + np.uint8(1)
+
+
 def mean_levels(
     levels: NDArray[np.uint8], repeated: NDArray[np.bool_], scale: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
@@ -362,8 +367,7 @@ def check_rows(
     types = indptr.dtype == np.int64 and indices.dtype == np.int32 and levels.dtype == np.uint8
     if not types or indptr.shape != (n_users + 1,) or indices.ndim != 1 or indices.shape != levels.shape:
         raise InvalidInputError("the arrays of the ratings have wrong types or shapes")
-    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
-        raise InvalidInputError("the offsets of the users' ratings do not increase from 0 to the number of ratings")
+    check_offsets(indptr, 0, indices.size)
     same_row = np.ones(max(indices.size - 1, 0), dtype=np.bool_)
     starts = indptr[1:-1]
     same_row[starts[(starts > 0) & (starts < indices.size)] - 1] = False
@@ -377,14 +381,25 @@ def check_rows(
         raise InvalidInputError("the times of the ratings are not a finite number of seconds for each")
 
 
-def check_columns(
-    n_users: int, n_ratings: int, indptr: NDArray[Any], indices: NDArray[Any], to_csr: NDArray[Any]
-) -> None:
-    """Refuse entries by item which no `Ratings` could have, likewise."""
-    if indptr[0] != 0 or indptr[-1] != n_ratings or (np.diff(indptr) < 0).any():
-        raise InvalidInputError("the offsets of the items' ratings do not increase from 0 to the number of ratings")
-    if n_ratings and (indices.min() < 0 or indices.max() >= n_users or to_csr.min() < 0 or to_csr.max() >= n_ratings):
-        raise InvalidInputError("the ratings by item name users, or ratings, that are not there")
+def check_offsets(offsets: NDArray[np.int64], first: int, last: int) -> None:
+    """Refuse offsets of users' or items' ratings which do not go from the first to the last rating."""
+    if offsets[0] != first or offsets[-1] != last or (offsets[1:] < offsets[:-1]).any():
+        raise InvalidInputError(f"the offsets do not increase from {first} to {last}")
+
+
+def check_range(numbers: NDArray[np.integer[Any]], low: int, high: int) -> None:
+    """Refuse numbers outside of a range from 0 or 1 on. Those below 0 are large ones without a sign: one look tells.
+
+    Examples
+    --------
+    >>> check_range(np.array([3, -1]), 0, 5)
+    Traceback (most recent call last):
+    ...
+    cofactor.errors.InvalidInputError: a number is not within 0 to 5
+    """
+    unsigned = numbers.view(f"u{numbers.itemsize}")
+    if unsigned.size and (unsigned.max() > high or (low and unsigned.min() < low)):
+        raise InvalidInputError(f"a number is not within {low} to {high}")
 
 
 def check_duplicates(duplicates: Any) -> None:

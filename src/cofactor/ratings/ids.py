@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -100,6 +101,31 @@ class IdMap:
         True
         """
         return cls.of_sorted(np.concatenate([part.ids for part in parts]))
+
+    def is_sorted(self) -> bool:
+        """Whether ids increase; those of several kinds by kind, as they are saved."""
+        if self.ids.dtype == object:
+            return all(one < other for one, other in pairwise(self._keys(self.ids)))
+        return bool((self.ids[1:] > self.ids[:-1]).all())
+
+    def ends_before(self, other: IdMap) -> bool:
+        """Whether ids of the same kind go on in another map.
+
+        Examples
+        --------
+        >>> films = IdMap(["Alien", "Brazil", "Up"])
+        >>> films.part(0, 2).ends_before(films.part(2, 3)), films.part(0, 2).ends_before(films.part(1, 3))
+        (True, False)
+        """
+        if self.ids.dtype != other.ids.dtype:
+            return False
+        [last], [first] = self._keys(self.ids[-1:]), self._keys(other.ids[:1])
+        return bool(last < first)
+
+    @staticmethod
+    def _keys(ids: NDArray[Any]) -> list[Any]:
+        """Return what ids are sorted by."""
+        return [(_family(key), key) for key in ids.tolist()] if ids.dtype == object else ids.tolist()
 
     def _set_ids(self, ids: NDArray[Any]) -> None:
         ids.setflags(write=False)
@@ -411,7 +437,8 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
         distinct = len(set(ids.tolist())) == len(ids)
     else:
         # No differences: those of integers more than 2**63 apart overflow.
-        distinct = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool((ids[1:] > ids[:-1]).all())
+        numbers = ids.ndim == 1 and ids.dtype in (np.int64, np.float64) and bool(np.isfinite(ids).all())
+        distinct = numbers and found.is_sorted()
     if not distinct:
         raise InvalidInputError(f"the ids of {name} are not distinct and sorted")
     return found

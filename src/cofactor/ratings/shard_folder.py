@@ -1,22 +1,24 @@
-"""The folder of `ShardedRatings`: a manifest, and the arrays of each shard in files that are mapped into memory.
+"""The folder of `ShardedRatings`: a manifest, and the arrays of each shard in files.
 
 ==================================  ==============================================================
 ``manifest.json``                   format, scale, coding, counts; size and CRC-32 of every other file
 ``items/0000/ids.safetensors``      ids of the items
 ``items/0000/counts.npy``           ratings of each item
+``items/0000/manifest.json``        the manifest with which these items came
 ``shards/0000/*.npy``               the arrays of `Ratings` of a shard, by their names there
 ``shards/0000/ids.safetensors``     ids of its users
 ==================================  ==============================================================
 
 The manifest is written last, and says which files belong to the folder; whatever else lies there does not. When ratings
-are appended, other files take the place of those that change. The manifest has a checksum of its own, so that one which
-was edited is refused: kernels do not check indices.
+are appended, other files take the place of those that change, and new items come with a manifest of their own: it names
+what goes when nobody reads it any more. Who reads holds a lock on the ids of the items.
 """
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,35 +28,36 @@ from numpy.typing import NDArray
 
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, Place
-from cofactor.files import SHARDS, PathLike
+from cofactor.files import SHARDS, Lock, PathLike
 from cofactor.metrics.scale import as_scale
 from cofactor.ratings.checked_files import (
     IDS,
     StoredFile,
     check_size,
     damage,
-    load_array,
+    read_array,
     read_manifest,
     refuse,
     write_array,
     write_ids,
     write_manifest,
 )
-from cofactor.ratings.column_entries import StoredColumnEntries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import check_columns, check_rows
 from cofactor.ratings.ids import IdMap
 
 __all__ = [
+    "ARRAYS",
+    "COUNTS",
     "MANIFEST",
     "Manifest",
     "StoredItems",
     "StoredShard",
-    "check_shard",
-    "load_shard",
+    "item_counts_of",
+    "items_name",
+    "lock_of",
     "new_folder",
-    "number_of",
-    "remove_others",
+    "next_number",
+    "remove_old",
     "shard_name",
     "write_common",
     "write_shard",
@@ -64,7 +67,7 @@ MANIFEST = SHARDS
 COUNTS = "counts.npy"
 
 #: The arrays of a shard, with their types; the last two are there only if the ratings have them.
-_ARRAYS: Mapping[str, type[np.generic]] = {
+ARRAYS: Mapping[str, type[np.generic]] = {
     "indptr": np.int64,
     "indices": np.int32,
     "levels": np.uint8,
@@ -75,6 +78,10 @@ _ARRAYS: Mapping[str, type[np.generic]] = {
     "weights": np.float64,
 }
 _SHARDS, _ITEMS = "shards", "items"
+_OPTIONAL = {"times.npy", "weights.npy"}
+_OF_SHARD = {IDS, *(f"{name}.npy" for name in ARRAYS)} - _OPTIONAL
+_NAME = re.compile(r"[0-9]{4,18}(-[0-9a-f]{8})?", re.ASCII)
+_MOST = 2**31 - 1  #: users, items, and ratings of a shard, which have numbers of 32 bits
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,24 @@ class StoredShard:
     n_users: int
     n_items: int
     n_ratings: int
+    level_counts: tuple[int, ...]
     files: dict[str, StoredFile]
+
+    def __post_init__(self) -> None:
+        _check_folder(self.folder, _SHARDS)
+        for name, least in (("n_users", 1), ("n_items", 1), ("n_ratings", 0)):
+            _check_number(f"{name} of {self.folder}", getattr(self, name), least)
+        for count in self.level_counts:
+            _check_number(f"a number of level_counts of {self.folder}", count)
+        if sum(self.level_counts) != self.n_ratings:
+            raise InvalidInputError(f"the level_counts of {self.folder} are not those of {self.n_ratings:,} ratings")
+        if not _OF_SHARD <= self.files.keys() <= _OF_SHARD | _OPTIONAL:
+            raise InvalidInputError(f"it names other files of {self.folder} than those of a shard")
 
     @classmethod
     def of_state(cls, state: Mapping[str, Any]) -> StoredShard:
         """Return what `dataclasses.asdict` made a dictionary of."""
-        return cls(**_with_files(state))
+        return cls(**_with_files({**state, "level_counts": tuple(state["level_counts"])}))
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,12 @@ class StoredItems:
     folder: str
     n_items: int
     files: dict[str, StoredFile]
+
+    def __post_init__(self) -> None:
+        _check_folder(self.folder, _ITEMS)
+        _check_number("n_items", self.n_items, 1)
+        if self.files.keys() != {IDS, COUNTS}:
+            raise InvalidInputError("it names other files of items than their ids and counts")
 
 
 @dataclass(frozen=True)
@@ -127,6 +152,25 @@ class Manifest:
     items: StoredItems
     shards: tuple[StoredShard, ...]
 
+    def __post_init__(self) -> None:
+        if any(type(value) not in (int, float) for value in self.scale):
+            raise InvalidInputError("the scale must be of numbers")
+        n_levels = len(as_scale(self.scale))
+        if self.coding is not None and Coding.of_state(self.coding).scale != self.scale:
+            raise InvalidInputError("the coding of the levels is not that of the scale")
+        if not self.shards or len({shard.folder for shard in self.shards}) < len(self.shards):
+            raise InvalidInputError("it names no shard, or one twice")
+        if len({frozenset(shard.files.keys() & _OPTIONAL) for shard in self.shards}) > 1:
+            raise InvalidInputError("some shards have times, or weights, and others none")
+        if any(len(shard.level_counts) != n_levels for shard in self.shards):
+            raise InvalidInputError(f"a shard has other levels than the {n_levels} of the scale")
+        counts = zip(*(shard.level_counts for shard in self.shards), strict=True)
+        if list(self.level_counts) != [sum(numbers) for numbers in counts]:
+            raise InvalidInputError("level_counts are not the sums of those of all shards")
+        _check_number("the number of users", sum(shard.n_users for shard in self.shards))
+        if any(shard.n_items > self.items.n_items for shard in self.shards):
+            raise InvalidInputError("a shard has more items than there are")
+
     @property
     def has_times(self) -> bool:
         """Whether ratings have times."""
@@ -146,31 +190,28 @@ class Manifest:
         """Put it into its folder, which from then on holds what it says."""
         write_manifest(folder / MANIFEST, asdict(self))
 
+    def check_files(self, folder: Path) -> None:
+        """Refuse a folder in which a file is not there in full, or not itself; contents are not read."""
+        for path in [folder / _SHARDS, folder / _ITEMS, *(folder / part.folder for part in self.parts())]:
+            if path.is_symlink():
+                refuse(path, "is a link: what it leads to is not read", "put the folder itself there, or ")
+        for name, stored in self.all_files():
+            check_size(folder / name, stored)
+
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read it, and look whether all files are there in full; their content is not read."""
+        """Read it, and look at no other file."""
         path = folder / MANIFEST
         if not path.is_file():
             what = "is no folder of sharded ratings: it has no manifest.json" if folder.is_dir() else "no such folder"
             advice = "make one with cofactor shard, or ShardedRatings.save"
             raise InvalidInputError(what, advice=advice, place=Place(str(folder)))
-        manifest = cls._of_state(read_manifest(path), path)
-        for name, stored in manifest.all_files():
-            check_size(folder / name, stored)
-        return manifest
-
-    @classmethod
-    def _of_state(cls, state: dict[str, Any], path: Path) -> Manifest:
-        try:
+        state = read_manifest(path)
+        with damage(path):
             shards = tuple(StoredShard.of_state(shard) for shard in state.pop("shards"))
             items = StoredItems(**_with_files(state.pop("items")))
             tuples: dict[str, Any] = {name: tuple(state.pop(name)) for name in ("scale", "level_counts")}
-            manifest = cls(items=items, shards=shards, **tuples, **state)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            refuse(path, f"is damaged ({error})")
-        if not manifest.shards or len(manifest.level_counts) != len(as_scale(manifest.scale)):
-            refuse(path, "is damaged (its parts do not fit together)")
-        return manifest
+            return cls(items=items, shards=shards, **tuples, **state)
 
 
 def new_folder(folder: PathLike) -> Path:
@@ -191,16 +232,21 @@ def shard_name(k: int) -> str:
     return f"{_SHARDS}/{k:04}"
 
 
+def items_name(k: int) -> str:
+    """Return the folder of items."""
+    return f"{_ITEMS}/{k:04}"
+
+
 def write_shard(folder: Path, name: str, ratings: Ratings) -> StoredShard:
     """Write the ratings of a shard into a new folder of its own, ``folder/name``."""
     place = folder / name
     place.mkdir(parents=True)
     files = {IDS: write_ids(place / IDS, ratings.users, "users")}
-    for array in _ARRAYS:
+    for array in ARRAYS:
         values = getattr(ratings, array)
         if values is not None:
             files[f"{array}.npy"] = write_array(place / f"{array}.npy", values)
-    return StoredShard(name, *ratings.shape, ratings.n_ratings, files)
+    return StoredShard(name, *ratings.shape, ratings.n_ratings, tuple(ratings.level_counts.tolist()), files)
 
 
 def write_common(
@@ -209,9 +255,10 @@ def write_common(
     scale: NDArray[np.float64],
     coding: Coding | None,
     shards: Sequence[StoredShard],
-    generation: int = 0,
-) -> None:
-    """Write what the shards, which are there, have in common, and then the manifest.
+    item_counts: NDArray[np.int64],
+    name: str = items_name(0),
+) -> Manifest:
+    """Write what shards have in common into a new folder, ``folder/name``; return the manifest, which is there too.
 
     Parameters
     ----------
@@ -220,68 +267,86 @@ def write_common(
     scale : ndarray of shape (R,)
     coding : Coding or None
     shards : sequence of StoredShard
-    generation : int, default=0
-        Number of the folder of items, which must be a new one.
+    item_counts : ndarray of shape (n_items,)
+        Ratings of each item in all of them.
+    name : str, default="items/0000"
     """
-    item_counts, level_counts = np.zeros(len(items), dtype=np.int64), np.zeros(len(scale), dtype=np.int64)
-    for shard in shards:
-        place = folder / shard.folder
-        item_counts[: shard.n_items] += np.diff(load_array(place / "col_indptr.npy", np.int64, (shard.n_items + 1,)))
-        levels = load_array(place / "levels.npy", np.uint8, (shard.n_ratings,))
-        level_counts += np.bincount(levels, minlength=len(scale) + 1)[1:]
-    name = f"{_ITEMS}/{generation:04}"
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    files = {
-        IDS: write_ids(folder / name / IDS, items, "items"),
-        COUNTS: write_array(folder / name / COUNTS, item_counts),
-    }
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    files = {IDS: write_ids(place / IDS, items, "items"), COUNTS: write_array(place / COUNTS, item_counts)}
     state = None if coding is None else coding.to_state()
-    counts, values = tuple(level_counts.tolist()), tuple(scale.tolist())
-    Manifest(values, state, counts, StoredItems(name, len(items), files), tuple(shards)).write(folder)
+    level_counts = tuple(np.sum([shard.level_counts for shard in shards], axis=0).tolist())
+    stored = StoredItems(name, len(items), files)
+    manifest = Manifest(tuple(scale.tolist()), state, level_counts, stored, tuple(shards))
+    manifest.write(place)
+    return manifest
 
 
-def remove_others(folder: Path, manifest: Manifest) -> None:
-    """Remove shards and items which the manifest does not name."""
-    named = {part.folder for part in manifest.parts()}
-    for kind in (_SHARDS, _ITEMS):
-        for path in (folder / kind).iterdir():
-            if f"{kind}/{path.name}" not in named:
-                shutil.rmtree(path, ignore_errors=True)
+def item_counts_of(folder: Path, shards: Sequence[StoredShard], n_items: int) -> NDArray[np.int64]:
+    """Return the number of ratings of each item in shards that were written."""
+    counts = np.zeros(n_items, dtype=np.int64)
+    for shard in shards:
+        path, name = folder / shard.folder, "col_indptr.npy"
+        starts = read_array(path / name, shard.files[name], ARRAYS["col_indptr"], (shard.n_items + 1,))
+        counts[: shard.n_items] += np.diff(starts)
+    return counts
 
 
-def number_of(name: str) -> int:
-    """Return the number of a folder of a shard, or of items."""
-    return int(name.rpartition("/")[2])
+def next_number(folder: Path, kind: str) -> int:
+    """Return a number behind those of all folders of a kind, "shards" or "items", whoever made them."""
+    numbers = [int(path.name) for path in (folder / kind).iterdir() if re.fullmatch("[0-9]{4,9}", path.name)]
+    return max(numbers, default=-1) + 1
 
 
-def load_shard(
-    folder: Path, stored: StoredShard, users: IdMap, items: IdMap, scale: NDArray[np.float64], coding: Coding | None
-) -> Ratings:
-    """Return the ratings of a shard; nothing but its arrays' types and sizes is read."""
-    place = folder / stored.folder
-    arrays = {}
-    sizes = {"indptr": len(users) + 1, "col_indptr": stored.n_items + 1}
-    for name, dtype in _ARRAYS.items():
-        path = place / f"{name}.npy"
-        if path.name in stored.files:
-            check_size(path, stored.files[path.name])
-            arrays[name] = load_array(path, dtype, (sizes.get(name, stored.n_ratings),))
-    if stored.n_items < len(items):
-        last = np.full(len(items) - stored.n_items, stored.n_ratings, dtype=np.int64)
-        arrays["col_indptr"] = np.append(arrays["col_indptr"], last)
-    try:
-        columns = StoredColumnEntries(*(arrays.pop(name) for name in ("col_indptr", "col_indices", "to_csr")))
-        return Ratings(users, items, scale, columns=columns, coding=coding, **arrays)
-    except (KeyError, TypeError):  # an array is missing
-        refuse(folder / MANIFEST, f"does not name all arrays of {stored.folder}")
+def lock_of(folder: Path, manifest: Manifest) -> Path:
+    """Return the file on which those hold a shared lock who read what a manifest names."""
+    return folder / manifest.items.folder / IDS
 
 
-def check_shard(path: Path, ratings: Ratings) -> None:
-    """Refuse arrays that no `Ratings` could have: kernels do not check indices."""
-    with damage(path):
-        arrays = ratings.indptr, ratings.indices, ratings.levels, ratings.times
-        check_rows(len(ratings.users), len(ratings.items), ratings.n_levels, *arrays)
-        check_columns(len(ratings.users), ratings.n_ratings, ratings.col_indptr, ratings.col_indices, ratings.to_csr)
+def remove_old(folder: Path) -> None:
+    """Remove the files that earlier manifests name, or those of calls that were ended, unless somebody reads them.
+
+    Nothing else is touched: folders that hold other files stay with these, and no link is followed.
+    """
+    present = Manifest.read(folder)
+    kept, free = {name for name, _ in present.all_files()}, []
+    for path in sorted((folder / _ITEMS).glob(f"*/{MANIFEST}")):
+        with suppress(InvalidInputError):  # it is not ours, and what it names is not
+            old = Manifest.read(path.parent)
+            if folder / old.items.folder != path.parent or old.items.folder == present.items.folder:
+                continue
+            lock = Lock(lock_of(folder, old), shared=False)
+            if lock.held:
+                free.append((old, lock))
+            else:
+                kept |= {name for name, _ in old.all_files()}
+                lock.release()
+    for old, lock in free:
+        for part in reversed(old.parts()):  # the items last, with the manifest: the next call goes on here
+            names = [*part.files, *([MANIFEST] if part is old.items else [])]
+            _remove(folder / part.folder, [name for name in names if f"{part.folder}/{name}" not in kept])
+        lock.release()
+
+
+def _remove(place: Path, names: Sequence[str]) -> None:
+    """Remove files of a folder, and the folder if nothing else is in it; none through a link."""
+    if place.is_symlink() or place.parent.is_symlink():
+        return
+    for remove in (*((place / name).unlink for name in names), place.rmdir):
+        with suppress(OSError):  # it is gone, or holds something else
+            remove()
+
+
+def _check_folder(name: Any, kind: str) -> None:
+    """Refuse a folder that does not lie where those of shards, or of items, do."""
+    if not isinstance(name, str) or name[: len(kind) + 1] != f"{kind}/" or not _NAME.fullmatch(name[len(kind) + 1 :]):
+        raise InvalidInputError(f"{name!r:.80} is no folder within {kind}")
+
+
+def _check_number(what: str, number: Any, least: int = 0) -> None:
+    """Refuse what is no number of users, items or ratings."""
+    if type(number) is not int or not least <= number <= _MOST:
+        raise InvalidInputError(f"{what} is {number!r:.40}, expected a whole number from {least} to {_MOST:,}")
 
 
 def _with_files(state: Mapping[str, Any]) -> dict[str, Any]:

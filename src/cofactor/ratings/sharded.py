@@ -1,4 +1,4 @@
-"""Ratings in shards by ranges of users: in memory, or in a folder whose arrays are mapped into memory."""
+"""Ratings in shards by ranges of users: in memory, or in a folder from which one shard after another is read."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
 from cofactor.ratings import shard_folder
-from cofactor.ratings.checked_files import load_array
 from cofactor.ratings.column_entries import ColumnEntries
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
-from cofactor.ratings.shard_folder import Manifest
-from cofactor.ratings.shard_sources import AtBoundary, InFolder, InMemory, Shards
+from cofactor.ratings.shard_sources import AtBoundary, InFolder, InMemory, OfItems, Shards
 from cofactor.ratings.shard_work import Work
 from cofactor.solvers.parts import Part, Rounds
 from cofactor.text import counted, some_of
@@ -40,9 +38,13 @@ class ShardedRatings:
     of its own users, whose rows are counted from 0, and of all items, which have the same index everywhere. User 0 of
     shard k is user ``bounds[k]`` of the whole.
 
-    Of a folder, only the manifest and the ids of the items are read when it is opened. The arrays of a shard are mapped
-    into memory when it is asked for: what is used is read by and by, and given up when memory is needed. A shard is not
-    kept here, so that a pass over all shards holds one of them at a time.
+    Of a folder, the manifest, ids, and where the ratings of each item begin are read and checked when it is opened. The
+    ratings of a shard are read when it is asked for: what is in memory then can be changed by nobody else, and is
+    checked. A shard is not kept here, so that a pass over all shards holds one of them at a time. Times and weights are
+    mapped into memory.
+
+    Ratings may be appended to the folder meanwhile, also in the middle of a fit: the files of those that were opened
+    stay there until nobody has them open any more (see `append_files`).
 
     Attributes
     ----------
@@ -141,23 +143,26 @@ class ShardedRatings:
         Raises
         ------
         InvalidInputError
-            If the manifest is missing, of another version or edited, or a file is missing or has another size than the
-            manifest says; the message names the file. What files hold is not looked at, see `verify`.
+            If the manifest is missing, of another version or edited; if a file is missing, a link, or has another size
+            than the manifest says; if users do not increase from shard to shard, or counts are not those of all shards.
+            The message names the file. A shard that is damaged otherwise is refused when it is first read, see
+            `verify`.
         """
-        place = Path(folder).resolve()
-        manifest = Manifest.read(place)
-        source = InFolder(place, manifest)
-        counts = place / manifest.items.folder / shard_folder.COUNTS
+        return cls._of(InFolder.open(Path(os.path.realpath(folder))))
+
+    @classmethod
+    def _of(cls, source: InFolder) -> Self:
+        manifest = source.manifest
         return cls(
             source.items,
             source.scale,
             source.coding,
             np.cumsum([0, *(shard.n_users for shard in manifest.shards)], dtype=np.int64),
             np.array(manifest.level_counts, dtype=np.int64),
-            load_array(counts, np.int64, (len(source.items),)),
+            source.item_counts,
             manifest.has_times,
             source,
-            place,
+            source.folder,
         )
 
     def save(self, folder: PathLike) -> None:
@@ -182,17 +187,19 @@ class ShardedRatings:
             shards = [
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
-            shard_folder.write_common(partial, self.items, self.scale, self.coding, shards)
+            common = self.items, self.scale, self.coding, shards, self.item_counts
+            shard_folder.write_common(partial, *common).write(partial)
             os.replace(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the name of a folder instead of what was read from it."""
+        """Pickle the folder, and what its manifest says, instead of what was read."""
         if self.folder is None:
             raise InvalidInputError("only ratings in a folder can be sent to other processes", argument="X")
-        level = self.source.level if isinstance(self.source, AtBoundary) else None
-        return _reopened, (str(self.folder), level)
+        if isinstance(self.source, AtBoundary):
+            return _reopened, (self.source.shards, self.source.level)
+        return _reopened, (self.source, None)
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -239,18 +246,29 @@ class ShardedRatings:
         -------
         Ratings
             Of the users ``bounds[k]`` to ``bounds[k + 1] - 1`` and all items. Its arrays are read-only by agreement:
-            what is written to one that is mapped from a file stays in this process.
+            what is written to one stays in this process.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such shard, or a file of it is not as it was written; the message names it.
         """
         if not 0 <= k < len(self):
             raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
         return self.source.ratings(k)
+
+    def columns(self, k: int, first: int, last: int) -> OfItems:
+        """Return the entries of the items first..last-1 in shard k: offsets from 0 on, users there, and levels."""
+        return self.source.columns(k, first, last)
 
     def rows(self, users: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
         """Return the entries of some users, see `Ratings.rows`; only their shards are looked at."""
         wanted = np.asarray(users, dtype=np.int64)
         owners = np.searchsorted(self.bounds, wanted, side="right") - 1
         order = np.argsort(owners, kind="stable")
-        found = [self.shard(int(k)).rows(wanted[order[owners[order] == k]] - self.bounds[k]) for k in np.unique(owners)]
+        found = [
+            self.source.rows(int(k), wanted[order[owners[order] == k]] - self.bounds[k]) for k in np.unique(owners)
+        ]
         counts = np.empty(len(wanted), dtype=np.int64)
         counts[order] = np.concatenate([np.diff(indptr) for indptr, _, _ in found] or [counts])
         starts = np.empty(len(wanted), dtype=np.int64)
@@ -465,7 +483,7 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
     )
 
 
-def _reopened(folder: str, level: int | None) -> ShardedRatings:
+def _reopened(source: Any, level: int | None) -> ShardedRatings:
     """Return the ratings in a folder, or on which side of a boundary they are."""
-    ratings = ShardedRatings.open(folder)
+    ratings = ShardedRatings._of(source)
     return ratings if level is None else ratings.at_boundary(level)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,8 +34,8 @@ from cofactor.ratings.checked_files import (
     StoredFile,
     check_size,
     damage,
-    load_array,
     load_ids,
+    map_array,
     read_manifest,
     verify_file,
     write_array,
@@ -52,6 +53,7 @@ Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 Ask = Callable[[Finish], Iterable[Mapping[str, NDArray[Any]]]]
 
 _FOLDER, _MANIFEST = "users", "manifest.json"
+_NAME = re.compile(r"[\w.]+", re.ASCII)  # of a file
 _PIECE = 1 << 20  # bytes of samples that are copied at a time
 
 
@@ -180,13 +182,19 @@ class StoredUsers:
                     for name, one in state["arrays"].items()
                 }
                 n_users = member(state, "users", int)
+                if not all(_NAME.fullmatch(name) for name in files) or files.keys() != {
+                    IDS,
+                    *map("{}.npy".format, kinds),
+                }:
+                    raise InvalidInputError("it names other files than those of its arrays")
             for name, file in files.items():
                 check_size(folder / name, file)
-            arrays = {
-                name: _turned(load_array(folder / f"{name}.npy", dtype.type, shape), axis)
-                for name, (dtype, shape, axis) in kinds.items()
-            }
-            return cls(folder, users or load_ids(folder / IDS, "users", n_users), arrays, files)
+            with damage(manifest):
+                arrays = {
+                    name: _turned(map_array(folder / f"{name}.npy", files[f"{name}.npy"], dtype.type, shape), axis)
+                    for name, (dtype, shape, axis) in kinds.items()
+                }
+            return cls(folder, users or load_ids(folder / IDS, files[IDS], "users", n_users), arrays, files)
 
     @classmethod
     def all_of(cls, place: Path) -> Iterator[Self]:

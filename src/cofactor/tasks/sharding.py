@@ -79,16 +79,18 @@ def appended_shards(files: Sequence[str], folder: str, options: Mapping[str, Any
     """
     if options["levels"] is not None:
         raise InvalidInputError(("the ratings that are there have levels: leave out ", Argument("levels")))
-    before = ShardedRatings.open(folder)
+    before = _size_of(ShardedRatings.open(folder))  # which is let go before others take its place
     after = append_files(files, folder, callback=_teller(listener), **_reading(files, options))
     facts = _described(after, folder)
-    new = {
-        "new_ratings": after.n_ratings - before.n_ratings,
-        "new_users": after.shape[0] - before.shape[0],
-        "new_items": after.shape[1] - before.shape[1],
-    }
+    sizes = zip(("new_ratings", "new_users", "new_items"), _size_of(after), before, strict=True)
+    new = {name: size - earlier for name, size, earlier in sizes}
     shown = {"new": ", ".join(f"{number:,} {name.removeprefix('new_')}" for name, number in new.items())}
     return replace(facts, values={**facts.values, **new}, shown={**facts.shown, **shown})
+
+
+def _size_of(sharded: ShardedRatings) -> tuple[int, int, int]:
+    """Return the numbers of ratings, users and items."""
+    return sharded.n_ratings, *sharded.shape
 
 
 def checked_shards(folder: str) -> Facts:

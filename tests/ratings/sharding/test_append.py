@@ -55,7 +55,9 @@ def test_days_are_appended(tmp_path, kind, timed) -> None:
         assert_same(found.to_ratings(), all_rows(days[: k + 1]))
         np.testing.assert_array_equal(found.item_counts, found.to_ratings().item_counts)
         np.testing.assert_array_equal(found.level_counts, found.to_ratings().level_counts)
-    assert len(list((folder / "shards").iterdir())) == len(found)
+        n_shards = len(found)
+        del found  # else its shards stay
+    assert len(list((folder / "shards").iterdir())) == n_shards
     assert sorted(one.name for one in folder.iterdir()) == ["items", "manifest.json", "shards"]
 
 
@@ -83,6 +85,7 @@ def test_shards_without_new_ratings_stay_where_new_items_come_last(tmp_path) -> 
     folder = folder_of(rows(), tmp_path)
     before = ShardedRatings.open(folder)
     user = before.source.users(2).ids[0]
+    del before
     new = {"user": [user, user], "movie": [500, 501], "rating": [1.0, 2.5]}
     stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*.npy") if path.parent.parent.name == "shards"}
     found = append_files(write(tmp_path / "b.csv", new), folder)
@@ -163,22 +166,27 @@ def test_times_must_be_in_both_or_in_none(tmp_path) -> None:
 def ended(path: Path, folder: Path, function: str, call: int) -> None:
     """Append in this process, and kill it when it calls a function so often."""
     calls = 0
-    whole = getattr(folders, function)
+    module = os if function == "replace" else folders
+    whole = getattr(module, function)
 
     def dying(*arguments: object) -> object:
         nonlocal calls
-        calls += 1
+        # Of the names that files take, those count that folders take in the folder of shards.
+        calls += function != "replace" or (Path(str(arguments[1])).parent.parent == folder)
         if calls == call:
             os.kill(os.getpid(), signal.SIGKILL)
         return whole(*arguments)
 
-    setattr(folders, function, dying)
+    setattr(module, function, dying)
     append_files(path, folder, duplicates="last")
 
 
 @pytest.mark.parametrize(
     ("function", "call", "done"),
-    [("write_shard", 1, False), ("write_shard", 4, False), ("write_common", 1, False), ("remove_others", 2, True)],
+    [
+        *(("write_shard", 1, False), ("write_shard", 4, False), ("write_common", 1, False), ("remove_old", 2, True)),
+        *(("replace", 1, False), ("replace", 2, False), ("replace", 4, False)),
+    ],
 )
 @pytest.mark.processes
 def test_a_killed_process_leaves_all_or_nothing(tmp_path, function, call, done) -> None:
@@ -191,6 +199,7 @@ def test_a_killed_process_leaves_all_or_nothing(tmp_path, function, call, done) 
     found = ShardedRatings.open(folder)
     found.verify()
     assert_same(found.to_ratings(), all_rows(days if done else days[:1]))
+    del found
     again = append_files(path, folder, duplicates="last")
     assert_same(again.to_ratings(), all_rows(days))
     assert sorted(one.name for one in folder.iterdir()) == ["items", "manifest.json", "shards"]

@@ -26,6 +26,7 @@ from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest
 from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.shard_sources import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
@@ -222,6 +223,10 @@ class _Levels:
     def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
         shard = self.ratings.shard(k)
         return shard, shard.levels
+
+    def columns(self, k: int, first: int, last: int) -> OfItems:
+        """Return entries and levels of the items first..last-1."""
+        return self.ratings.columns(k, first, last)
 
 
 def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.column_entries import ColumnEntries, OfColumns, StoredColumnEntries
+from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.data import Ratings
 
 __all__ = ["WithCold"]
@@ -24,14 +24,14 @@ class WithCold(OfColumns):
     ----------
     indptr, indices, levels, col_indptr, col_indices, to_csr
         See `Ratings`.
-    columns : ColumnEntries or StoredColumnEntries
+    columns : ColumnEntries
         The entries by item; those of the cold item are none.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     levels: NDArray[np.uint8]
-    columns: ColumnEntries | StoredColumnEntries
+    columns: ColumnEntries
 
     @cached_property
     def col_indptr(self) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompos
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.hinges import threshold_prior
 from cofactor.ratings.sampled.warm_start import first_chains, target_of
+from cofactor.ratings.shard_sources import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.samplers import Chain, Posterior, SampleFile, run
@@ -307,6 +308,12 @@ class OpenedWithLevels:
     def __call__(self, k: int) -> tuple[WithCold, NDArray[Any]]:
         data = Opened(self.ratings)(k)
         return data, data.levels
+
+    def columns(self, k: int, first: int, last: int) -> OfItems:
+        """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
+        m = len(self.ratings.items)
+        offsets, users, levels = self.ratings.columns(k, min(first, m), min(last, m))
+        return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
 
 
 def _kept(model: SampledModel, work: Path | None) -> Kept:

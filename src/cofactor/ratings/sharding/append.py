@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -58,9 +59,11 @@ def append_files(
     are. New users behind the last one get a shard of their own where that is more than twice as large as the others
     otherwise.
 
-    New shards are written beside the old ones, which are removed when the manifest names the new ones. So a call which
-    is ended before that changes nothing; whoever reads the folder meanwhile keeps what was opened. The new ratings, and
-    a shard at a time, must fit into memory.
+    New shards are written beside the old ones, so that a call which is ended before the manifest names them changes
+    nothing. Whoever has opened the folder keeps what was opened, also in the middle of a fit: old shards are removed by
+    the first call that finds nobody who reads them, this one or a later one. Where a file system has no locks (some
+    network file systems, Windows) they are removed at once, and a fit that needs them ends with an error that says so.
+    Only what an earlier manifest named is removed. The new ratings, and a shard at a time, must fit into memory.
 
     Parameters
     ----------
@@ -100,38 +103,56 @@ def append_files(
     >>> place.cleanup()
     """
     check_duplicates(duplicates)
-    old = ShardedRatings.open(folder)
-    target = Path(folder).resolve()
-    scale = old.scale.tolist() if old.coding is None else old.coding
+    target = Path(os.path.realpath(folder))
+    scale = _scale_of(ShardedRatings.open(target))
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
+    work = target / _WORK
     with alone(target):
-        _append(files, target, options, duplicates, callback or (lambda *_: None))
+        shutil.rmtree(work, ignore_errors=True)
+        shard_folder.remove_old(target)
+        try:
+            work.mkdir()
+            _append(files, target, work, options, duplicates, callback or (lambda *_: None))
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            shard_folder.remove_old(target)
     return ShardedRatings.open(target)
+
+
+def _scale_of(ratings: ShardedRatings) -> Any:
+    """Return how files of more ratings are read."""
+    return ratings.scale.tolist() if ratings.coding is None else ratings.coding
 
 
 def _append(
     files: PathLike | Sequence[PathLike],
     target: Path,
+    work: Path,
     options: BatchOptions,
     duplicates: Duplicates,
     listener: Listener,
 ) -> None:
-    """Append files to a folder that no other process changes."""
-    old = ShardedRatings.open(target)
-    manifest, work = Manifest.read(target), target / _WORK
-    shard_folder.remove_others(target, manifest)  # of a call that was ended
-    shutil.rmtree(work, ignore_errors=True)
-    try:
-        work.mkdir()
-        journal = Journal(tuple(sources_of(files)), {})
-        encoders = read_all(work, journal, options, listener)
-        new = _News.of(work, journal, encoders, old, options)
-        shards = _merged(target, manifest, old, new, duplicates)
-        generation = shard_folder.number_of(manifest.items.folder) + 1
-        shard_folder.write_common(target, new.items, old.scale, old.coding, shards, generation)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        shard_folder.remove_others(target, Manifest.read(target))
+    """Append files to a folder that no other process changes.
+
+    All is written in `work`, and moved once a manifest in the folder names it, which is that of its items: what a call
+    leaves that is ended in between is removed by the next one.
+    """
+    old, manifest = ShardedRatings.open(target), Manifest.read(target)
+    journal = Journal(tuple(sources_of(files)), {})
+    encoders = read_all(work, journal, options, listener)
+    new = _News.of(work, journal, encoders, old, options)
+    shards = _merged(target, work, manifest, old, new, duplicates)
+    made = [shard for shard in shards if (work / shard.folder).exists()]
+    kept = [shard for shard in shards if not (work / shard.folder).exists()]
+    counts, more = (
+        shard_folder.item_counts_of(place, some, len(new.items)) for place, some in ((target, kept), (work, made))
+    )
+    counts += more
+    name = shard_folder.items_name(shard_folder.next_number(target, "items"))
+    found = shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
+    for part in (found.items, *made):
+        os.replace(work / part.folder, target / part.folder)
+    found.write(target)
 
 
 @dataclass(frozen=True)
@@ -233,9 +254,9 @@ def _like(
 
 
 def _merged(
-    target: Path, manifest: Manifest, old: ShardedRatings, new: _News, duplicates: Duplicates
+    target: Path, work: Path, manifest: Manifest, old: ShardedRatings, new: _News, duplicates: Duplicates
 ) -> list[StoredShard]:
-    """Write the shards that change; return all."""
+    """Write the shards that change into `work`; return all."""
     where = new.items.index(old.items.ids)
     moved = bool((where != np.arange(len(where))).any())
     shard_of, behind = _shards_of(old, new.users)
@@ -243,7 +264,7 @@ def _merged(
     sizes = np.bincount(shard_of[new.user_index], minlength=len(old))
     if manifest.shards[-1].n_ratings + sizes[-1] > _FULL * mean and behind.any():
         shard_of = np.where(behind, len(old), shard_of)
-    number = 1 + max(shard_folder.number_of(shard.folder) for shard in manifest.shards)
+    number = shard_folder.next_number(target, "shards")
     found: list[StoredShard] = []
     for k in range(len(old) + int((shard_of == len(old)).any())):
         chosen = np.flatnonzero(shard_of[new.user_index] == k)
@@ -252,7 +273,7 @@ def _merged(
             continue
         before = old.shard(k) if k < len(old) else None
         ratings = _joined(before, where, new, chosen, shard_of == k, old, duplicates)
-        found.append(shard_folder.write_shard(target, shard_folder.shard_name(number), ratings))
+        found.append(shard_folder.write_shard(work, shard_folder.shard_name(number), ratings))
         number += 1
     return found
 

@@ -154,7 +154,8 @@ def _built(
         plan = plan_of(work, journal, encoders, scale, n_shards)
         route(work, journal, plan, listener)
         shards = build_all(target, work, journal, plan, scale, coding, options, listener)
-    shard_folder.write_common(target, plan.items, scale, coding, shards)
+    counts = shard_folder.item_counts_of(target, shards, len(plan.items))
+    shard_folder.write_common(target, plan.items, scale, coding, shards, counts).write(target)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
 
