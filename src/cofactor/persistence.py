@@ -41,6 +41,8 @@ from cofactor.headers import (
     ModelFileError,
     checksum,
     name_of,
+    opened,
+    read,
     read_contents,
     refuse,
     version,
@@ -183,13 +185,15 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
         stream.write(data)
 
 
-def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
+def read_model(path: PathLike, data: memoryview | None = None) -> tuple[dict[str, Any], Arrays]:
     """Read a file written by `write_model`.
 
     Parameters
     ----------
     path : path-like
         File to read.
+    data : memoryview, optional
+        All that is in it, if it was read already.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     FileNotFoundError, IsADirectoryError
         If there is no such file, or `path` is a folder.
     ModelFileError
-        If the file is cut short or damaged, is not a model file, or was written by a newer version in a
+        If it is a pipe or a device, is cut short or damaged, is not a model file, or was written by a newer version in a
         layout which this one does not know.
 
     Examples
@@ -218,8 +222,11 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     >>> folder.cleanup()
     """
     name = name_of(path)
-    header, described, data = read_contents(name, lambda size: np.empty(size, dtype=np.uint8))  # not filled with zeros
-    found = arrays_within(np.frombuffer(data, dtype=np.uint8), described)
+    if data is None:
+        with opened(name) as stream:
+            data = read(stream, name, lambda size: np.empty(size, dtype=np.uint8))  # not filled with zeros
+    header, described, held = read_contents(name, data)
+    found = arrays_within(np.frombuffer(held, dtype=np.uint8), described)
     arrays = {key: found[key] for key in sorted(found)}
     same = header.pop("same", {})
     if not isinstance(same, dict) or not all(

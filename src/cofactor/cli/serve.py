@@ -103,7 +103,7 @@ def serve(
     served = {}
     for name, file in files.items():
         answers = partial(_answers_of, of_items.get(name))
-        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).read()
+        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).served()
     server = server_for("cofactor serve")  # what it imports comes second: a model is read while others are imported
     limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent, answer=max_seconds)
     keys = None if api_key_file is None else server.Keys.read(api_key_file)
@@ -127,8 +127,8 @@ def _named(given: str, *, first: bool) -> tuple[str, str]:
     return "default", given
 
 
-def _answers_of(titles: Mapping[str, str] | None, file: str) -> Any:
+def _answers_of(titles: Mapping[str, str] | None, file: str, data: memoryview | None = None) -> Any:
     """Return what answers for the model in a file, whose items have titles."""
-    model = load_model(file)
+    model = load_model(file, data)
     with about(file):
         return answers_of(model, titles)
