@@ -207,8 +207,8 @@ def read_model(path: PathLike, data: memoryview | None = None) -> tuple[dict[str
     FileNotFoundError, IsADirectoryError
         If there is no such file, or `path` is a folder.
     ModelFileError
-        If it is a pipe or a device, is cut short or damaged, is not a model file, or was written by a newer version in a
-        layout which this one does not know.
+        If it is a pipe or a device, is cut short or damaged, is not a model file, or was written by a newer version
+        in a layout which this one does not know.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_text
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
@@ -263,6 +264,7 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
         raise InvalidInputError(f"there are {len(names)} label names for {n_labels} labels", argument="label_names")
     table = np.empty(n_labels, dtype=object)
     table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
+    check_text(table.tolist(), "label names")
     if len(set(table.tolist())) < n_labels:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
         raise InvalidInputError(f"label names must differ: {twice!r} occurs twice", argument="label_names")

@@ -21,7 +21,9 @@ HEADERS = 100  #: of a request
 _HEADS = 1 << 24  #: bytes that all connections of a process may hold of requests whose head is not whole
 _UNREAD = 1 << 26  #: bytes of answers that wait for clients to read them, in a process
 _READING = 30.0  #: seconds in which a client must have read an answer
-_PASSED_OVER = 1 << 24  #: bytes of a request that is answered already, or refused, which are read: else many see no answer
+_PASSED_OVER = (
+    1 << 24
+)  #: bytes of a request that is answered already, or refused, which are read: else many see no answer
 _PIECE = 1 << 13  #: bytes that are parsed at a time
 
 

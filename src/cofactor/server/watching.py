@@ -80,6 +80,7 @@ class _File:
             self.known = now
             try:
                 self.found = self.source.content()
+                self.known = self.last = self.found.stamp  # another one may be there since `now`
             except Exception as error:
                 self.found = error
 
