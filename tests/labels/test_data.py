@@ -85,7 +85,7 @@ def test_half_a_character_is_no_name(tmp_path):
     """No answer could hold it, and no file that somebody may have forged."""
     frame, odd = pd.DataFrame(Y.astype(float), columns=["p", "q", "r"]), ["x", "y\ud800", "z"]
     model = BinaryRelevance()
-    for X, names in ((frame, odd), (frame.set_axis(odd, axis=1), ["x", "y", "z"])):
+    for X, names in ((frame, odd), (frame.set_axis(pd.Index(odd, dtype=object), axis=1), ["x", "y", "z"])):
         with pytest.raises(InvalidInputError, match=r"names.* hold 'y.*', which has half a character"):
             model.fit(X, Y, label_names=names)
     save(model.fit(frame, Y, label_names=["x", "y", "z"]), tmp_path / "model")
