@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import httptools
@@ -21,9 +23,8 @@ HEADERS = 100  #: of a request
 _HEADS = 1 << 24  #: bytes that all connections of a process may hold of requests whose head is not whole
 _UNREAD = 1 << 26  #: bytes of answers that wait for clients to read them, in a process
 _READING = 30.0  #: seconds in which a client must have read an answer
-_PASSED_OVER = (
-    1 << 24
-)  #: bytes of a request that is answered already, or refused, which are read: else many see no answer
+_PASSED_OVER = 1 << 24  #: bytes of an answered request that are read: many clients hear nothing before they sent all
+_AT_A_TIME = 64  #: connections that are closed at a time, ten times a second
 _PIECE = 1 << 13  #: bytes that are parsed at a time
 
 
@@ -64,8 +65,8 @@ class Connections:
                 n -= 1
 
     def expire(self, now: float) -> None:
-        """End connections that had their time."""
-        for one in [one for one, end in self.waiting.items() if end < now]:
+        """End connections that had their time, a few of them: others wait meanwhile."""
+        for one in [one for one, end in islice(self.waiting.items(), _AT_A_TIME) if end < now]:
             one.expire(f"did not come within {self.seconds:g} seconds")
         n_bytes = sum(one.transport.get_write_buffer_size() for one in self.unread)
         for one, end in self.unread.items():  # they leave it later
@@ -120,7 +121,7 @@ class Connection(HttpToolsProtocol):
         """Take what came."""
         self._unset_keepalive_if_required()
         if self.refusal is not None:
-            self._pass_over(len(data))
+            self._pass_over(len(data), HEAD * 16)
             return
         self.rest += data
         self._go_on()
@@ -191,7 +192,7 @@ class Connection(HttpToolsProtocol):
         self.is_ahead = True
         super().on_body(body)
         if self.cycle.response_complete:
-            self._pass_over(len(body))
+            self._pass_over(len(body), _PASSED_OVER)
 
     def on_message_complete(self) -> None:
         """End a request."""
@@ -229,9 +230,10 @@ class Connection(HttpToolsProtocol):
         self.all.n_bytes += n - self.n_held
         self.n_held = n
 
-    def _pass_over(self, n: int) -> None:
+    def _pass_over(self, n: int, most: int) -> None:
+        """Note bytes that nobody reads; close the connection where more have come."""
         self.n_passed_over += n
-        if self.n_passed_over > _PASSED_OVER:
+        if self.n_passed_over > most:
             self.transport.close()
 
     def _refuse(self, refusal: RefusalError) -> None:
@@ -257,7 +259,8 @@ class Connection(HttpToolsProtocol):
         headers += [(b"content-length", b"%d" % len(body)), (b"connection", b"close")]
         lines = b"".join(b"%b: %b\r\n" % one for one in headers)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[refusal.status], lines, body))
-        self.transport.write_eof()
+        with suppress(OSError):  # the client has gone this moment
+            self.transport.write_eof()
         self.flow.resume_reading()  # to hear that the client has closed it
         self.all.wait(self)
 
