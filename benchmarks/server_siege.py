@@ -9,6 +9,7 @@ Memory is that of all processes of the server, the most of it while the siege la
 import asyncio
 import contextlib
 import multiprocessing
+import os
 import socket
 import sys
 import time
@@ -65,6 +66,12 @@ def hold(port: int, n: int, parts: list[bytes], pause: float) -> None:
     asyncio.run(all_of_them())
 
 
+def apart(siege: Callable[[int], None], port: int) -> None:
+    """Run a siege behind all others: its processor is another one elsewhere."""
+    os.nice(5)
+    siege(port)
+
+
 SIEGES: dict[str, tuple[Callable[[int], None], ...]] = {
     "none": (),
     "1 GB of headers a second": (gigabyte,),
@@ -77,7 +84,7 @@ SIEGES: dict[str, tuple[Callable[[int], None], ...]] = {
 def besieged(serving: Serving, questions: list[Question], rate: float, siege: tuple[Callable[[int], None], ...]):
     """Return what other clients found during a siege, and the memory of the server at its most."""
     most = 0.0
-    processes = [multiprocessing.Process(target=one, args=(serving.port,), daemon=True) for one in siege]
+    processes = [multiprocessing.Process(target=apart, args=(one, serving.port), daemon=True) for one in siege]
     for process in processes:
         process.start()
     time.sleep(2.0)  # until all connections are there

@@ -47,6 +47,7 @@ from cofactor.headers import (
     refuse,
     version,
 )
+from cofactor.limits import UNPACKED
 from cofactor.tensors import arrays_within
 
 __all__ = [
@@ -233,6 +234,11 @@ def read_model(path: PathLike, data: memoryview | None = None) -> tuple[dict[str
         isinstance(first, str) and first in found and other not in found for other, first in same.items()
     ):
         refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
+    copied = sum(arrays[first].nbytes for first in same.values())
+    if copied > UNPACKED.most(len(data)):
+        refuse(
+            name, f"its equal arrays take {copied:,} bytes; if that is right, set {UNPACKED.variable} to this number"
+        )
     arrays |= {other: arrays[first].copy() for other, first in same.items()}
     try:
         header = _found(header, os.path.dirname(os.path.abspath(name)))
