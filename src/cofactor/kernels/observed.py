@@ -23,6 +23,15 @@ def _ask(k, indices, V):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def pad_rows(lo, hi, A, table):  # type: ignore[no-untyped-def]
+    """Copy the rows lo..hi-1 of A to a table of `pad_to_lanes`."""
+    for i in range(lo, hi):
+        a, row = A[i], table[i]
+        for f in range(len(a)):
+            row[f] = a[f]
+
+
+@kernel
 def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
     """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi; U and V are of `pad_to_lanes`."""
     width = U.shape[1]
@@ -89,6 +98,23 @@ def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-unt
         o = out[i]
         for f in range(d):
             o[f] = sums[f]
+
+
+# After a kernel a thread waits for Python's lock, which another may hold: so one kernel does what two would do.
+
+
+@kernel
+def padded_scores(lo, hi, indptr, indices, A, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Copy rows of A to those of U, then write the scores of their entries."""
+    pad_rows(lo, hi, A, U)
+    scores(lo, hi, indptr, indices, U, V, b, c, out)
+
+
+@kernel
+def gathered_sums(lo, hi, indptr, indices, order, source, weights, V, out):  # type: ignore[no-untyped-def]
+    """Write w_k = source_order(k) for the stored entries of rows, then Σ_k w_ik V_k for each row."""
+    gather(indptr[lo], indptr[hi], order, source, weights)
+    accumulate(lo, hi, indptr, indices, weights, V, out)
 
 
 @kernel

@@ -171,7 +171,7 @@ class ObservedProblem(PenalizedProblem):
         cuts = self._col_cuts
         n_rows, d = self._tables["V"].shape
         size = max(1, _COPIED // d)
-        parallel_for(lambda k: self._pad("V", arrays, k * size, (k + 1) * size), -(-n_rows // size))
+        parallel_for(lambda k: self._pad("V", arrays, k * size, min((k + 1) * size, n_rows)), -(-n_rows // size))
         rows = self._row_cuts
         parallel_for(lambda k: self._rows(rows[k], rows[k + 1], arrays, out), len(rows) - 1)
         if "V" in out or "c" in out:
@@ -223,7 +223,7 @@ class ObservedProblem(PenalizedProblem):
     def _pad(self, name: str, arrays: Mapping[str, np.ndarray], lo: int, hi: int) -> None:
         """Copy the rows lo..hi-1 of a free matrix to its table."""
         if name in self.layout.shapes:
-            self._tables[name][lo:hi, : arrays[name].shape[1]] = arrays[name][lo:hi]
+            observed.pad_rows(lo, hi, arrays[name], self._tables[name])
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | slice = slice(None)) -> None:
         thresholds = self._work.thresholds
@@ -234,8 +234,11 @@ class ObservedProblem(PenalizedProblem):
     def _rows(self, lo: int, hi: int, arrays: Mapping[str, np.ndarray], out: Mapping[str, np.ndarray]) -> None:
         """Scores, losses, slopes and the gradients of U and b for one block of rows."""
         e, U, V = self.entries, self._tables["U"], self._tables["V"]
-        self._pad("U", arrays, lo, hi)
-        observed.scores(lo, hi, e.indptr, e.indices, U, V, arrays["b"], arrays["c"], self._work.scores)
+        entries, biases = (lo, hi, e.indptr, e.indices), (arrays["b"], arrays["c"])
+        if "U" in self.layout.shapes:
+            observed.padded_scores(*entries, arrays["U"], U, V, *biases, self._work.scores)
+        else:
+            observed.scores(*entries, U, V, *biases, self._work.scores)
         self.loss.evaluate(lo, hi, self._work)
         if "U" in out:
             observed.accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
@@ -246,12 +249,13 @@ class ObservedProblem(PenalizedProblem):
         """Gradients of V and c for one block of columns, from the slopes that the rows left behind."""
         lo, hi = self._col_cuts[block], self._col_cuts[block + 1]
         e = self.entries
-        first, last = e.col_indptr[lo], e.col_indptr[hi]
         # The scores are not needed any more: the slopes in column order take their place.
-        observed.gather(first, last, e.to_csr, self._work.d_scores, self._work.scores)
+        by_column = (e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
             U = self._tables["U"]
-            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, self._work.scores, U, out["V"])
+            observed.gathered_sums(lo, hi, e.col_indptr, e.col_indices, *by_column, U, out["V"])
+        else:
+            observed.gather(e.col_indptr[lo], e.col_indptr[hi], *by_column)
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
 

@@ -98,11 +98,11 @@ def _alone(models: Mapping[str, Served], listening: Listening, worker: Worker, b
 
 @contextmanager
 def _logging(level: int) -> Iterator[None]:
-    """Within the block, lines of the log go to standard error, and with them what the library of HTTP warns of."""
-    ours, theirs = logging.getLogger("cofactor.server"), logging.getLogger("uvicorn.error")
-    handler, of_theirs = StandardError(), LogLines()
-    before = [(logger, logger.level, logger.propagate) for logger in (ours, theirs)]
-    for logger, one, least in ((ours, handler, level), (theirs, of_theirs, logging.WARNING)):
+    """Within the block, lines of the log go to standard error, as what models say and the library of HTTP warns of."""
+    ours, models, theirs = map(logging.getLogger, ("cofactor.server", "cofactor", "uvicorn.error"))
+    handler, others = StandardError(), LogLines()
+    before = [(logger, logger.level, logger.propagate) for logger in (ours, models, theirs)]
+    for logger, one, least in ((ours, handler, level), (models, others, level), (theirs, others, logging.WARNING)):
         logger.addHandler(one)
         logger.setLevel(least)
         logger.propagate = False
@@ -111,7 +111,8 @@ def _logging(level: int) -> Iterator[None]:
     finally:
         ours.removeHandler(handler)
         handler.close()
-        theirs.removeHandler(of_theirs)
+        models.removeHandler(others)
+        theirs.removeHandler(others)
         for logger, least, passed_on in before:
             logger.setLevel(least)
             logger.propagate = passed_on
