@@ -17,8 +17,11 @@ from tests.together import together
 
 from cofactor.datasets import RatingDataset
 from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.labels.data import as_labels
+from cofactor.labels.features import as_features
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.ids import IdMap, saved_ids
+from cofactor.ratings.ranking import EASE
 
 STARS = [1, 2, 3, 4, 5]
 PAIRS = [("bob", 20), ("ann", 10), ("bob", 10), ("eve", 30)]
@@ -441,6 +444,25 @@ def test_numbers_and_strings_are_different_ids():
     mixed = IdMap([1, "1", 2, "a"])
     assert len(mixed) == 4
     assert mixed.index(["1", 1, "2"]).tolist() == [3 - 1, 0, -1]
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_sparse_matrix_that_leads_out_of_itself_is_refused(kind):
+    """A product with it would read, or write, memory of others."""
+    for name in ("indptr", "indices", "row", "col"):
+        for value in (-5, 10**6):
+            damaged = kind(np.eye(4))
+            if not hasattr(damaged, name):
+                continue
+            getattr(damaged, name)[2] = value
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_ratings(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                EASE().fit(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_features(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_labels(damaged)
 
 
 def test_half_a_character_is_no_id():

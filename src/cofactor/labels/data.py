@@ -12,7 +12,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_text
+from cofactor.checks import check_sparse, check_text
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
@@ -152,6 +152,7 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
         raise InvalidInputError("fit requires y to be passed, but the target y is None", argument="y")
     table: Any
     if is_sparse(Y):
+        check_sparse(Y, "y")
         table, container, columns = Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None
     else:
         table, container, columns = _as_table(Y)
