@@ -134,9 +134,11 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Take the next request, or close the connection where there can be none."""
         super().on_response_complete()
-        if self.is_answering or self.transport.is_closing():
+        if self.is_answering:
             return
         self.all.wait(self)
+        if self.transport.is_closing():
+            return
         if self.refusal is not None:
             self._end(self.refusal)
             return
@@ -145,12 +147,16 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def expire(self, problem: str) -> None:
-        """End the wait for a request."""
-        if self.is_in_head and self.refusal is None:
+        """End the wait for a request, or for the client to take what is written."""
+        self.all.waiting.pop(self, None)
+        if self.transport.is_closing():
+            if self not in self.all.unread:
+                self.transport.abort()
+        elif self.is_in_head and self.refusal is None:
             self._refuse(RefusalError(408, problem, "headers"))
         else:
-            self.all.waiting.pop(self, None)
             self.transport.close()
+            self.all.wait(self)
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
@@ -161,6 +167,8 @@ class Connection(HttpToolsProtocol):
         """Note that it has read."""
         super().resume_writing()
         self.all.unread.pop(self, None)
+        if not self.is_answering:
+            self.all.wait(self)
 
     # ---------------------------------------------------------------- the parser calls these
 
