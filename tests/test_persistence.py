@@ -438,6 +438,24 @@ def test_repetitions_must_be_of_arrays_that_are_there(tmp_path, forged, monkeypa
             read_model(tmp_path / "m")
 
 
+def test_a_small_file_does_not_take_all_memory(tmp_path, monkeypatch):
+    arrays = {"a": np.zeros(1 << 17)}
+    header = {"same": {str(k): "a" for k in range(300)}, "format": FORMAT, "version": cofactor.__version__}
+    header["crc32"] = persistence._checksum(header, arrays)
+    path = raw_file(tmp_path / "m", header, arrays)
+    with pytest.raises(ModelFileError, match="its equal arrays take 314,572,800 bytes; .* COFACTOR_MAX_UNPACKED"):
+        read_model(path)
+    monkeypatch.setenv("COFACTOR_MAX_UNPACKED", "314572800")
+    assert len(read_model(path)[1]) == 301
+
+
+def test_a_pipe_is_no_model_file(tmp_path):
+    """Whether somebody writes into it or not."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="is a pipe or a device, expected a model file"):
+        read_model(tmp_path / "pipe")
+
+
 def test_newer_format_says_to_upgrade_whatever_else_is_new(tmp_path):
     path = raw_file(tmp_path / "m", {"format": FORMAT + 1, "version": "9.1"})
     with pytest.raises(ModelFileError, match=r"by cofactor 9\.1 in format 3, .* reads format 2: upgrade cofactor"):

@@ -33,13 +33,15 @@ __all__ = [
 __getattr__, __dir__ = exports(__name__)
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, data: memoryview | None = None) -> Any:
     """Return a model, or a pipeline, from its file.
 
     Parameters
     ----------
     path : str or Path
         The file.
+    data : memoryview, optional
+        All that is in it, if it was read already: `path` only names it then, and leads to files beside it.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def load(path: str | Path) -> Any:
     """
     from cofactor import labels, persistence, ratings
 
-    header, arrays = persistence.read_model(path)
+    header, arrays = persistence.read_model(path, data)
     models: Registry[Any] = ratings.MODELS | ratings.ranking.MODELS | labels.MODELS | labels.TRANSFORMERS
     if header.get("class") not in models:  # a pipeline, whose steps may be of scikit-learn
         from cofactor.model.pipelines import ADAPTERS_BY_NAME

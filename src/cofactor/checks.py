@@ -48,6 +48,52 @@ def check_number(
         raise InvalidInputError(f"expected {word}", argument=name, found=value)
 
 
+def check_text(texts: Iterable[Any], what: str) -> None:
+    r"""Refuse half a character, a surrogate of UTF-16 alone, in any of some texts: no file and no answer can hold it.
+
+    Examples
+    --------
+    >>> check_text(["Amélie 😀", 7], "ids")
+    >>> check_text(["Am\udce9lie"], "ids")
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: ids hold 'Am\udce9lie', which has half a character (a lone surrogate); repair
+    each text by text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
+    """
+    try:
+        "".join(text for text in texts if isinstance(text, str)).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        found = next(text for text in texts if isinstance(text, str) and half in text)
+        problem = f"{what} hold {found!r}, which has half a character (a lone surrogate)"
+        advice = "repair each text by text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
+        raise InvalidInputError(problem, advice=advice) from None
+
+
+def check_sparse(matrix: Any, argument: str) -> None:
+    """Refuse a sparse matrix of SciPy that leads out of itself: neither its products nor kernels look at the indices.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> matrix = csr_array([[0, 1], [2, 0]])
+    >>> matrix.indices[0] = 1000
+    >>> check_sparse(matrix, "X")
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: X is a damaged sparse matrix: ...
+    """
+    kind = type(matrix)
+    try:
+        if matrix.format in ("csr", "csc"):  # another one with the same arrays, since checking may cut these
+            kind((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape).check_format(full_check=True)
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("index pointer values must not fall")
+        elif matrix.format == "coo":
+            kind((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+    except (TypeError, ValueError) as error:
+        problem = (Argument(argument), f" is a damaged sparse matrix: {error}")
+        raise InvalidInputError(problem, argument=argument) from None
+
+
 def check_size(name: str, value: Any, *, also: Iterable[str | None] = ()) -> None:
     """Refuse what is no whole number from 1, no share above 0 and at most 1, and none of these other values."""
     if _is_one_of(value, also):

@@ -251,7 +251,7 @@ def is_full(error: BaseException) -> bool:
 
 @contextmanager
 def _replacing(path: PathLike) -> Iterator[IO[bytes]]:
-    target = Path(path).resolve()
+    target = Path(os.path.realpath(path))  # `resolve` raises where links lead around
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected the name of a file to write")
     if not target.parent.is_dir():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 
@@ -21,7 +21,9 @@ __all__ = [
     "Place",
     "checksum",
     "name_of",
+    "opened",
     "places",
+    "read",
     "read_contents",
     "refuse",
     "version",
@@ -86,16 +88,69 @@ def refuse(name: str, reason: str) -> NoReturn:
     raise ModelFileError(f"{name}: {reason}") from None
 
 
-def read_contents(path: str, allocate: Callable[[int], Any] = bytearray) -> Contents:
-    """Read a model file; one that is damaged, or that this version may not read, is refused.
+def opened(path: str) -> BinaryIO:
+    """Open a model file; what is no file, such as a pipe, is refused without waiting for who writes into it.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file, or it is a folder.
+    ModelFileError
+        If it is a pipe or a device.
+    """
+    try:
+        stream = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path}: is a folder, expected a model file") from None
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        refuse(path, "is a pipe or a device, expected a model file")
+    return stream
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read(stream: BinaryIO, name: str, allocate: Callable[[int], Any] = bytearray) -> memoryview:
+    """Return all that is in a model file which is open; what cannot be one is refused before it is read.
+
+    Parameters
+    ----------
+    stream : file
+    name : str
+        That of the file.
+    allocate : callable, default=bytearray
+        Returns a buffer of so many bytes.
+    """
+    # Someone may pass a ratings file of many gigabytes.
+    start = stream.read(9)
+    length = int.from_bytes(start[:8], "little")
+    # A safetensors file begins with the length of its JSON header, which is at least "{}".
+    if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= MAX_HEADER):
+        refuse(name, "is not a cofactor model (no safetensors file)")
+    stream.seek(0)
+    data = memoryview(allocate(os.fstat(stream.fileno()).st_size))
+    data = data[: stream.readinto(data)]  # type: ignore[attr-defined]
+    if len(data) < 8 + length or len(start) < 9:
+        refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
+    return data
+
+
+def read_contents(path: str, data: memoryview | None = None) -> Contents:
+    """Return what a model file holds; one that is damaged, or that this version may not read, is refused.
 
     Parameters
     ----------
     path : str
-    allocate : callable, default=bytearray
-        Returns a buffer of so many bytes.
+    data : memoryview, optional
+        What `read` returned, if the file is not to be read here.
     """
-    data = _read_bytes(path, allocate)
+    if data is None:
+        with opened(path) as stream:
+            data = read(stream, path)
     header, described, start = _parse_header(data, path)
     try:
         found = places(described, len(data) - start)
@@ -152,27 +207,6 @@ def _place(name: str, described: Any) -> Place:
     if len(place) != 2 or place[1] - place[0] != math.prod(shape) * size:
         raise InvalidInputError(f"{name} does not fit in its place")
     return Place(place[0], place[1], code, dtype, tuple(shape))
-
-
-def _read_bytes(name: str, allocate: Callable[[int], Any]) -> memoryview:
-    path = Path(name)
-    if not path.exists():
-        raise FileNotFoundError(f"{name}: no such file")
-    if path.is_dir():
-        raise IsADirectoryError(f"{name}: is a folder, expected a model file")
-    # The first bytes are checked before the rest is read: someone may pass a ratings file of many gigabytes.
-    with path.open("rb") as stream:
-        start = stream.read(9)
-        length = int.from_bytes(start[:8], "little")
-        # A safetensors file begins with the length of its JSON header, which is at least "{}".
-        if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= MAX_HEADER):
-            refuse(name, "is not a cofactor model (no safetensors file)")
-        stream.seek(0)
-        data = memoryview(allocate(os.fstat(stream.fileno()).st_size))
-        data = data[: stream.readinto(data)]
-    if len(data) < 8 + length or len(start) < 9:
-        refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
-    return data
 
 
 def _parse_header(data: memoryview, name: str) -> tuple[dict[str, Any], dict[str, Any], int]:

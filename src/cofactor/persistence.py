@@ -41,10 +41,13 @@ from cofactor.headers import (
     ModelFileError,
     checksum,
     name_of,
+    opened,
+    read,
     read_contents,
     refuse,
     version,
 )
+from cofactor.limits import UNPACKED
 from cofactor.tensors import arrays_within
 
 __all__ = [
@@ -183,13 +186,15 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
         stream.write(data)
 
 
-def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
+def read_model(path: PathLike, data: memoryview | None = None) -> tuple[dict[str, Any], Arrays]:
     """Read a file written by `write_model`.
 
     Parameters
     ----------
     path : path-like
         File to read.
+    data : memoryview, optional
+        All that is in it, if it was read already.
 
     Returns
     -------
@@ -203,8 +208,8 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     FileNotFoundError, IsADirectoryError
         If there is no such file, or `path` is a folder.
     ModelFileError
-        If the file is cut short or damaged, is not a model file, or was written by a newer version in a
-        layout which this one does not know.
+        If it is a pipe or a device, is cut short or damaged, is not a model file, or was written by a newer version
+        in a layout which this one does not know.
 
     Examples
     --------
@@ -218,14 +223,22 @@ def read_model(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     >>> folder.cleanup()
     """
     name = name_of(path)
-    header, described, data = read_contents(name, lambda size: np.empty(size, dtype=np.uint8))  # not filled with zeros
-    found = arrays_within(np.frombuffer(data, dtype=np.uint8), described)
+    if data is None:
+        with opened(name) as stream:
+            data = read(stream, name, lambda size: np.empty(size, dtype=np.uint8))  # not filled with zeros
+    header, described, held = read_contents(name, data)
+    found = arrays_within(np.frombuffer(held, dtype=np.uint8), described)
     arrays = {key: found[key] for key in sorted(found)}
     same = header.pop("same", {})
     if not isinstance(same, dict) or not all(
         isinstance(first, str) and first in found and other not in found for other, first in same.items()
     ):
         refuse(name, "its cofactor header is damaged: 'same' names arrays that are not there, or stand there too")
+    copied = sum(arrays[first].nbytes for first in same.values())
+    if copied > UNPACKED.most(len(data)):
+        refuse(
+            name, f"its equal arrays take {copied:,} bytes; if that is right, set {UNPACKED.variable} to this number"
+        )
     arrays |= {other: arrays[first].copy() for other, first in same.items()}
     try:
         header = _found(header, os.path.dirname(os.path.abspath(name)))

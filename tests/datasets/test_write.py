@@ -149,6 +149,9 @@ def test_links_are_followed_and_pipes_are_written_to(tmp_path):
     write_table(tmp_path / "link.csv", {"a": [1]})
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    write_table(tmp_path / "loop.csv", {"a": [1]})
+    assert (tmp_path / "loop.csv").read_text() == "a\n1\n"
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     got = []

@@ -20,7 +20,8 @@ from tests.hostile.mutations import failures, mutated
 
 import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.persistence import read_model, write_model
+from cofactor.persistence import ModelFileError, read_model, write_model
+from cofactor.ratings import MMMF, Ensemble
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "100"))
 FIRST = int(os.environ.get("COFACTOR_HOSTILE_FIRST", "0"))
@@ -62,3 +63,17 @@ def forge(folder: Path, seed: int) -> None:
 def test_forged_models_are_refused_or_work(whole: Path) -> None:
     found = failures(partial(forge, whole), range(FIRST, FIRST + N_TRIALS))
     assert not found, "\n".join(found)
+
+
+def test_estimators_nested_deeply_are_refused(tmp_path: Path) -> None:
+    """To show them would take twice as long for each."""
+    members = Ensemble(MMMF(1, max_iter=1), 2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        members.fit([(0, 0), (0, 1), (1, 0)], [1, 2, 2]).save(tmp_path / "model")
+    header, arrays = read_model(tmp_path / "model")
+    for _ in range(40):
+        header["params"] = {"estimator": {"class": "Ensemble", "params": header["params"]}}
+    write_model(tmp_path / "forged", header, arrays)
+    with pytest.raises(ModelFileError, match="nested more than 8 deep"):
+        repr(cofactor.load(tmp_path / "forged"))

@@ -8,10 +8,13 @@ import sklearn
 from scipy import sparse
 from tests.together import together
 
+from cofactor import load, save
 from cofactor.errors import InvalidInputError
+from cofactor.labels import BinaryRelevance
 from cofactor.labels.data import LabelForm, as_labels, dense
 from cofactor.labels.features import LARGEST, SMALLEST, as_features
 from cofactor.labels.known import as_known_labels
+from cofactor.persistence import read_model, write_model
 
 Y = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]])
 
@@ -76,6 +79,21 @@ def test_names():
     assert as_labels(Y)[2].tolist() == [0, 1, 2]
     assert as_labels(Y, ("x", np.int64(3), "3"))[2].tolist() == ["x", 3, "3"]
     assert as_labels(pd.DataFrame(Y, columns=["x", "y", "z"]), ["a", "b", "c"])[2].tolist() == ["a", "b", "c"]
+
+
+def test_half_a_character_is_no_name(tmp_path):
+    """No answer could hold it, and no file that somebody may have forged."""
+    frame, odd = pd.DataFrame(Y.astype(float), columns=["p", "q", "r"]), ["x", "y\ud800", "z"]
+    model = BinaryRelevance()
+    for X, names in ((frame, odd), (frame.set_axis(pd.Index(odd, dtype=object), axis=1), ["x", "y", "z"])):
+        with pytest.raises(InvalidInputError, match=r"names.* hold 'y.*', which has half a character"):
+            model.fit(X, Y, label_names=names)
+    save(model.fit(frame, Y, label_names=["x", "y", "z"]), tmp_path / "model")
+    for key in ("label_names", "feature_names"):
+        header, arrays = read_model(tmp_path / "model")
+        write_model(tmp_path / "forged", {**header, key: odd}, arrays)
+        with pytest.raises(InvalidInputError, match="half a character"):
+            load(tmp_path / "forged")
 
 
 @pytest.mark.parametrize("names", [None, ["a", "b", "c"]])

@@ -16,9 +16,12 @@ from scipy import sparse
 from tests.together import together
 
 from cofactor.datasets import RatingDataset
-from cofactor.errors import InputWarning
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.labels.data import as_labels
+from cofactor.labels.features import as_features
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.ids import IdMap, saved_ids
+from cofactor.ratings.ranking import EASE
 
 STARS = [1, 2, 3, 4, 5]
 PAIRS = [("bob", 20), ("ann", 10), ("bob", 10), ("eve", 30)]
@@ -443,9 +446,37 @@ def test_numbers_and_strings_are_different_ids():
     assert mixed.index(["1", 1, "2"]).tolist() == [3 - 1, 0, -1]
 
 
-def test_text_with_lone_surrogates_survives_saving():
-    odd = IdMap(["\ud800", "", "é"])
-    assert IdMap.from_state(*odd.to_state()) == odd
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_sparse_matrix_that_leads_out_of_itself_is_refused(kind):
+    """A product with it would read, or write, memory of others."""
+    for name in ("indptr", "indices", "row", "col"):
+        for value in (-5, 10**6):
+            damaged = kind(np.eye(4))
+            if not hasattr(damaged, name):
+                continue
+            getattr(damaged, name)[2] = value
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_ratings(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                EASE().fit(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_features(damaged)
+            with pytest.raises(InvalidInputError, match="is a damaged sparse matrix"):
+                as_labels(damaged)
+
+
+def test_half_a_character_is_no_id():
+    for ids in (["Up", "\ud83d\ude00"], ["\ud800", 1], np.array(["Am\udce9lie"])):
+        with pytest.raises(InvalidInputError, match=r"ids hold '.*', which has half a character"):
+            IdMap(ids)
+    repaired = "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert repaired == "😀"
+    saved, header = IdMap(["Up", repaired]).to_state()
+    text = saved["text"].tobytes().replace(repaired.encode(), b"\xed\xa0\xbd\x00")
+    with pytest.raises(ValueError, match="utf-8"):
+        IdMap.from_state(saved | {"text": np.frombuffer(text, np.uint8)}, header)
+    with pytest.raises(InvalidInputError, match="half a character"):
+        saved_ids({"ids": {"items": {"kind": "mixed", "ids": ["\ud800", 1]}}}, {}, "items")
 
 
 def test_dates_are_ids_but_cannot_be_saved():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
+import psutil
 import pytest
-from tests.server.conftest import answer_from
+from tests.server.conftest import Answer, answer_from
 
 pytestmark = pytest.mark.processes
 
@@ -59,6 +60,9 @@ NEW = {"item": 3, "rating": 5}
         (PREDICT, {"pairs": [{"user": 7, "item": 3}, {"user": 7, "item": "none"}]}, 404, "pairs[1].item", "none"),
         (PREDICT, {"pairs": [{"user": 7, "item": 3}], "model": "takes"}, 422, None, None),
         (PREDICT, b" " * (1 << 20) + b"{}", 413, "body", None),
+        (RECOMMEND, b'{"users": [7], "n": 3, "\\u006e": 4}', 422, "n", None),
+        (RECOMMEND, b'{"users": [{"ratings": [{"item": 3, "item": 4, "rating": 5}]}]}', 422, "item", None),
+        (RECOMMEND, b'{"users": ["\\ud800"]}', 422, "body", None),
     ],
 )
 def test_a_refusal_says_what_is_wrong(server, path, body, status, argument, found) -> None:
@@ -94,11 +98,93 @@ def test_a_body_that_is_far_too_large_is_not_waited_for(server) -> None:
     assert (answer.status, answer.headers["connection"]) == (413, "close")
 
 
-def test_bytes_that_are_no_http(server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=240) as opened:
-        opened.sendall(b"\x00\x01\x02 nonsense\r\n\r\n")
-        assert answer_from(opened).status == 400
-    assert server.get("/health/live")
+def test_types_are_told_in_words(server) -> None:
+    for body, message in (
+        ({"users": [7, True]}, "users[1]: Expected a number, a text or an object, got true or false"),
+        ({"users": 7}, "users: Expected a list, got a whole number"),
+        ([], "Expected an object, got a list"),
+    ):
+        assert server.ask("POST", RECOMMEND, body).json["error"]["message"] == f"{message}; see /openapi.json"
+
+
+NONSENSE = b"\x00\x01\x02 nonsense\r\n\r\n"
+ASKED = b"GET /v1/users/%d/recommendations HTTP/1.1\r\nHost: localhost\r\n\r\n"
+SENT = b"POST /v1/predictions HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def answers_to(port: int, *parts: bytes) -> list[Answer]:
+    """Send bytes, and no more; return all answers until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=240) as opened:
+        with suppress(OSError):  # it may have answered, and closed, before it had all
+            for part in parts:
+                opened.sendall(part)
+            opened.shutdown(socket.SHUT_WR)
+        with opened.makefile("rb") as stream:
+            content = stream.read()
+    found = []
+    while content:
+        head, _, rest = content.partition(b"\r\n\r\n")
+        status, *lines = head.decode().split("\r\n")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        size = int(headers["content-length"])
+        found.append(Answer(int(status.split()[1]), headers, rest[:size]))
+        content = rest[size:]
+    return found
+
+
+def test_a_client_that_sends_no_more_is_answered(server) -> None:
+    asked = [ASKED % user for user in range(300)]
+    for answers in (answers_to(server.port, b"".join(asked)), answers_to(server.port, *asked)):
+        assert [one.json["user"] for one in answers] == list(range(300))
+
+
+@pytest.mark.parametrize(
+    ("bad", "status"),
+    [
+        (NONSENSE, 400),
+        (b"GET http://[ HTTP/1.1\r\n\r\n", 400),
+        (SENT + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{    zz", 400),
+        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"\r\n", 431),
+        (b"GET / HTTP/1.1\r\nA: " + b"b" * 70_000 + b"\r\n\r\n", 431),
+        (b"GET /" + b"b" * 70_000 + b" HTTP/1.1\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nA: " + b"b" * 1_000_000, 431),
+        (b"\r\n" * 1_000_000, 431),
+        (SENT + b"Transfer-Encoding: chunked\r\n\r\n5;" + b"b" * 1_000_000, 431),
+        (SENT + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n" + b"A: b\r\n" * 100_000, 431),
+    ],
+    ids=range(10),
+)
+def test_requests_before_one_that_cannot_be_read_are_answered(server, bad, status) -> None:
+    *answers, last = answers_to(server.port, b"".join(ASKED % user for user in range(3)) + bad)
+    assert [one.json["user"] for one in answers] == [0, 1, 2]
+    assert (last.status, last.headers["connection"], last.json["error"]["status"]) == (status, "close", status)
+    server.wait_for("server", message=last.json["error"]["message"])
+
+
+def test_what_follows_a_body_is_no_header(server) -> None:
+    body = b'{"pairs": [{"user": 7, "item": 3}]}'
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\nX-Request-Id: other\r\n\r\n" % (len(body), body)
+    first, second = answers_to(server.port, SENT + b"X-Request-Id: one\r\n" + chunked + ASKED % 7)
+    assert (first.status, first.headers["x-request-id"]) == (200, "one")
+    assert second.json["user"] == 7
+
+
+def test_a_hundred_headers_are_taken(server) -> None:
+    (answer,) = answers_to(server.port, b"GET /v1/models HTTP/1.1\r\n" + b"A: b\r\n" * 100 + b"\r\n")
+    assert answer.status == 200
+
+
+def test_headers_that_never_end_take_no_memory(server) -> None:
+    worker = psutil.Process(server.child.process.pid).children()[0]
+    before = worker.memory_info().rss
+    with ExitStack() as stack:
+        for _ in range(200):
+            opened = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=240))
+            opened.sendall(b"GET / HTTP/1.1\r\nA: " + b"b" * 60_000)
+        (answer,) = answers_to(server.port, b"GET / HTTP/1.1\r\nA: ", *[b"b" * 1_000_000] * 100)
+        assert answer.status == 431
+        assert worker.memory_info().rss - before < 100e6
+        assert server.get("/health/live")
 
 
 def test_too_many_requests_are_told_to_come_again(server) -> None:

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.request import urlopen
 
@@ -27,7 +28,10 @@ from cofactor.labels import MNMTF
 from cofactor.ratings import ALS
 from cofactor.server import Limits, Served, application, run
 from cofactor.server.lines import StandardError, line_of
+from cofactor.server.watching import Watch
+from cofactor.server.working import Listening, Worker
 from cofactor.tasks.answers import RatingAnswers
+from cofactor.tasks.served import Content, Source
 
 pytestmark = pytest.mark.processes
 
@@ -124,6 +128,83 @@ def test_a_body_must_come_in_time() -> None:
 
     status, body = asyncio.run(slowly())
     assert (status, body["error"]["message"]) == (408, "body: did not come within 0.05 seconds")
+
+
+def answers_of_worker(client: Callable[[int], Awaitable[list[bytes]]], limits: Limits) -> list[bytes]:
+    """Return what a client gets from a worker that knows some limits, given its port."""
+
+    async def both() -> list[bytes]:
+        with Listening("127.0.0.1", 0) as listening:
+            listening.open()
+            worker = Worker(app_of(Fake()), limits=limits)
+            serving = asyncio.create_task(worker.serve([listening]))
+            found = await client(listening.getsockname()[1])
+            while streams:
+                streams.pop().close()
+            worker.should_exit = True
+            await serving
+        return found
+
+    return asyncio.run(both())
+
+
+async def connected(port: int, content: bytes) -> asyncio.StreamReader:
+    """Send bytes over a new connection; return where to read the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    streams.append(writer)
+    writer.write(content)
+    await writer.drain()
+    return reader
+
+
+streams: list[asyncio.StreamWriter] = []  # connections that must stay open
+
+
+def test_headers_must_come_in_time() -> None:
+    async def slow(port: int) -> list[bytes]:
+        readers = [await connected(port, b"GET / HTTP/1.1\r\nA: "), await connected(port, b"")]
+        return [await reader.read() for reader in readers]
+
+    begun, silent = answers_of_worker(slow, Limits(seconds=0.2))
+    assert begun.startswith(b"HTTP/1.1 408 ")
+    assert b"headers: did not come within 0.2 seconds" in begun
+    assert silent == b""
+
+
+def test_too_many_connections_close_those_that_wait_longest() -> None:
+    async def many(port: int) -> list[bytes]:
+        first = [await connected(port, b"GET / HTTP/1.1\r\n") for _ in range(3)]
+        last = await connected(port, b"GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n")
+        found = [await last.read(), await first[0].read()]
+        assert not any(one.at_eof() for one in first[1:])
+        return found
+
+    answer, nothing = answers_of_worker(many, Limits(connections=3))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert nothing == b""
+
+
+class Stalled(Source):
+    """The file of a model on a disk that does not answer."""
+
+    def content(self) -> Content:
+        may_answer.wait(120)
+        return Content(memoryview(b""), "", None)
+
+
+may_answer = threading.Event()
+
+
+def test_a_disk_that_does_not_answer_is_not_waited_for(tmp_path) -> None:
+    sources = [kind(str(k), str(tmp_path / str(k)), Fake) for k, kind in enumerate((Stalled, Source))]
+    watch = Watch({one.name: Served(one.name, Fake(), source=one) for one in sources}, patience=0.0)
+    found = dict(watch.changed(all_of_them=True))
+    assert [type(found[one]) for one in sources] == [TimeoutError, FileNotFoundError]
+    assert watch.changed() == []
+    may_answer.set()
+    while not (late := watch.changed()):
+        pass
+    assert [(source, type(content)) for source, content in late] == [(sources[0], Content)]
 
 
 def test_a_mistake_of_ours_tells_the_log_alone(caplog) -> None:

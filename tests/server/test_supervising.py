@@ -147,6 +147,24 @@ def test_what_cannot_be_served_is_refused_and_the_old_one_stays(changing) -> Non
     changing.swap("a")
 
 
+def test_a_pipe_in_place_of_a_model_holds_up_nothing(changing) -> None:
+    """Nobody ever writes into it; signals are obeyed, and processes that die are replaced."""
+    number = changing.number("refused")
+    pipe = changing.file.with_suffix(".new")
+    os.mkfifo(pipe)
+    pipe.rename(changing.file)
+    assert changing.until("refused", number + 1)["error"].endswith("is a pipe or a device, expected a model file")
+    changing.client.child.send_signal(signal.SIGHUP)
+    changing.until("refused", number + 2)
+    killed = changing.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    psutil.Process(killed).wait(10)
+    changing.client.wait_for("worker died", pid=killed)
+    assert len(changing.workers()) == 2
+    assert changing.is_as_before()
+    changing.swap("a")
+
+
 def test_sighup_asks_that_files_be_read_again(changing) -> None:
     number = changing.number("ready")
     changing.client.child.send_signal(signal.SIGHUP)
@@ -194,14 +212,6 @@ def test_other_names_are_not_served(changing) -> None:
     (error,) = client.ask("GET", PATH, headers={"Host": "evil.example"}).json.values()
     assert (error["argument"], error["found"]) == ("Host", "evil.example")
     assert client.ask("GET", "/health/live", headers={"Host": "10.0.0.1"}).status == 200
-
-
-def test_what_is_no_http_is_told_to_the_log(changing) -> None:
-    with changing.client.begin("/v1/model", 0) as opened:
-        opened.sendall(b"\0\1\2 nonsense\r\n\r\n")
-        while opened.recv(4096):
-            pass
-    assert changing.client.wait_for("server")["message"] == "Invalid HTTP request received."
 
 
 def test_many_wait_and_none_without_end(changing) -> None:

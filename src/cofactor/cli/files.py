@@ -13,11 +13,12 @@ from typing import Any
 
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
+from cofactor.files import display_name
 
 __all__ = ["check_folder", "check_sources", "check_target", "inputs_of", "load_model", "place_of", "save_model"]
 
 
-def load_model(file: str) -> Any:
+def load_model(file: str, data: memoryview | None = None) -> Any:
     """Load a model from a file, or from standard input.
 
     It is not warned of ratings that are there no more: what needs them is refused, which says the same.
@@ -26,32 +27,20 @@ def load_model(file: str) -> Any:
     ----------
     file : str
         Path, or ``-``.
+    data : memoryview, optional
+        All that is in the file, if it was read already.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LostRatingsWarning)
-        return _loaded(file)
-
-
-def _loaded(file: str) -> Any:
-    """Load a model."""
     import cofactor
 
-    if file != "-":
+    if file == "-":
+        file, data = display_name(file), memoryview(bytearray(sys.stdin.buffer.read()))
+    elif data is None:
         _refuse_folder(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostRatingsWarning)
         # The first file loads what models need. Who reads another one, as a server does, must end in order.
         with nullcontext() if "sklearn" in sys.modules else loading():
-            return cofactor.load(file)
-    with loading():
-        import cofactor.labels.base
-        import cofactor.ratings.base
-        from cofactor.headers import ModelFileError
-    with tempfile.TemporaryDirectory(prefix="cofactor-") as folder:
-        path = Path(folder, "standard input")
-        path.write_bytes(sys.stdin.buffer.read())
-        try:
-            return cofactor.load(path)
-        except ModelFileError as error:
-            raise InvalidInputError(str(error).replace(str(path), "standard input")) from error
+            return cofactor.load(file, data)
 
 
 def _refuse_folder(file: str) -> None:

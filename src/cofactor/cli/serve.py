@@ -73,6 +73,15 @@ def serve(
             metavar="N", min=1, help="Requests at a time; more are told to try again.", rich_help_panel=_LIMITS
         ),
     ] = 64,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Connections of each process; for one more, that which has waited longest for a request is closed.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = 2048,
     max_seconds: Annotated[
         float,
         typer.Option(
@@ -103,9 +112,16 @@ def serve(
     served = {}
     for name, file in files.items():
         answers = partial(_answers_of, of_items.get(name))
-        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).read()
+        served[name] = Served(name, answers(file)) if file == "-" else Source(name, file, answers).served()
     server = server_for("cofactor serve")  # what it imports comes second: a model is read while others are imported
-    limits = server.Limits(body=max_body, batch=max_batch, n=max_n, concurrent=max_concurrent, answer=max_seconds)
+    limits = server.Limits(
+        body=max_body,
+        batch=max_batch,
+        n=max_n,
+        concurrent=max_concurrent,
+        connections=max_connections,
+        answer=max_seconds,
+    )
     keys = None if api_key_file is None else server.Keys.read(api_key_file)
     access = server.Access(server.served_hosts(host, allowed_host or ()), keys)
     server.run(served, host, port, limits, access, workers)
@@ -127,8 +143,8 @@ def _named(given: str, *, first: bool) -> tuple[str, str]:
     return "default", given
 
 
-def _answers_of(titles: Mapping[str, str] | None, file: str) -> Any:
+def _answers_of(titles: Mapping[str, str] | None, file: str, data: memoryview | None = None) -> Any:
     """Return what answers for the model in a file, whose items have titles."""
-    model = load_model(file)
+    model = load_model(file, data)
     with about(file):
         return answers_of(model, titles)

@@ -12,6 +12,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_sparse, check_text
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.frames import as_frame
 from cofactor.labels.features import canonical, first_entry, first_without_number, is_sparse
@@ -151,6 +152,7 @@ def as_labels(Y: Labels, names: Iterable[Any] | None = None) -> tuple[sparse.csr
         raise InvalidInputError("fit requires y to be passed, but the target y is None", argument="y")
     table: Any
     if is_sparse(Y):
+        check_sparse(Y, "y")
         table, container, columns = Y, f"{Y.format}_{'array' if isinstance(Y, sparse.sparray) else 'matrix'}", None
     else:
         table, container, columns = _as_table(Y)
@@ -263,6 +265,7 @@ def _checked_names(names: list[Any] | None, n_labels: int) -> NDArray[Any]:
         raise InvalidInputError(f"there are {len(names)} label names for {n_labels} labels", argument="label_names")
     table = np.empty(n_labels, dtype=object)
     table[:] = [int(k) if isinstance(k, int | np.integer) and not isinstance(k, bool) else str(k) for k in names]
+    check_text(table.tolist(), "label names")
     if len(set(table.tolist())) < n_labels:
         twice = next(k for k in table.tolist() if table.tolist().count(k) > 1)
         raise InvalidInputError(f"label names must differ: {twice!r} occurs twice", argument="label_names")

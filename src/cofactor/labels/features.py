@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
+from cofactor.checks import check_sparse
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import LARGEST, SMALLEST
 from cofactor.masks import refuse_masked
@@ -175,6 +176,8 @@ def as_features(
     if estimator is not None and not reset:
         check_n_features(X, estimator)
     refuse_masked(X, "X")
+    if is_sparse(X):
+        check_sparse(X, "X")
     names = getattr(X, "columns", None) if names is None else names
     form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
     form["ensure_all_finite"] = False  # scikit-learn's message says neither row nor column

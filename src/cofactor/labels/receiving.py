@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_text
 from cofactor.labels.chunks import are_chunks, check_takes_chunks, read_chunks, refuse_labels_beside
 from cofactor.labels.data import check_coding, in_trained_order
 from cofactor.labels.decoding import first_decoder
@@ -76,6 +77,8 @@ def received(
         check_whole(weight, type(model).__name__)
     ids = getattr(X, "ids", None) if is_dataset(X) else None
     called = getattr(model, "feature_names_in_", None)
+    check_text(() if called is None else called, "names of features")
+    check_text(() if ids is None else ids, "ids of instances")
     watched = monitor or Monitor(None, False)
     data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
     data = data.without_zero_weights().known_somehow()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_text
 from cofactor.errors import InvalidInputError
 from cofactor.labels.calibration import Calibration
 from cofactor.labels.data import LabelForm
@@ -89,6 +90,8 @@ def take_state(
         if name not in kind._learned:
             raise InvalidInputError(f"{kind.__name__} has no {name}")
         setattr(model, name, unpacked(value, arrays, parts))
+    for texts in (names, model.label_names_, getattr(model, "instance_ids_", None)):
+        check_text(() if texts is None else texts, "names and ids")
     return model
 
 

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.checks import check_text
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.model.state import member, packed, unpacked
 from cofactor.persistence import Adapter, Arrays
@@ -94,6 +95,7 @@ class _Words:
         """Return parameters, words by their column, and their weights."""
         check_is_fitted(value, "vocabulary_")
         words = sorted(value.vocabulary_, key=value.vocabulary_.__getitem__)
+        check_text(words, "the words of the vectorizer")
         header = {
             "params": _plain_params(value),
             "words": [str(word) for word in words],
@@ -225,6 +227,7 @@ def _distinct(names: list[Any], n: int) -> NDArray[Any]:
     """Return n names, if they are distinct texts."""
     if len(names) != n or not all(isinstance(name, str) for name in names) or len(set(names)) != n:
         raise InvalidInputError(f"expected {n} distinct names")
+    check_text(names, "names")
     return np.array(names, dtype=object)
 
 

@@ -69,19 +69,25 @@ def plain(value: Any) -> Any:
     return None  # a random generator or a callback: the fitted model does not need it
 
 
-def from_plain(value: Any, models: Mapping[str, Any]) -> Any:
+#: Estimators and lists within each other, as parameters: scikit-learn's `repr` takes twice as long for each more.
+_DEEPEST = 8
+
+
+def from_plain(value: Any, models: Mapping[str, Any], depth: int = 0) -> Any:
     """Return a parameter from the form that JSON holds; estimators in it are of classes in `models`.
 
     A dict of numbers alone is such a dict, as weights by name are; lists may hold estimators.
     """
+    if depth > _DEEPEST:
+        raise InvalidInputError(f"its parameters are nested more than {_DEEPEST} deep")
     if isinstance(value, list):
-        return [from_plain(one, models) for one in value]
+        return [from_plain(one, models, depth + 1) for one in value]
     if isinstance(value, dict) and not all(isinstance(number, int | float) for number in value.values()):
         params = member(value, "params", dict)
         kind = models.get(member(value, "class", str))
         if not isinstance(kind, type) or not issubclass(kind, BaseEstimator):
             raise InvalidInputError(f"a parameter is an estimator of class {value['class']!r}, which is not known here")
-        return kind(**{k: from_plain(v, models) for k, v in params.items()})
+        return kind(**{k: from_plain(v, models, depth + 1) for k, v in params.items()})
     return value
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_sparse
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
@@ -201,6 +202,7 @@ class Ratings(OfColumns):
             raise InvalidTypeError(
                 f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}", argument="matrix"
             )
+        check_sparse(matrix, "X")
         entries = sparse.coo_array(cast(Any, matrix))
         n_users, n_items = entries.shape
         if items is None:

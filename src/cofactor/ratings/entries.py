@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import listed
+from cofactor.checks import check_sparse, listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.frames import as_series
 from cofactor.kernels import observed
@@ -45,6 +45,7 @@ def entries_of(X: Any, y: Any, time: Any = None) -> tuple[Any, Any, Any, Any]:
     if X is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), None
     if sparse.issparse(X):
+        check_sparse(X, "X")
         entries = sparse.coo_array(cast(Any, X))
         return entries.row, entries.col, entries.data, time
     if y is None and is_frame(X):
@@ -78,6 +79,8 @@ def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
             argument="sample_weight",
             advice="give a weight for each row of X",
         )
+    check_sparse(X, "X")
+    check_sparse(sample_weight, "sample_weight")
     stored: Any = sparse.csr_array(cast(Any, sample_weight), dtype=np.float64)
     entries = sparse.coo_array(cast(Any, X))
     return np.asarray(stored[entries.row, entries.col]) if entries.nnz else np.zeros(0)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import listed
+from cofactor.checks import check_text, listed
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.limits import blocks
 from cofactor.model.state import member
@@ -44,7 +44,7 @@ class IdMap:
     Raises
     ------
     ValueError
-        If an id is NaN, infinite or None.
+        If an id is NaN, infinite or None, or text with half a character (a lone surrogate).
     TypeError
         If an id is not hashable.
 
@@ -283,7 +283,7 @@ class IdMap:
                 )
         if not all(isinstance(key, str) for key in ids):
             return {}, {"kind": "mixed", "ids": ids}
-        encoded = [key.encode("utf-8", "surrogatepass") for key in ids]
+        encoded = [key.encode() for key in ids]
         lengths = np.array([len(text) for text in encoded], dtype=np.int64)
         return {"text": np.frombuffer(b"".join(encoded), dtype=np.uint8), "lengths": lengths}, {"kind": "text"}
 
@@ -312,7 +312,7 @@ class IdMap:
             raise InvalidInputError(f"the saved ids are of unknown kind {kind!r}: expected number, text or mixed")
         text, ends = arrays["text"].tobytes(), np.cumsum(arrays["lengths"]).tolist()
         starts = [0, *ends[:-1]]
-        parts = (text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True))
+        parts = (text[a:b].decode() for a, b in zip(starts, ends, strict=True))
         return cls.of_sorted(_object_array(list(parts)))
 
 
@@ -401,6 +401,7 @@ def _distinct(column: NDArray[Any], name: str) -> NDArray[Any]:
     except TypeError as error:
         raise InvalidTypeError(f"{name} must be hashable ({error})") from error
     _reject_missing(keys, name)
+    check_text(keys, name)
     orders: list[Callable[[Any], Any]] = [lambda key: key, lambda key: (_family(key), key)]
     for order in orders:
         try:
@@ -434,6 +435,7 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
     ids = found.ids
     if ids.dtype == object:
         _reject_missing(ids.tolist(), f"the ids of {name}")
+        check_text(ids, f"the ids of {name}")
         distinct = len(set(ids.tolist())) == len(ids)
     else:
         # No differences: those of integers more than 2**63 apart overflow.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -21,6 +23,12 @@ _LONGEST = 200  #: characters of what was found that an answer repeats
 #: msgspec names the place of a fault at the end of its message, and a field that is missing or not known within it.
 _PLACE = re.compile(r" - at `\$\.?(?P<place>.*)`$")
 _FIELD = re.compile(r"field `(?P<name>[^`]*)`")
+#: Types, as msgspec names what it expected and what it got.
+_TYPES = re.compile(r"(Expected|got) `([^`]*)`")
+_NAMES = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "array": "a list",
+    "object": "an object", "null": "null",
+}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -109,9 +117,11 @@ def parsed(content: bytes | Mapping[str, Any], schema: type[Schema]) -> Schema:
     cofactor.server.failures.RefusalError: ...
     """
     try:
-        if isinstance(content, bytes):
-            return msgspec.json.decode(content, type=schema)
-        return msgspec.convert(content, schema, strict=False)
+        if not isinstance(content, bytes):
+            return msgspec.convert(content, schema, strict=False)
+        found = msgspec.json.decode(content, type=schema)
+        _UNREPEATED.decode(content.decode())
+        return found
     except msgspec.ValidationError as error:
         raise _misfit(str(error), content) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -124,7 +134,31 @@ def _misfit(message: str, content: bytes | Mapping[str, Any]) -> RefusalError:
     path = "" if place is None else place["place"]
     name = ".".join(part for part in (path, "" if field_ is None else field_["name"]) if part)
     found = _within(_raw(content), name)
-    return RefusalError(422, _PLACE.sub("", message), name or None, found, "see /openapi.json")
+    problem = _TYPES.sub(_in_words, _PLACE.sub("", message))
+    return RefusalError(422, problem, name or None, found, "see /openapi.json")
+
+
+def _in_words(types: re.Match[str]) -> str:
+    """Return a type of msgspec in words.
+
+    Examples
+    --------
+    >>> _TYPES.sub(_in_words, "Expected `int | float | str | null`, got `array`")
+    'Expected a number, a text or null, got a list'
+    """
+    names = types[2].split(" | ")
+    *others, last = [_NAMES.get(name, name) for name in names if name != "int" or "float" not in names]
+    return f"{types[1]} {', '.join(others)}{' or ' if others else ''}{last}"
+
+
+def _unrepeated(members: list[tuple[str, Any]]) -> None:
+    """Refuse an object of JSON with two members of one name, of which every reader takes another."""
+    if len(dict(members)) < len(members):
+        twice, _ = Counter(name for name, _ in members).most_common(1)[0]
+        raise RefusalError(422, "stands twice in an object", twice, advice="give it once")
+
+
+_UNREPEATED = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_int=float)
 
 
 def _raw(content: bytes | Mapping[str, Any]) -> Any:

@@ -25,8 +25,10 @@ class Limits:
         Items in all lists of a request.
     concurrent : int, default=64
         Requests that are answered or wait at a time; more get 503.
+    connections : int, default=2048
+        Connections of each process; for one more, that which has waited longest for a request is closed.
     seconds : float, default=10.0
-        In which a body must have come.
+        In which the headers must have come, and then a body.
     answer : float, default=30.0
         Seconds in which a request must be answered once its body is there; if it is not, it gets 503.
 
@@ -43,6 +45,7 @@ class Limits:
     n: int = 1000
     rows: int = 100_000
     concurrent: int = 64
+    connections: int = 2048
     seconds: float = 10.0
     answer: float = 30.0
 

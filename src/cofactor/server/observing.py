@@ -19,11 +19,16 @@ from cofactor.server.failures import RefusalError, failures_of
 from cofactor.server.lines import AT_A_TIME, line_of
 from cofactor.server.measures import Row
 
-__all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "refused"]
+__all__ = ["KEY", "LogLines", "Observed", "log", "mistake", "new_id", "refused"]
 
 KEY = "cofactor"  #: of what is noted of a request in its scope
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGER = logging.getLogger("cofactor.server")
+
+
+def new_id() -> str:
+    """Return an id for a request that brings none."""
+    return f"{random.getrandbits(128):032x}"
 
 
 def log(event: str, level: int = logging.INFO, **facts: Any) -> None:
@@ -95,7 +100,7 @@ class Observed:
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        own = given if _GIVEN_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
+        own = given if _GIVEN_ID.fullmatch(given) else new_id()
         noted = scope[KEY] = {"id": own, "route": "none"}
         sent = {"status": 0, "bytes": 0}
 

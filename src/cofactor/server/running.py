@@ -6,8 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-
-from starlette.types import ASGIApp
+from socket import socket
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import n_threads
@@ -68,8 +67,8 @@ def run(
     measures = Measures(ROUTES, tuple(models), 2 * n_workers)
     threads = None if n_workers == 1 else max(1, n_threads() // n_workers)
 
-    def made(models: Mapping[str, Served], row: int) -> ASGIApp:
-        return application(models, limits, access, measures, row, threads)
+    def worker(models: Mapping[str, Served], row: int, channel: socket | None = None) -> Worker:
+        return Worker(application(models, limits, access, measures, row, threads), channel, limits)
 
     with Listening(host, port) as listening, _logging(log_level):
 
@@ -78,15 +77,15 @@ def run(
                 begun(listening.address)
 
         if hasattr(os, "fork"):
-            Supervisor(models, listening, made, measures, n_workers, tell).serve()
+            Supervisor(models, listening, worker, measures, n_workers, tell).serve()
         elif n_workers > 1:
             raise InvalidInputError("this system cannot fork processes", argument="workers", found=n_workers)
         else:
-            _alone(models, listening, made(models, 0), tell)
+            _alone(models, listening, worker(models, 0), tell)
         log("ended")
 
 
-def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp, begun: Callable[[], object]) -> None:
+def _alone(models: Mapping[str, Served], listening: Listening, worker: Worker, begun: Callable[[], object]) -> None:
     """Answer in this process."""
     for served in models.values():
         rehearse(served)
@@ -94,7 +93,7 @@ def _alone(models: Mapping[str, Served], listening: Listening, app: ASGIApp, beg
     log("listening", host=listening.getsockname()[0], port=listening.getsockname()[1], models=list(models))
     log("ready", models={name: served.sha256 for name, served in models.items()}, workers=1)
     begun()
-    Worker(app).run([listening])
+    worker.run([listening])
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A process that reads models, forks others which answer, and watches over both.
 
-It asks no model anything while it watches, and no thread of ours ever starts in it. So it may fork at any time, and its
+It asks no model anything while it watches, and its threads only look at files. So it may fork at any time, and its
 workers share what it has read, all that was made of it, the compiled kernels and all modules: the pages of this memory
 are one copy as long as nobody writes to them.
 """
@@ -20,15 +20,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
-from starlette.types import ASGIApp
-
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.server.measures import Measures
 from cofactor.server.observing import log
 from cofactor.server.watching import Watch
 from cofactor.server.working import DRAIN, GRACE, READY, Listening, Worker
-from cofactor.tasks.served import Served, Source
+from cofactor.tasks.served import Content, Served, Source
 
 __all__ = ["Supervisor", "rehearse"]
 
@@ -76,8 +74,8 @@ class Supervisor:
         By name.
     listening : Listening
         From which workers take connections.
-    application : callable
-        Returns the ASGI application of models, for the worker with a row of the measures.
+    worker : callable
+        Returns the worker for models, with its row of the measures, and its channel to the supervisor.
     measures : Measures
         With twice as many rows as there are workers: old and new ones meet when a model changes.
     n_workers : int
@@ -89,12 +87,12 @@ class Supervisor:
         self,
         models: Mapping[str, Served],
         listening: Listening,
-        application: Callable[[Mapping[str, Served], int], ASGIApp],
+        worker: Callable[[Mapping[str, Served], int, socket.socket], Worker],
         measures: Measures,
         n_workers: int,
         begun: Callable[[], object],
     ) -> None:
-        self.models, self.listening, self.application = dict(models), listening, application
+        self.models, self.listening, self.worker = dict(models), listening, worker
         self.measures, self.n_workers, self.begun = measures, n_workers, begun
         self.children: list[_Child] = []
         self.watch = Watch(models)
@@ -222,7 +220,7 @@ class Supervisor:
             for number in _Signals.NUMBERS:
                 signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            Worker(self.application(self.models, row), channel).run([self.listening])
+            self.worker(self.models, row, channel).run([self.listening])
             status = 0
         except BaseException as error:
             log("error", logging.ERROR, error=repr(error), traceback=traceback.format_exception(error))
@@ -255,17 +253,19 @@ class Supervisor:
             return
         found = self.watch.changed(all_of_them=self.is_asked)
         self.looked_at, self.is_asked = now, False
-        read = [served for served in map(self._read, found) if served is not None]
+        read = [served for one in found if (served := self._read(*one)) is not None]
         if read:
             self.models |= {served.name: served for served in read}
             self.generation += 1
             _settle()
 
-    def _read(self, source: Source) -> Served | None:
+    def _read(self, source: Source, content: Content | Exception) -> Served | None:
         """Return the model in a file that changed; None if the one that is served must stay."""
         began = time.perf_counter()
         try:
-            served = source.read()
+            if isinstance(content, Exception):
+                raise content
+            served = source.served(content)
             _check_kind(served, self.models[source.name])
             rehearse(served)
         except Exception as error:  # whatever it is, the one that is served is none the worse

@@ -17,6 +17,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from cofactor.errors import InvalidInputError
+from cofactor.server.connections import Connections
+from cofactor.server.limits import Limits
 
 __all__ = ["DRAIN", "GRACE", "READY", "Listening", "Worker"]
 
@@ -24,6 +26,7 @@ GRACE = 30.0  #: seconds which requests and connections have to end
 READY, DRAIN = b"r", b"d"  #: what a worker and its supervisor tell each other
 
 _QUEUE = 2048  #: connections that wait to be taken
+_OTHER_FILES = 64  #: descriptors that a process needs beside those of connections
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -92,11 +95,16 @@ class Worker(uvicorn.Server):
         The ASGI application.
     channel : socket, optional
         To the supervisor. It is told when connections are taken, and has ended where the channel has.
+    limits : Limits, optional
+        The most that connections may ask for.
     """
 
-    def __init__(self, app: ASGIApp, channel: socket.socket | None = None) -> None:
+    def __init__(self, app: ASGIApp, channel: socket.socket | None = None, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self.all = Connections(limits.seconds, _descriptors(limits.connections))
         config = uvicorn.Config(
             app,
+            http=self.all.protocol,  # type: ignore[arg-type]  # it makes a protocol as a class does
             log_config=None,
             access_log=False,
             server_header=False,
@@ -134,7 +142,8 @@ class Worker(uvicorn.Server):
         self.drained_until = time.monotonic() + GRACE
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether to end now, ten times a second."""
+        """End connections that had their time; return whether to end now, ten times a second."""
+        self.all.expire(asyncio.get_running_loop().time())
         is_drained = math.isfinite(self.drained_until) and not self.server_state.connections
         return await super().on_tick(counter) or is_drained or time.monotonic() > self.drained_until
 
@@ -147,3 +156,17 @@ class Worker(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+
+def _descriptors(n: int) -> int:
+    """Return how many connections this process may have, at most n, having asked the system for as many."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return n
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < n + _OTHER_FILES:
+        soft = n + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(n + _OTHER_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return max(1, min(n, soft - _OTHER_FILES))
+    return n

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from cofactor.errors import InvalidInputError
+from cofactor.headers import opened, read
 from cofactor.text import did_you_mean
 
-__all__ = ["Served", "Source", "Stamp", "chosen"]
+__all__ = ["Content", "Served", "Source", "Stamp", "chosen"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,21 @@ class Stamp(NamedTuple):
     changed: int
 
     @classmethod
-    def of(cls, file: str) -> Self | None:
-        """Return that of a file; None where there is none."""
+    def of(cls, file: str | int) -> Self | None:
+        """Return that of a file, by its path or its descriptor; None where there is none."""
         try:
             found = os.stat(file)
         except OSError:
             return None
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class Content(NamedTuple):
+    """All that was in a file."""
+
+    data: memoryview
+    sha256: str
+    stamp: Stamp | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,36 +82,41 @@ class Source:
     file : str
         Path.
     answers : callable
-        Returns, from the path, what `cofactor.tasks.base.Task.answers` returns.
+        Returns, from the path and what is in the file, what `cofactor.tasks.base.Task.answers` returns.
     """
 
     name: str
     file: str
-    answers: Callable[[str], Any]
+    answers: Callable[[str, memoryview], Any]
 
-    def read(self) -> Served:
-        """Return the model as it is in the file now.
+    def content(self) -> Content:
+        """Return what is in the file now. The disk may let this wait without end.
 
         Raises
         ------
         InvalidInputError
-            If the file holds no model, or changed while it was read.
+            If it is no file that may hold a model, or changed while it was read.
         OSError
             If it cannot be read.
         """
-        before = Stamp.of(self.file)
-        with ThreadPoolExecutor(1) as beside:  # it has ended before any process forks
-            checksum = beside.submit(_sha256, self.file)
-            answers = self.answers(self.file)
-        if Stamp.of(self.file) != before:
-            advice = "write another file, and rename it to this"
-            raise InvalidInputError(f"{self.file}: changed while it was read", advice=advice)
-        return Served(self.name, answers, checksum.result(), self, before)
+        with opened(self.file) as stream:
+            before = Stamp.of(stream.fileno())
+            data = read(stream, self.file)
+            if Stamp.of(stream.fileno()) != before:
+                advice = "write another file, and rename it to this"
+                raise InvalidInputError(f"{self.file}: changed while it was read", advice=advice)
+        return Content(data, hashlib.sha256(data).hexdigest(), before)
 
+    def served(self, content: Content | None = None) -> Served:
+        """Return the model as it is in the file now, or in what was read of it.
 
-def _sha256(file: str) -> str:
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        Raises
+        ------
+        InvalidInputError
+            If it holds no model.
+        """
+        data, sha256, stamp = content or self.content()
+        return Served(self.name, self.answers(self.file, data), sha256, self, stamp)
 
 
 def chosen(models: Mapping[str, Served], name: str | None) -> Served:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cofactor.checks import check_sparse
 from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
@@ -190,6 +191,7 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
 
 def _of_sparse(X: Any) -> Ratings:
     """Return the entries of a sparse matrix as takes, in its own order by rows: nothing is sorted without need."""
+    check_sparse(X, "X")
     found = X if X.format in ("csr", "csc", "coo") else sparse.coo_array(X)
     n_entries, ones = len(found.data), bool((found.data == 1).all())
     if not ones:
