@@ -57,7 +57,7 @@ class OpenShards(Protocol):
     def __call__(self, k: int) -> tuple[Entries, NDArray[Any]]:
         """Return the entries of shard k, and their levels."""
 
-    def columns(self, k: int, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+    def of_items(self, k: int, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
         """Return the entries of the columns first..last-1 of shard k: offsets from 0 on, rows, and levels."""
 
 
@@ -175,7 +175,7 @@ class LeastSquaresPart:
         indices, targets = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], problem.dtype)
         places = indptr[:-1].copy()
         for k, first_row in enumerate(problem.bounds[:-1]):
-            starts, rows, levels = problem.open.columns(k, first, last)
+            starts, rows, levels = problem.open.of_items(k, first, last)
             if (places + np.diff(starts) > indptr[1:]).any():
                 raise InvalidInputError("the ratings by item are not as many as were counted", argument="X")
             append_columns(starts, rows, levels, problem.values, first_row, places, indices, targets)

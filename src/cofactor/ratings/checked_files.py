@@ -156,7 +156,7 @@ def read_array(
         _fill(stream, path, array)
         if known:
             return array
-        if zlib.crc32(array.reshape(-1).view(np.uint8), zlib.crc32(start)) != stored.crc32:
+        if zlib.crc32(array.reshape(-1).view(np.uint8).data, zlib.crc32(start)) != stored.crc32:
             _refuse_content(path)
         _remember(stream, stored)
         return array[part]

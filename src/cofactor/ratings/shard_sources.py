@@ -57,7 +57,7 @@ class Shards(Protocol):
     def rows(self, k: int, users: NDArray[np.int64]) -> OfRows:
         """Return the entries of some users of a shard, see `Ratings.rows`."""
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of the items first..last-1 of a shard: offsets from 0 on, users, and levels."""
 
     def users(self, k: int) -> IdMap:
@@ -89,7 +89,7 @@ class InMemory:
         """Return the entries of some users of a shard."""
         return self.shards[k].rows(users)
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of some items of a shard."""
         shard = self.shards[k]
         starts = shard.col_indptr[first : last + 1]
@@ -129,9 +129,9 @@ class AtBoundary:
         indptr, indices, levels = self.shards.rows(k, users)
         return indptr, indices, sides_of(levels, self.level)
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of some items of a shard."""
-        offsets, users, levels = self.shards.columns(k, first, last)
+        offsets, users, levels = self.shards.of_items(k, first, last)
         return offsets, users, sides_of(levels, self.level)
 
     def users(self, k: int) -> IdMap:
@@ -242,7 +242,7 @@ class InFolder:
         indptr, entries = entries_of_rows(np.append(0, np.cumsum(np.concatenate(counts))), place)
         return indptr, indices[entries], levels[entries]
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of the items first..last-1 of a shard."""
         stored = self.manifest.shards[k]
         with self._reading():

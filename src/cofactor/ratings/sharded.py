@@ -257,9 +257,9 @@ class ShardedRatings:
             raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
         return self.source.ratings(k)
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of the items first..last-1 in shard k: offsets from 0 on, users there, and levels."""
-        return self.source.columns(k, first, last)
+        return self.source.of_items(k, first, last)
 
     def rows(self, users: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
         """Return the entries of some users, see `Ratings.rows`; only their shards are looked at."""

@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         self.rest += data
         self._go_on()
 
-    def eof_received(self) -> bool:
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn always closes the connection
         """Return whether a client that sends no more is to be answered."""
         self.is_ended = self.is_answering and (bool(self.pipeline) or not self.cycle.more_body)
         return self.is_ended

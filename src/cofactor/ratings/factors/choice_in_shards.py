@@ -241,6 +241,6 @@ def _rest(ratings: ShardedRatings, key: np.uint64, cut: Rounds) -> ShardedRating
         answers = cut.each({"op": "write", "folder": str(place)})
         written = [StoredShard.of_state(json.loads(str(answer["stored"]))) for answer in answers]
         items = IdMap.of_range(len(ratings.items))
-        counts = shard_folder.item_counts_of(place, written, len(items))
-        shard_folder.write_common(place, items, ratings.scale, None, written, counts).write(place)
+        item_counts = shard_folder.item_counts_of(place, written, len(items))
+        shard_folder.write_common(place, items, ratings.scale, None, written, item_counts).write(place)
     return replace(ShardedRatings.open(place), work=replace(ratings.work, users="memory"))

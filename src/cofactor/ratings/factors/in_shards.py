@@ -224,9 +224,9 @@ class _Levels:
         shard = self.ratings.shard(k)
         return shard, shard.levels
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return entries and levels of the items first..last-1."""
-        return self.ratings.columns(k, first, last)
+        return self.ratings.of_items(k, first, last)
 
 
 def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:

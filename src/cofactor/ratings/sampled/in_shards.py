@@ -309,10 +309,10 @@ class OpenedWithLevels:
         data = Opened(self.ratings)(k)
         return data, data.levels
 
-    def columns(self, k: int, first: int, last: int) -> OfItems:
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
         m = len(self.ratings.items)
-        offsets, users, levels = self.ratings.columns(k, min(first, m), min(last, m))
+        offsets, users, levels = self.ratings.of_items(k, min(first, m), min(last, m))
         return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
 
 

@@ -150,8 +150,8 @@ def _append(
     counts += more
     name = shard_folder.items_name(shard_folder.next_number(target, "items"))
     found = shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
-    for part in (found.items, *made):
-        os.replace(work / part.folder, target / part.folder)
+    for name in (found.items.folder, *(shard.folder for shard in made)):
+        os.replace(work / name, target / name)
     found.write(target)
 
 
