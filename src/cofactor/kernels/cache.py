@@ -36,7 +36,7 @@ import numba
 import numpy as np
 from numba.core import compiler, event, types
 from numba.core.caching import _Cache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from cofactor.files import cache_dir
@@ -68,7 +68,7 @@ def _module(path: Path) -> tuple[bytes, frozenset[Path]]:
     What it imports is read from its bytecode, which is there once a module has been imported: to parse the sources of a
     kernel would take as long as to load it. Of a package, what has the name of any text in a tuple is taken too.
     """
-    code = SourceFileLoader(path.stem, str(path)).get_code(path.stem)
+    code: Any = SourceFileLoader(path.stem, str(path)).get_code(path.stem)
     imported, waiting = set[Path](), [code]
     while waiting:
         code = waiting.pop()
