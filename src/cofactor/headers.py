@@ -125,18 +125,18 @@ def read(stream: BinaryIO, name: str, allocate: Callable[[int], Any] = bytearray
     allocate : callable, default=bytearray
         Returns a buffer of so many bytes.
     """
-    # Someone may pass a ratings file of many gigabytes.
-    start = stream.read(9)
-    length = int.from_bytes(start[:8], "little")
-    # A safetensors file begins with the length of its JSON header, which is at least "{}".
-    if start[8:] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= MAX_HEADER):
-        refuse(name, "is not a cofactor model (no safetensors file)")
+    _header_length(stream.read(9), name)  # someone may pass a ratings file of many gigabytes
     stream.seek(0)
     data = memoryview(allocate(os.fstat(stream.fileno()).st_size))
-    data = data[: stream.readinto(data)]  # type: ignore[attr-defined]
-    if len(data) < 8 + length or len(start) < 9:
-        refuse(name, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
-    return data
+    return data[: stream.readinto(data)]  # type: ignore[attr-defined]
+
+
+def _header_length(start: bytes | memoryview, name: str) -> int:
+    """Return the length of the JSON header, at least "{}", with which a safetensors file begins."""
+    length = int.from_bytes(start[:8], "little")
+    if start[8:9] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= MAX_HEADER):
+        refuse(name, "is not a cofactor model (no safetensors file)")
+    return length
 
 
 def read_contents(path: str, data: memoryview | None = None) -> Contents:
@@ -151,6 +151,8 @@ def read_contents(path: str, data: memoryview | None = None) -> Contents:
     if data is None:
         with opened(path) as stream:
             data = read(stream, path)
+    if len(data) < 8 + max(1, _header_length(data, path)):
+        refuse(path, f"is not a whole model file: it ends after {len(data)} bytes, within its header")
     header, described, start = _parse_header(data, path)
     try:
         found = places(described, len(data) - start)
