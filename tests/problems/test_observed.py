@@ -412,3 +412,21 @@ def test_the_guess_of_curvatures_is_close_for_squares_and_positive_without_ratin
     np.testing.assert_allclose(np.mean(1 / guess["U"]), np.mean(exact), rtol=0.05)
     np.testing.assert_allclose(1 / guess["b"], np.maximum(np.diff(p.indptr), 0.1))
     assert np.all(np.isfinite(problem.inverse_curvatures(np.zeros_like(x))))
+
+
+def test_biases_alone_are_a_factorization_without_factors() -> None:
+    pattern = entries()
+    loss = Squared()
+    y = targets(loss, pattern)
+    shapes = {"U": (N, 0), "V": (M, 0), "b": (N,), "c": (M,)}
+    problem = ObservedProblem(pattern, y, loss, shapes, {}, dtype=np.float64)
+    x = np.random.default_rng(3).normal(size=problem.size)
+    slopes = np.empty_like(x)
+    value = problem.value_gradient(x, slopes)
+    arrays, found = problem.arrays(x), problem.layout.views(slopes)
+    rows = np.repeat(np.arange(N), np.diff(pattern.indptr))
+    errors = arrays["b"][rows] + arrays["c"][pattern.indices] - y
+    assert value == pytest.approx(loss.value(y, y + errors).sum())
+    derivatives = loss.derivative(y, y + errors)
+    np.testing.assert_allclose(found["b"], np.bincount(rows, derivatives, N), atol=1e-12)
+    np.testing.assert_allclose(found["c"], np.bincount(pattern.indices, derivatives, M), atol=1e-12)

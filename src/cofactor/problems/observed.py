@@ -169,9 +169,13 @@ class ObservedProblem(PenalizedProblem):
         """Return the sum of the losses at these arrays, and write its gradients by those that `out` has."""
         self._set_thresholds(arrays)
         cuts = self._col_cuts
-        n_rows, d = self._tables["V"].shape
-        size = max(1, _COPIED // d)
-        parallel_for(lambda k: self._pad("V", arrays, k * size, min((k + 1) * size, n_rows)), -(-n_rows // size))
+        if "V" in self.layout.shapes:
+            V = self._tables["V"]
+            size = max(1, _COPIED // max(1, V.shape[1]))
+            firsts = range(0, len(V), size)
+            parallel_for(
+                lambda k: observed.pad_rows(firsts[k], min(firsts[k] + size, len(V)), arrays["V"], V), len(firsts)
+            )
         rows = self._row_cuts
         parallel_for(lambda k: self._rows(rows[k], rows[k + 1], arrays, out), len(rows) - 1)
         if "V" in out or "c" in out:
@@ -219,11 +223,6 @@ class ObservedProblem(PenalizedProblem):
             used = np.flatnonzero(np.diff(indptr))
             table[used, :d] = self._fixed[name][used]
         return table
-
-    def _pad(self, name: str, arrays: Mapping[str, np.ndarray], lo: int, hi: int) -> None:
-        """Copy the rows lo..hi-1 of a free matrix to its table."""
-        if name in self.layout.shapes:
-            observed.pad_rows(lo, hi, arrays[name], self._tables[name])
 
     def _set_thresholds(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | slice = slice(None)) -> None:
         thresholds = self._work.thresholds
