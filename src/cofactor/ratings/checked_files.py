@@ -92,7 +92,8 @@ def write_ids(path: Path, ids: IdMap, name: str) -> StoredFile:
     """Write the ids of users or items, whole or not at all."""
     arrays, header = ids.to_state()
     persistence.write_model(path, {"ids": {name: header}}, {f"{name}.{key}": a for key, a in arrays.items()})
-    return StoredFile(path.stat().st_size, _crc_of(path))
+    with path.open("rb") as stream:
+        return StoredFile(path.stat().st_size, _crc_of(stream))
 
 
 def write_joined(path: Path, dtype: DTypeLike, shape: tuple[int, ...], pieces: Iterable[NDArray[Any]]) -> StoredFile:
@@ -221,10 +222,7 @@ def verify_file(path: Path, stored: StoredFile) -> None:
 
 def _check_sum(stream: IO[bytes], stored: StoredFile, path: Path) -> None:
     """Read a file, and refuse another content than was written."""
-    crc = 0
-    while piece := stream.read(_PIECE):
-        crc = zlib.crc32(piece, crc)
-    if crc != stored.crc32:
+    if _crc_of(stream) != stored.crc32:
         _refuse_content(path)
     _remember(stream, stored)
 
@@ -348,9 +346,8 @@ def _checksum(state: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(state, sort_keys=True).encode())
 
 
-def _crc_of(path: Path) -> int:
+def _crc_of(stream: IO[bytes]) -> int:
     crc = 0
-    with path.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            crc = zlib.crc32(piece, crc)
+    while piece := stream.read(_PIECE):
+        crc = zlib.crc32(piece, crc)
     return crc
