@@ -146,9 +146,8 @@ class Kernel:
         with _making:  # one, whichever threads call it first
             if self._dispatcher is None:
                 made: Any = _Dispatcher(self.py_func, targetoptions=self._options)
-                if not self.py_func.__code__.co_filename.startswith(
-                    "<"
-                ):  # nothing to keep of what is typed at a prompt
+                # Of a function that was typed at a prompt there is nothing to keep.
+                if not self.py_func.__code__.co_filename.startswith("<"):
                     made._cache = KernelCache(made)
                 self._dispatcher = made
         return self._dispatcher

@@ -19,9 +19,6 @@ def _ask(k, indices, V):  # type: ignore[no-untyped-def]
         fetch(V, indices[min(entry, len(indices) - 1)])
 
 
-# `scores` and `accumulate` take four entries at a time: four rows of V for one sweep over the row in hand.
-
-
 @kernel
 def pad_rows(lo, hi, A, table):  # type: ignore[no-untyped-def]
     """Copy the rows lo..hi-1 of A to a table of `pad_to_lanes`."""
@@ -29,6 +26,9 @@ def pad_rows(lo, hi, A, table):  # type: ignore[no-untyped-def]
         a, row = A[i], table[i]
         for f in range(len(a)):
             row[f] = a[f]
+
+
+# `scores` and `accumulate` take four entries at a time: four rows of V for one sweep over the row in hand.
 
 
 @kernel
