@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.threads import library_limit, parallel_for
 
-__all__ = ["RANK", "leading_by_passes"]
+__all__ = ["leading_by_passes"]
 
 Array = NDArray[np.float64]
 
-#: Singular values below this share of the largest are rounding.
-RANK = 1e-7
+#: What products in single precision add to Bᵀ B q, in units of the first singular value's square, at most.
+_NOISE = 1e-6
 
 #: Columns of the passes besides those that are wanted.
 _MORE = 10
@@ -77,10 +77,11 @@ def leading_by_passes(multiply: Callable[[Array], NDArray[Any]], m: int, k: int)
             W, R = _factorize(rest)
             if (np.linalg.norm(R @ turn[new], axis=0) <= _TOL * values[0]).all():
                 break
-            W = W[:, : basis.shape[1] - j]
+            turned, sizes, _ = np.linalg.svd(R)  # rounding, where the rank is low, is not orthogonal
+            W = _product(W, turned[:, sizes > _NOISE * values[0]][:, : basis.shape[1] - j])
         Q = _product(basis[:, :j], turn)
     S = np.sqrt(values)
-    real = S / S[0] > RANK
+    real = values > _NOISE * values[0]
     signs = np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(k)])  # free: largest entry positive, as in memory
     return S[real], np.ascontiguousarray((Q * signs)[:, real])
 

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import svds
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array, member
-from cofactor.problems.block_lanczos import RANK, leading_by_passes
+from cofactor.problems.block_lanczos import leading_by_passes
 from cofactor.problems.priors import principal_axes
 from cofactor.problems.singular import PatchedMatrix
 from cofactor.ratings.data import Ratings
@@ -26,6 +26,9 @@ Features = NDArray[np.float64] | sparse.csr_array | None
 
 #: Added to the number of ratings of a user and of an item, so that a single rating says little.
 SHRINKAGE = 10.0
+
+#: Singular values below this share of the largest are rounding.
+_RANK = 1e-7
 
 #: Ratings beyond which the singular vectors of the mask are found by passes: of 3 million ratings the Lanczos iteration
 #: of ARPACK takes 70 seconds for twenty vectors.
@@ -333,6 +336,6 @@ def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[
         else:
             A, S, Qt = svds(B, k=k, v0=np.ones(small))
             A, S, Qt = A[:, ::-1], S[::-1], Qt[::-1]
-    real = S / S[0] > RANK
+    real = S / S[0] > _RANK
     turn = np.sign(Qt[np.arange(len(Qt)), np.abs(Qt).argmax(axis=1)])  # signs are free: largest entry positive
     return (A * turn)[:, real], S[real], (Qt * turn[:, None])[real].T
