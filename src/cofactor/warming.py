@@ -209,17 +209,17 @@ def _attend(process: subprocess.Popen[str], waiting: SimpleQueue[str], answers: 
     """Hand models to a process, one after another, and its answers on; an empty one says that it has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with process.stdin, process.stdout:
-        try:
+    try:
+        with process.stdin, process.stdout:
             while True:
                 name = waiting.get_nowait()
                 process.stdin.write(f"{name}\n")
                 process.stdin.flush()
                 answers.put(process.stdout.readline())
-        except Empty:
-            return
-        except OSError:
-            answers.put("")
+    except Empty:
+        return
+    except OSError:  # also where it closes the pipe to one that was killed
+        answers.put("")
 
 
 def _answer(line: str) -> tuple[str, set[str]]:
