@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 __all__ = ["INTERRUPTED", "interrupted", "loading", "not_lost", "own_the_process", "working"]
 
 #: What an interrupted command says, unless it has more to say of what it keeps.
-INTERRUPTED = "cofactor: interrupted, no file is half-written"
+INTERRUPTED = "cofactor: interrupted; no file was left half-written"
 
 _SOON = 0.01  #: seconds
 _owned = False  #: whether this process runs a command and nothing else

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
@@ -357,6 +358,15 @@ def _alternatives(entry: KnownDataset, role: Role) -> str:
     return " or ".join(names) + " (plain or .gz)"
 
 
+#: What there is instead of a data set, on any machine.
+_INVENTED: Mapping[str, str] = {
+    "ratings": "; without it, cofactor demo writes invented ratings to demo-report/movies.csv, and make_movies() makes "
+    "them in Python",
+    "labels": "; without it, cofactor demo labels writes invented texts with tags to demo-report/articles.csv, and "
+    "make_labels() and make_articles() make data in Python",
+}
+
+
 def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = "") -> str:
     """Message for a missing data set: which files, from where, into which folder."""
     files = " and ".join(f.names[0] for f in entry.files)
@@ -371,4 +381,4 @@ def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = ""
         places = f"{where} or {cache_dir() / entry.folder}"
     middle = f", {reason}" if reason else ""
     what = f"{files} (plain or .gz) from {entry.origin}"
-    return f"data set {entry.name!r} was not found{middle}: put {what} into {places}"
+    return f"data set {entry.name!r} was not found{middle}: put {what} into {places}{_INVENTED[entry.task]}"
