@@ -16,7 +16,7 @@ import pytest
 from cofactor.cli import main
 from cofactor.datasets import make_labels, make_ratings, write_table
 from cofactor.labels import LEML
-from cofactor.progress import Display, LogLines, describe, when_compiling
+from cofactor.progress import Compilation, Display, LogLines, describe, when_compiling
 from cofactor.ratings import ALS, ShardedRatings, as_ratings
 
 
@@ -176,3 +176,26 @@ def test_quiet(capfd) -> None:
     with Display("fitting", quiet=True) as display:
         display.show(done=3, total=12)
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_last_count_of_a_log_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told last stayed at 4 of 5."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("cofactor.progress.time", SimpleNamespace(perf_counter=lambda: clock.now))
+    with caplog.at_level(logging.INFO, "cofactor"):
+        log = LogLines(1)
+        for done in (4, 5):
+            clock.now += 1.0
+            log.update("", "compiling", "", done, 5)
+        log.stop()
+    assert [record.getMessage() for record in caplog.records] == ["compiling: 4 of 5 (1 s)", "compiling: 5 of 5 (2 s)"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_compiling_happens_once_only_where_it_is_kept(kept: bool, caplog: pytest.LogCaptureFixture, slow: None) -> None:
+    compilation = Compilation(lambda: kept)
+    with caplog.at_level(logging.INFO, "cofactor"):
+        compilation.begin()
+        compilation.end()
+    (record,) = caplog.records
+    assert ("once on this machine" in record.getMessage()) == kept

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 #: What is shown while kernels are compiled.
-COMPILING = "compiling kernels, once on this machine"
+COMPILING = "compiling kernels"
 
 _LOG = logging.getLogger("cofactor")
 _LONGEST = 600.0  # seconds between two lines of a log
@@ -194,19 +194,27 @@ class LogLines:
     def __init__(self, after: float) -> None:
         self._began = time.perf_counter()
         self._next = after
+        self._told = False
+        self._end: str | None = None  #: that all is done, where an earlier state has been told and this one has not
 
     def update(self, name: str, text: str, detail: str, done: float, total: float | None, unit: str = "") -> None:
         """Write the state of a part, if it is time for a line."""
         elapsed = time.perf_counter() - self._began
         if elapsed < self._next:
+            if self._told and total and done >= total and not unit:
+                self._end = f"{text}: {_steps(done, total, unit)} ({elapsed:,.0f} s)"
             return
+        self._told, self._end = True, None
         self._next = elapsed + min(elapsed, _LONGEST)
         steps = _steps(done, total, unit) if total else ""
         line = ": ".join(part for part in (text, ", ".join(filter(None, (steps, detail)))) if part)
         tell(f"{line} ({elapsed:,.0f} s)")
 
     def stop(self) -> None:
-        """End; lines remain."""
+        """End; lines remain. The last count is told if an earlier one was."""
+        if self._end is not None:
+            tell(self._end)
+            self._end = None
 
 
 def _steps(done: float, total: float, unit: str) -> str:
@@ -244,9 +252,15 @@ class Compilation:
     """Tells of the kernels that a process compiles: those who listen, else the log once it has taken a second.
 
     While one kernel is compiled those that it calls are compiled too.
+
+    Parameters
+    ----------
+    is_kept : callable, optional
+        Returns whether what is compiled is kept on disk; by default it is not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_kept: Callable[[], bool] = lambda: False) -> None:
+        self._is_kept = is_kept
         self._depth = self._done = 0
         self._began = self._seconds = 0.0
         self._next = _LONG
@@ -267,8 +281,12 @@ class Compilation:
         if self._depth == 0:
             self._seconds = seconds
         if seconds > self._next and not _listeners:
-            first = f"{COMPILING} (cofactor doctor --compile compiles all ahead)"
-            tell(first if self._next == _LONG else f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
+            if self._next > _LONG:
+                tell(f"compiled {self._done} kernels so far ({seconds:,.0f} s)")
+            elif self._is_kept():
+                tell(f"{COMPILING}, once on this machine (cofactor doctor --compile compiles all ahead)")
+            else:
+                tell(COMPILING)
             self._next = 2 * seconds
 
 

@@ -7,24 +7,31 @@ So this module names almost no kernels, and a new model is warmed up as soon as 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 from cofactor.garbage import garbage_kept
+from cofactor.interrupts import begin_worker, held_back
 from cofactor.kernels import cache, threads
 from cofactor.labels import MODELS as LABEL_MODELS
 from cofactor.labels import TRANSFORMERS
-from cofactor.model.parallel import in_workers
 from cofactor.progress import when_compiling
 from cofactor.ratings import MMMF, RatingModel
 from cofactor.ratings import MODELS as RATING_MODELS
@@ -95,20 +102,49 @@ def warm_up(
     Warmth
     """
     start = time.perf_counter()
-    if is_warm() or is_warm(models, plain=plain):
-        return Warmth(0, time.perf_counter() - start)
-    names = [name for name in _names() if models is None or name in models]
-    used = set[str]()
-    results = in_workers((joblib.delayed(_run)(name, plain) for name in names), n_jobs, backend="loky", ordered=False)
-    with warnings.catch_warnings():
-        # Compiled code stays in memory, which joblib takes for a leak: it ends the worker, starts another, and warns.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs")
-        for done, (name, kernels) in enumerate(results, 1):
-            used |= kernels
+    n_models = 0
+    with compiling(n_jobs=n_jobs, models=models, plain=plain) as steps:
+        for n_models, total, name in steps:
             if callback is not None:
-                callback(done, len(names), name)
-    cache.keep_list(_list(models, plain), used)
-    return Warmth(len(names), time.perf_counter() - start)
+                callback(n_models, total, name)
+    return Warmth(n_models, time.perf_counter() - start)
+
+
+@contextmanager
+def compiling(
+    *, n_jobs: int | None = None, models: Sequence[str] | None = None, plain: bool = False
+) -> Iterator[Iterator[tuple[int, int, str]]]:
+    """Compile the kernels of models beside the block, in processes that end with it, whatever ends it.
+
+    With one process, or where nothing can be kept on disk, this process compiles them as the steps are asked for.
+
+    Parameters
+    ----------
+    n_jobs, models, plain
+        As in `warm_up`.
+
+    Yields
+    ------
+    iterator of (int, int, str)
+        Waits for each model: how many are done, of how many, and the name of this one. Nothing if all was done before.
+    """
+    if is_warm() or is_warm(models, plain=plain):
+        yield iter(())
+        return
+    names = [name for name in _names() if models is None or name in models]
+    n_processes = 1 if cache.fault() else min(effective_n_jobs(n_jobs), len(names))
+    with ExitStack() as stack:
+        done = stack.enter_context(_in_processes(names, plain, n_processes)) if n_processes > 1 else _here(names, plain)
+        yield _counted(done, len(names), _list(models, plain))
+
+
+def _counted(done: Iterator[tuple[str, set[str]]], total: int, kept_as: str) -> Iterator[tuple[int, int, str]]:
+    """Count models that are done; when all are, keep a list of their kernels."""
+    used = set[str]()
+    for number, (name, kernels) in enumerate(done, 1):
+        used |= kernels
+        yield number, total, name
+    cache.keep_list(kept_as, used)
 
 
 def is_warm(models: Sequence[str] | None = None, *, plain: bool = False) -> bool:
@@ -131,8 +167,79 @@ def _names() -> list[str]:
     return list(dict.fromkeys([*first, *RATING_MODELS, *RANKING_MODELS]))
 
 
-def _run(name: str, plain: bool) -> tuple[str, set[str]]:
-    """Fit models of a class to a few rows and call their methods; return its name, and the kernels used so far.
+def _here(names: Sequence[str], plain: bool) -> Iterator[tuple[str, set[str]]]:
+    """Run models one after another."""
+    for name in names:
+        _run(name, plain)
+        yield name, cache.names_used()
+
+
+@contextmanager
+def _in_processes(names: Sequence[str], plain: bool, n: int) -> Iterator[Iterator[tuple[str, set[str]]]]:
+    """Run models in processes of our own, which can be killed at any time: a file of the cache is whole or not there.
+
+    Those of joblib cannot: it waits for what they have begun, and for ever if it is interrupted twice.
+    """
+    waiting, answers = SimpleQueue[str](), SimpleQueue[str]()
+    for name in names:
+        waiting.put(name)
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from cofactor import warming; warming._serve({os.getpid()}, {plain})"
+    )
+    processes = []
+    try:
+        with held_back():
+            for _ in range(n):
+                pipe = subprocess.PIPE
+                processes.append(
+                    subprocess.Popen([sys.executable, "-P", "-c", code], stdin=pipe, stdout=pipe, text=True)
+                )
+        for process in processes:
+            Thread(target=_attend, args=(process, waiting, answers), name="cofactor compiling", daemon=True).start()
+        yield (_answer(answers.get()) for _ in names)
+    finally:
+        with held_back():
+            for process in processes:
+                process.kill()
+            for process in processes:
+                process.wait()
+
+
+def _attend(process: subprocess.Popen[str], waiting: SimpleQueue[str], answers: SimpleQueue[str]) -> None:
+    """Hand models to a process, one after another, and its answers on; an empty one says that it has ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with process.stdin, process.stdout:
+            while True:
+                name = waiting.get_nowait()
+                process.stdin.write(f"{name}\n")
+                process.stdin.flush()
+                answers.put(process.stdout.readline())
+    except Empty:
+        return
+    except OSError:  # also where it closes the pipe to one that was killed
+        answers.put("")
+
+
+def _answer(line: str) -> tuple[str, set[str]]:
+    if not line:
+        raise RuntimeError("a process that compiled kernels has ended before it was done")
+    name, kernels = json.loads(line)
+    return name, set(kernels)
+
+
+def _serve(parent: int, plain: bool) -> None:
+    """Run models whose names stand on standard input; the answers are lines on standard output."""
+    begin_worker(parent)
+    for line in sys.stdin:
+        name = line.strip()
+        _run(name, plain)
+        print(json.dumps([name, sorted(cache.names_used())]), flush=True)
+
+
+def _run(name: str, plain: bool) -> None:
+    """Fit models of a class to a few rows and call their methods.
 
     One process runs all settings of a class: several processes would each compile the kernels that these share.
     """
@@ -149,7 +256,6 @@ def _run(name: str, plain: bool) -> tuple[str, set[str]]:
             for settings in _settings(LABELS, name, plain):
                 for dtype in ("float64", "float32"):
                     _run_labels({**LABEL_MODELS, **TRANSFORMERS}[name], dtype, settings)
-    return name, cache.names_used()
 
 
 def _settings(others: Mapping[str, Sequence[Mapping[str, Any]]], name: str, plain: bool) -> Sequence[Mapping[str, Any]]:

@@ -51,6 +51,7 @@ def test_a_missing_set_says_what_to_put_where(run, nowhere: Path, command: str) 
         "put u.data and u.item (plain or .gz) from https://files.grouplens.org/datasets/movielens/ml-100k.zip" in error
     )
     assert str(nowhere / "data" / "movielens" / "ml-100k") in error
+    assert "demo-report/movies.csv" in error
     assert ("download failed" in error) == (command == "fetch")
     assert list(nowhere.iterdir()) == []
 

@@ -200,7 +200,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(start, data_dir: Path, tmp_pa
     assert child.poll() is None
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=240)
-    assert (child.returncode, err) == (130, b"cofactor: interrupted, no file is half-written\n")
+    assert (child.returncode, err) == (130, b"cofactor: interrupted; no file was left half-written\n")
     assert list(tmp_path.iterdir()) == []
 
 

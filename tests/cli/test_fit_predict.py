@@ -419,7 +419,11 @@ def test_ctrl_c_ends_the_fit_of_a_sampler_as_any_other(
 
     monkeypatch.setattr(Monitor, "stage", stopping)
     outcome = run("fit", csv, "-m", "ordinal-probit", "--param", "burn_in=5", "--out", model)
-    assert (outcome.status, outcome.out, outcome.err) == (130, "", "cofactor: interrupted, no file is half-written\n")
+    assert (outcome.status, outcome.out, outcome.err) == (
+        130,
+        "",
+        "cofactor: interrupted; no file was left half-written\n",
+    )
     assert model.read_bytes() == before
 
 
@@ -431,7 +435,7 @@ def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypa
 
     monkeypatch.setattr("os.replace", fails)
     outcome = run("fit", csv, "--alpha", 5, "--out", model)
-    assert (outcome.status, outcome.err) == (130, "cofactor: interrupted, no file is half-written\n")
+    assert (outcome.status, outcome.err) == (130, "cofactor: interrupted; no file was left half-written\n")
     assert model.read_bytes() == before
     assert sorted(path.name for path in model.parent.iterdir()) == ["model.cofactor", "ratings.csv"]
 

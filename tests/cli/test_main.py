@@ -180,7 +180,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(
     child.send_signal(number)
     _, err = child.communicate(timeout=240)
     assert child.returncode == status
-    assert err.decode() == ("cofactor: interrupted, no file is half-written\n" if status == 130 else "")
+    assert err.decode() == ("cofactor: interrupted; no file was left half-written\n" if status == 130 else "")
     assert list(tmp_path.iterdir()) == []
 
 

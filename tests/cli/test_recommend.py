@@ -279,6 +279,13 @@ def test_bad_ratings_of_new_users(run, model: Path, content: str, message: str) 
     assert error.startswith("standard input")
 
 
+def test_an_unknown_user_with_a_name_is_told_similar_ones(run, named_csv: Path, tmp_path: Path, fit_once) -> None:
+    columns = ("--user", "who", "--item", "film", "--rating", "stars given")
+    model = fit_once(named_csv, "-m", "als", "--alpha", 3, *columns, out=tmp_path / "named.cofactor")
+    for command in (("recommend", model, "--user", "user_07"), ("similar", model, "user_07", "--users")):
+        assert "did you mean user 07" in run(*command).error
+
+
 def test_bad_requests(run, model: Path) -> None:
     assert run("recommend", model).error.startswith("say for whom: --user ID")
     assert (

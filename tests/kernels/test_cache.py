@@ -202,7 +202,7 @@ def test_many_processes_at_once(copy: Copy) -> None:
     assert copy.run("caller.power(3)(2)")[1] == {"cached": 1, "compiled": 0}
 
 
-@pytest.mark.parametrize("harm", ["cut", "changed", "swapped", "empty"])
+@pytest.mark.parametrize("harm", ["cut", "changed", "swapped", "empty", "header"])
 def test_a_damaged_file_is_compiled_anew(copy: Copy, harm: str) -> None:
     copy.run("[caller.power(n)(2) for n in (2, 3)]")
     paths = files_of(copy)
@@ -210,11 +210,14 @@ def test_a_damaged_file_is_compiled_anew(copy: Copy, harm: str) -> None:
     for path, own, other in zip(paths, contents, reversed(contents), strict=True):
         middle = len(own) // 2
         changed = own[:middle] + bytes([own[middle] ^ 1]) + own[middle + 1 :]
-        path.write_bytes({"cut": own[:middle], "changed": changed, "swapped": other, "empty": b""}[harm])
+        path.write_bytes(
+            {"cut": own[:middle], "changed": changed, "swapped": other, "empty": b"", "header": b"\xff" + own}[harm]
+        )
     value, counts, errors = copy.run("[caller.power(n)(2) for n in (2, 3)]")
     assert (value, counts) == ([4, 8], {"cached": 0, "compiled": 2})
     assert len(errors.splitlines()) == 1
     assert any(str(path) in errors for path in paths)
+    assert errors.strip().endswith("it is that of another kernel" if harm == "swapped" else "it is damaged")
     assert copy.run("[caller.power(n)(2) for n in (2, 3)]")[1:] == ({"cached": 2, "compiled": 0}, "")
 
 

@@ -137,6 +137,7 @@ class TerminalReporter:
         self.console.quiet = quiet
         self.display = Display(quiet=True)
         self.begun = self.total = 0
+        self.last = ""
 
     def heading(self, text: str) -> None:
         """Print the heading of a part."""
@@ -154,9 +155,11 @@ class TerminalReporter:
         self.begun, self.total = 0, total
         with Display(quiet=self.quiet, counted=True) as self.display:
             yield
+            self.display.show(text=self.last, done=self.total, total=self.total)
 
     def step(self, text: str) -> None:
         """Show the step that begins; the previous one is done."""
+        self.last = text
         self.display.show(text=text, done=self.begun, total=self.total)
         self.begun += 1
 

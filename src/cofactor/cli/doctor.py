@@ -190,7 +190,8 @@ def _caches() -> Iterator[Check]:
     yield _kernels(group)
     from cofactor.datasets import cache_dir
 
-    yield _folder(group, "data sets", cache_dir(), "set XDG_CACHE_HOME, or put data sets into $COFACTOR_DATA", "note")
+    advice = "set COFACTOR_CACHE to a folder of your own, or put data sets into $COFACTOR_DATA"
+    yield _folder(group, "data sets", cache_dir(), advice, "note")
 
 
 def _kernels(group: str) -> Check:

@@ -16,20 +16,33 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["INTERRUPTED", "loading", "not_lost", "own_the_process", "working"]
+__all__ = ["INTERRUPTED", "interrupted", "loading", "not_lost", "own_the_process", "working"]
 
 #: What an interrupted command says, unless it has more to say of what it keeps.
-INTERRUPTED = "cofactor: interrupted, no file is half-written"
+INTERRUPTED = "cofactor: interrupted; no file was left half-written"
 
 _SOON = 0.01  #: seconds
 _owned = False  #: whether this process runs a command and nothing else
+_pressed = False  #: whether Ctrl-C has been pressed
+_told = False  #: whether that has been answered
 _outside: dict[signal.Signals, Any] = {}  #: what handles signals outside `loading`
 
 
 def own_the_process() -> None:
-    """Say that this process runs a command and nothing else, so that an interruption may end it."""
+    """Say that this process runs a command and nothing else: Ctrl-C may end it, and pressed again ends it at once."""
     global _owned
     _owned = True
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def interrupted() -> int:
+    """Tell that Ctrl-C has ended the command, and return its exit status."""
+    global _told
+    print(INTERRUPTED, file=sys.stderr)
+    _told = True
+    return 128 + signal.SIGINT
 
 
 @contextmanager
@@ -67,7 +80,9 @@ def not_lost() -> Iterator[None]:
     before = sys.unraisablehook
 
     def again(ignored: sys.UnraisableHookArgs) -> None:
+        global _pressed
         if issubclass(ignored.exc_type, KeyboardInterrupt):
+            _pressed = False
             threading.Timer(_SOON, _interrupt_main).start()  # at once it would be ignored again
         else:
             before(ignored)
@@ -87,7 +102,15 @@ def _interrupt_main() -> None:
         _thread.interrupt_main()
 
 
+def _interrupt(number: int, frame: object) -> NoReturn:
+    global _pressed
+    if _pressed:
+        _end(number, frame)
+    _pressed = True
+    raise KeyboardInterrupt
+
+
 def _end(number: int, frame: object) -> NoReturn:
-    if number == signal.SIGINT:
+    if number == signal.SIGINT and not _told:
         os.write(2, f"{INTERRUPTED}\n".encode())
     os._exit(128 + number)

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from cofactor.cli import errors
 from cofactor.cli.app import app
-from cofactor.cli.interrupts import INTERRUPTED, loading, not_lost, working
+from cofactor.cli.interrupts import interrupted, loading, not_lost, working
 from cofactor.errors import InputWarning
 from cofactor.interrupts import ending_all
 from cofactor.text import one_line
@@ -40,10 +40,10 @@ def run(arguments: Sequence[str] | None) -> int:
             return 0
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        return _interrupted()
+        return interrupted()
     except errors.EXPLAINED as error:
         if errors.is_abort(error):
-            return _interrupted()
+            return interrupted()
         message = errors.explain(error)
         if message is None:
             raise
@@ -55,7 +55,7 @@ def run(arguments: Sequence[str] | None) -> int:
         if in_main:
             signal.signal(signal.SIGTERM, handler)
     if status == 130:
-        return _interrupted()
+        return interrupted()
     return status if isinstance(status, int) else 0
 
 
@@ -71,11 +71,6 @@ def _program() -> Any:
             else:
                 command.callback = working()(command.callback)
     return program
-
-
-def _interrupted() -> int:
-    print(INTERRUPTED, file=sys.stderr)
-    return 130
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:

@@ -245,8 +245,11 @@ def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], bytes]:
     with path.open("rb") as file:
         if own and _of_others(os.fstat(file.fileno())):
             raise ValueError("others may have written it")
-        header = json.loads(file.readline())
-        contents = file.read()
+        first, contents = file.readline(), file.read()
+    try:
+        header = json.loads(first)
+    except ValueError:
+        raise ValueError("it is damaged") from None
     if not isinstance(header, dict) or header.get("name") != path.stem:
         raise ValueError("it is that of another kernel")
     if header.get("sha256") != hashlib.sha256(contents).hexdigest():
@@ -332,7 +335,7 @@ class Counts(NamedTuple):
 
 _names: dict[str, set[str]] = {"prebuilt": set(), "cached": set(), "compiled": set()}
 _said = set[str]()
-_compilation = Compilation()
+_compilation = Compilation(lambda: "folder" not in _said and not fault())
 
 
 def counts() -> Counts:
@@ -529,6 +532,4 @@ def _explain(prebuilt: Path) -> None:
         ours, theirs = _compiler(), header["compiler"]
         other = [f"{name} {theirs.get(name)} (here {ours[name]})" for name in ours if ours[name] != theirs.get(name)]
         if other:
-            tell(
-                f"kernels built ahead are for {', '.join(other)}: they are compiled here instead, once on this machine"
-            )
+            tell(f"kernels built ahead are for {', '.join(other)}: they are compiled here instead")

@@ -14,13 +14,14 @@ from cofactor.datasets import LabelDataset
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.files import display_name
 from cofactor.ratings import IdMap
-from cofactor.text import counted, few
+from cofactor.text import counted, few, nearest
 
 __all__ = [
     "IdsByText",
     "NotInTrainingError",
     "align_features",
     "counts_from_zero",
+    "hint",
     "match_ids",
     "match_pairs",
     "refuse_new",
@@ -115,9 +116,29 @@ def refuse_new(ids: Sequence[Any], known: IdMap, argument: str) -> None:
     """
     places = known.index(ids)
     if (places < 0).any():
-        advice = "cofactor update takes their ratings into the model" if argument == "users" else ""
         found = ids[int((places < 0).argmax())]
+        advice = hint(found, known, "cofactor update takes their ratings into the model" if argument == "users" else "")
         raise NotInTrainingError("was not in training", argument=argument, found=found, advice=advice)
+
+
+def hint(one: Any, known: IdMap, otherwise: str = "") -> str:
+    """Return what to do about an id that is not there: names that are nearly it, and other advice.
+
+    It is for those who have the model; others must not be told who is in it.
+
+    Examples
+    --------
+    >>> from cofactor.ratings import IdMap
+    >>> hint("anna", IdMap(["ann", "bob"]), "leave her out")
+    'did you mean ann? Otherwise leave her out'
+    >>> hint("zoe", IdMap(["ann", "bob"]), "leave her out")
+    'leave her out'
+    """
+    near = nearest(one, map(str, known.ids)) if isinstance(one, str) and known.ids.dtype.kind in "OU" else []
+    if not near:
+        return otherwise
+    meant = f"did you mean {', '.join(near)}?"
+    return f"{meant} Otherwise {otherwise}" if otherwise else meant
 
 
 def match_pairs(X: NDArray[Any], users: IdMap, items: IdMap) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from cofactor.ratings.described import Asked
 from cofactor.ratings.facts import predicts_ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.visits import visits_of
+from cofactor.tasks.matching import hint
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import rating_model_of
 from cofactor.tasks.words import shortest
@@ -255,5 +256,5 @@ def check_users(ids: list[Any], model: Any, file: str | None) -> None:
         unknown = ids[int((known < 0).argmax())]
         if file is not None:
             raise InvalidInputError(f"is not in {file}", argument="users", found=unknown)
-        advice = ("give ratings of new users with ", Argument("ratings"))
+        advice = (hint(unknown, model.users_, "give ratings of new users with "), Argument("ratings"))
         raise InvalidInputError("was not in training", argument="users", found=unknown, advice=advice)

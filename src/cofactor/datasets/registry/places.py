@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
@@ -35,7 +36,17 @@ KNOWN: dict[str, KnownDataset] = {entry.name: entry for entry in (*RATING_SETS, 
 
 
 class DatasetNotFoundError(FileNotFoundError):
-    """A data set is in none of its places; the message says which files to put into which folder."""
+    """A data set is in none of its places; the message says which files to put into which folder.
+
+    Attributes
+    ----------
+    missing : str
+        That alone, without what there is instead of it.
+    """
+
+    def __init__(self, missing: str = "", instead: str = "") -> None:
+        super().__init__("; ".join(filter(None, (missing, instead))))
+        self.missing = missing
 
 
 @dataclass(frozen=True)
@@ -178,7 +189,7 @@ def locate(name: str, data_home: PathLike | None = None) -> Path:
     entry = _entry(name)
     folder = _first_folder(entry, data_home)
     if folder is None:
-        raise DatasetNotFoundError(_not_found(entry, data_home))
+        raise DatasetNotFoundError(_not_found(entry, data_home), _INVENTED[entry.task])
     return folder
 
 
@@ -219,13 +230,14 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     if folder is not None:
         return folder
     if entry.url is None or entry.archive_sha256 is None:
-        raise DatasetNotFoundError(_not_found(entry, None))
+        raise DatasetNotFoundError(_not_found(entry, None), _INVENTED[entry.task])
     target = cache_dir() / entry.folder
     last = tuple(n for f in entry.files if f.role == "ratings" for n in f.names)
     try:
         download_archive(entry.url, entry.archive_sha256, entry.member_folder, target, last, progress)
     except DownloadError as error:
-        raise DatasetNotFoundError(_not_found(entry, None, f"and the download failed ({error})")) from None
+        reason = f"and the download failed ({error})"
+        raise DatasetNotFoundError(_not_found(entry, None, reason), _INVENTED[entry.task]) from None
     return locate(name)
 
 
@@ -355,6 +367,15 @@ def _first_folder(entry: KnownDataset, data_home: PathLike | None) -> Path | Non
 def _alternatives(entry: KnownDataset, role: Role) -> str:
     names = next(f.names for f in entry.files if f.role == role)
     return " or ".join(names) + " (plain or .gz)"
+
+
+#: What there is instead of a data set, on any machine.
+_INVENTED: Mapping[str, str] = {
+    "ratings": "without it, cofactor demo writes invented ratings to demo-report/movies.csv, and make_movies() makes "
+    "them in Python",
+    "labels": "without it, cofactor demo labels writes invented texts with tags to demo-report/articles.csv, and "
+    "make_labels() and make_articles() make data in Python",
+}
 
 
 def _not_found(entry: KnownDataset, data_home: PathLike | None, reason: str = "") -> str:

@@ -333,7 +333,8 @@ def _interrupted_once() -> Iterator[None]:
     joblib ends them by a program (``pgrep``) which inherits this, and would otherwise be interrupted itself.
     """
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not ours or not callable(before):
         yield
         return
 
@@ -345,7 +346,7 @@ def _interrupted_once() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _task(cells: Sequence[Cell], threads: int, sender: tuple[int, int]) -> Any:

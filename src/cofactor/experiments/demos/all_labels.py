@@ -108,7 +108,7 @@ class FullLabelDemo(Demo):
             try:
                 found.append(load_labels(name))
             except DatasetNotFoundError as error:
-                reasons.append(str(error))
+                reasons.append(error.missing)
         if not found:
             report.say(f"Made-up articles instead: {reasons[0]}")
             found.append(made_up(_N_ARTICLES, extent.seed))

@@ -10,21 +10,20 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Queue
 from statistics import fmean, median
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from cofactor.kernels.cache import fault
 from cofactor.model.selection.search import Search
 from cofactor.pages import Html, Section
 from cofactor.progress import COMPILING
 from cofactor.published import METRICS, value
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Loaded
-from cofactor.warming import warm_up
+from cofactor.warming import compiling
 
 __all__ = ["Demo", "Extent", "Finding", "Method", "Picture", "Reporter", "Row", "Trial", "run_demo"]
 
@@ -339,23 +338,16 @@ def run_demo(demo: Demo, extent: Extent, report: Reporter) -> Finding:
 @contextmanager
 def _compiled(models: Sequence[str], report: Reporter) -> Iterator[None]:
     """Compile the kernels of models within the block, in a process for each core, and wait for them at its end."""
-    if not models:
+    if not models or fault():  # what processes compile would be lost
         yield
         return
-    ready: Queue[str] = Queue()
-    with ThreadPoolExecutor(1) as beside:
-        ended = beside.submit(
-            warm_up, n_jobs=-1, models=models, plain=True, callback=lambda done, total, name: ready.put(name)
-        )
-        ended.add_done_callback(lambda _: ready.put(""))
+    with compiling(n_jobs=-1, models=models, plain=True) as steps:
         yield
-        if not ended.done():  # as it is at once where all is on disk
-            with report.steps(len(models)):
-                report.step(COMPILING)
-                while name := ready.get():
+        with report.steps(len(models)):
+            report.step(COMPILING)
+            with suppress(Exception):  # whatever keeps processes from working: kernels are compiled where they are used
+                for _, _, name in steps:
                     report.step(f"{COMPILING}: {name} is ready")
-        with suppress(Exception):  # whatever keeps processes from working: kernels are compiled where they are used
-            ended.result()
 
 
 def _show_table(demo: Demo, lines: Sequence[Line], report: Reporter) -> None:

@@ -211,8 +211,8 @@ class LabelDemo(Demo):
         try:
             return [_medical()], []
         except DatasetNotFoundError as error:
-            report.say(f"Made-up articles instead: {error}")
-            return [made_up(_N_ARTICLES, extent.seed)], [str(error)]
+            report.say(f"Made-up articles instead: {error.missing}")
+            return [made_up(_N_ARTICLES, extent.seed)], [error.missing]
 
     def methods(self, data: Any, extent: Extent) -> dict[str, Method]:
         """Return four models and binary relevance, with their defaults."""

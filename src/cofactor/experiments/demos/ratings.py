@@ -147,8 +147,8 @@ class RatingDemo(Demo):
                 fetch("ml-100k", progress=extent.download)
             return [load_ratings("ml-100k", download=False)], []
         except DatasetNotFoundError as error:
-            report.say(f"Invented films instead of MovieLens 100K: {error}", soft=True)
-            return [_invented(extent.seed)[0]], [str(error)]
+            report.say(f"Invented films instead of MovieLens 100K: {error.missing}", soft=True)
+            return [_invented(extent.seed)[0]], [error.missing]
 
     def alphas(self, data: Any, extent: Extent) -> list[float]:
         """Return the candidates for alpha: 10^(k/8)."""

@@ -1,4 +1,4 @@
-"""Bayesian ordinal probit factorization, with thresholds of every user and priors that know who rated what."""
+"""Bayesian ordinal probit factorization, with thresholds of every user and priors from what each user rated."""
 
 from __future__ import annotations
 
