@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 from cofactor.cli.demo import TerminalReporter, move_report
-from cofactor.datasets import make_ratings
+from cofactor.datasets import load_ratings, make_ratings
 from cofactor.experiments.demos import ratings as demo_of_ratings
 from cofactor.experiments.demos.base import Extent, Finding, Trial, run_demo
 from cofactor.experiments.demos.ratings import RatingDemo
@@ -116,6 +117,10 @@ def test_demo_on_movielens(
 def test_full_demo_chooses_alpha(
     run, data_dir: Path, brief: None, tmp_path: Path, check_report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    data = load_ratings("ml-100k")
+    some = data.X[:, 0] < 200  # users: a fifth
+    little = replace(data, X=data.X[some], y=data.y[some], timestamps=data.timestamps[some])
+    monkeypatch.setattr(RatingDemo, "data", lambda *_: ([little], []))
     monkeypatch.setattr(RatingDemo, "alphas", lambda *_: ENDS)
     monkeypatch.setattr(demo_of_ratings, "_TRADEOFF", ("PMMMF",))
     outcome = run("demo", "--full", "--offline", "--out", tmp_path / "report")

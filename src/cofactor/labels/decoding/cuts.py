@@ -234,9 +234,9 @@ def no_joint(name: str, able: Mapping[str, str]) -> InvalidInputError:
     Examples
     --------
     >>> str(no_joint("PLST", {"RAkEL": "rakel", "HOMER": "homer"}))
-    "threshold='joint': PLST does not decode label sets by itself; these do: rakel, homer"
+    "threshold='joint': PLST does not decode label sets by itself; these do: homer, rakel"
     """
-    others = " with these parameters" if name in able else f"; these do: {', '.join(able.values())}"
+    others = " with these parameters" if name in able else f"; these do: {', '.join(sorted(able.values()))}"
     problem = f"{name} does not decode label sets by itself{others}"
     return InvalidInputError(problem, argument="threshold", found=JOINT)
 
