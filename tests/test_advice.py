@@ -6,9 +6,11 @@ import ast
 import asyncio
 import io
 import json
+import re
 import shlex
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
@@ -114,8 +116,12 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         yield Doors()
 
 
+#: What advice names: options, commands, addresses and parameters.
+_NAMED = re.compile(r"(?<!\w)--[a-z][a-z-]*|\bcofactor [a-z]+|/v1/[a-z]+|\b[a-z_]+(?==[^=])|\b[a-z_]+(?=\()")
+
+
 def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
-    """One test: all cases together say which advice of the source no case has provoked."""
+    """One test: all cases together say which advice of the source none has provoked."""
     source, tried, wrong = list(advice_of_source()), set[Advice](), []
     for call, advised in CASES:
         message, called = doors.call(call)
@@ -123,9 +129,14 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
         tried |= given
         if not given:
             wrong.append(f"{call}\n  gives no advice: {message}")
-            continue
-        for one in [advised] if isinstance(advised, str) else advised:
+        follow = [advised] if isinstance(advised, str) else advised
+        untried = [name for name in _NAMED.findall(message) if name not in " ".join([call, *follow])]
+        if untried:
+            wrong.append(f"{call}\n  says: {message}\n  but no call tries {untried}")
+        for one in follow:
             still, _ = doors.call(one)
             if still:
                 wrong.append(f"{call}\n  says: {message}\n  but {one}\n  says: {still}")
     assert not wrong, "\n\n".join(wrong)
+    left = Counter(one.place for one in source if one not in tried)
+    assert left == UNTRIED, f"without a case: {dict(left - Counter(UNTRIED))}; has one: {dict(Counter(UNTRIED) - left)}"
