@@ -60,7 +60,9 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         if all(isinstance(text, str | None) for text in texts) and any(texts):
             written = "".join("…" if text is None else text for text in texts)
             if (is_advice and len(written) > 2) or _ADVISES.search(written):
-                words = "".join(".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts)
+                words = "".join(
+                    ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
+                )
                 yield Advice(file, function, re.compile(words, re.DOTALL))
         return
     if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
@@ -100,7 +102,10 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
                 file = Path(code.co_filename).relative_to(SOURCE).as_posix()
                 found |= {(file, code.co_qualname), (file, "")}
                 # A part of a class, or of a function, stands for the whole.
-                found |= {(file, code.co_qualname.rpartition(".<locals>")[0]), (file, code.co_qualname.rpartition(".")[0])}
+                found |= {
+                    (file, code.co_qualname.rpartition(".<locals>")[0]),
+                    (file, code.co_qualname.rpartition(".")[0]),
+                }
 
 
 def given_in(message: str, called: set[tuple[str, str]], among: list[Advice]) -> Iterator[Advice]:

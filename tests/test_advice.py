@@ -13,10 +13,11 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.advice import CASES, FILES, NAMES, SERVED, UNTRIED
+from tests.advice import CASES, FILES, NAMES, SERVED
 from tests.advising import Advice, advice_of_source, functions_called, given_in
 
 from cofactor.cli import main
@@ -116,6 +117,10 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         yield Doors()
 
 
+#: How many pieces of advice no case provokes yet, by file and function. The list may lose lines, and gets none.
+UNTRIED = Path(__file__).parent / "advice_untried.txt"
+MOST_UNTRIED = 544
+
 #: What advice names: options, commands, addresses and parameters.
 _NAMED = re.compile(r"(?<!\w)--[a-z][a-z-]*|\bcofactor [a-z]+|/v1/[a-z]+|\b[a-z_]+(?==[^=])|\b[a-z_]+(?=\()")
 
@@ -138,5 +143,8 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
             if still:
                 wrong.append(f"{call}\n  says: {message}\n  but {one}\n  says: {still}")
     assert not wrong, "\n\n".join(wrong)
+    listed = {place: int(n) for n, place in (line.split(" ", 1) for line in UNTRIED.read_text().splitlines())}
     left = Counter(one.place for one in source if one not in tried)
-    assert left == UNTRIED, f"without a case: {dict(left - Counter(UNTRIED))}; has one: {dict(Counter(UNTRIED) - left)}"
+    assert not left - Counter(listed), "advice without a case"
+    assert not Counter(listed) - left, "no longer without a case: take these off the list"
+    assert left.total() <= MOST_UNTRIED
