@@ -44,6 +44,10 @@ NAMES = {
 SERVED = ("als", "recommender", "ease", "clicks", "folded", "bare", "bare_ease")
 
 FILES = {
+    "new.csv": "user,item,rating\n999,1,5\n999,2,4\n",
+    "known.csv": "user,item,rating\n1,1,5\n",
+    "pairs.csv": "user,item\n1,1\n2,3\n",
+    "titles.csv": "item,title\n" + "".join(f"{i},Film {i}\n" for i in range(20)),
     "words.csv": "user,item,rating\n1,1,up\n1,2,down\n2,1,down\n2,2,up\n",
     "counts.csv": "user,item,rating\n" + "".join(f"{u},{i},{u * i + i}\n" for u in range(9) for i in range(9)),
 }
@@ -348,5 +352,63 @@ CASES: list[tuple[str, str | list[str]]] = [
     (
         'POST /v1/explanations {"user": 1, "items": [1, 2, 3], "n": 50}',
         'POST /v1/explanations {"user": 1, "items": [1, 2, 3], "n": 20}',
+    ),
+    # A shell.
+    ("cofactor recommend als.cofactor --user 999", "cofactor recommend als.cofactor --ratings new.csv --user 999 -n 3"),
+    (
+        "cofactor recommend als.cofactor",
+        [
+            "cofactor recommend als.cofactor --user 1 -n 3",
+            "cofactor recommend als.cofactor --all -n 3",
+            "cofactor recommend als.cofactor --ratings new.csv -n 3",
+        ],
+    ),
+    (
+        "cofactor recommend als.cofactor --user 1 --all",
+        ["cofactor recommend als.cofactor --user 1 -n 3", "cofactor recommend als.cofactor --all -n 3"],
+    ),
+    (
+        "cofactor recommend als.cofactor --user 1 --known merge",
+        "cofactor recommend als.cofactor --ratings known.csv -n 3 --known merge",
+    ),
+    (
+        "cofactor recommend recommender.cofactor --user 1 --quantile 0.8",
+        "cofactor recommend recommender.cofactor --user 1 -n 3 --quantile 0.8 --rank-by rating",
+    ),
+    (
+        "cofactor recommend recommender.cofactor --user 1 --quantile 0.8 --at-least 4",
+        [
+            "cofactor recommend recommender.cofactor --user 1 -n 3 --quantile 0.8 --rank-by rating",
+            "cofactor recommend recommender.cofactor --user 1 -n 3 --at-least 4",
+        ],
+    ),
+    (
+        "cofactor recommend ease.cofactor --user 1 --rank-by like",
+        "cofactor recommend recommender.cofactor --user 1 -n 3 --rank-by like",
+    ),
+    (
+        "cofactor recommend als.cofactor --user 1 --rank-by take",
+        "cofactor recommend recommender.cofactor --user 1 -n 3 --rank-by take",
+    ),
+    (
+        "cofactor recommend bare.cofactor --user 1",
+        ["cofactor recommend bare.cofactor --user 1 -n 3 --include-seen", "als.save('with.cofactor', ratings=True)"],
+    ),
+    (
+        "cofactor similar bare.cofactor 1",
+        ["cofactor similar bare.cofactor 1 --min-ratings 0", "als.save('with.cofactor', ratings=True)"],
+    ),
+    ("cofactor similar folded.cofactor 1", "cofactor similar als.cofactor 1"),
+    (
+        "cofactor similar als.cofactor 1 --users --titles new.csv",
+        ["cofactor similar als.cofactor 1 --users", "cofactor similar als.cofactor 1 --titles titles.csv"],
+    ),
+    (
+        "cofactor predict ease.cofactor new.csv",
+        ["cofactor recommend ease.cofactor --user 1 -n 3", "cofactor predict recommender.cofactor pairs.csv"],
+    ),
+    (
+        "cofactor fit new.csv --out nowhere/als.cofactor",
+        "cofactor fit words.csv --model als --levels down,up --alpha 5 --factors 1 --out there.cofactor",
     ),
 ]
