@@ -294,7 +294,7 @@ def test_a_model_without_its_ratings_has_nothing_to_merge_with(name, tmp_path):
     X, y = data(name)
     fitted(name).save(tmp_path / "lean", ratings=False)
     lean = cofactor.load(tmp_path / "lean")
-    advice = "give known='replace', or save it with ratings=True"
+    advice = "give known='replace', or save the fitted model with ratings=True"
     with pytest.raises(InvalidInputError, match=f"without its ratings: .*{advice}"):
         lean.fold_in(X[:3], y[:3], known="merge")
     a, b = (model.fold_in(X[:3], y[:3], known="replace") for model in (lean, fitted(name)))

@@ -101,7 +101,7 @@ def test_a_model_without_its_ratings_refuses(name, tmp_path):
     yesterday(name).save(tmp_path / "model", ratings=False)
     lean = cofactor.load(tmp_path / "model")
     before = bits(lean)
-    with pytest.raises(ValueError, match="saved without its ratings: .*save it with ratings=True"):
+    with pytest.raises(ValueError, match="saved without its ratings: .*save the fitted model with ratings=True"):
         lean.update(X[late], y[late])
     assert bits(lean) == before
 

@@ -42,6 +42,7 @@ _SAME = (
         "quantile",
         "rank_by",
         "include_seen",
+        "min_ratings",
         "rescue",
         "safe_csv",
         "restart",

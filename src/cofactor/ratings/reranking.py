@@ -16,6 +16,9 @@ from cofactor.ratings.similar import Arrangeable, Vectors, directions
 
 __all__ = ["Arrangement", "Search", "arranged", "check_rules"]
 
+#: What to do where a model does not know which items are alike, and lists are to be diverse.
+_OF_FITTED = "ask the model that was fitted, or give Rules the vectors=model.item_vectors() of that one"
+
 #: Finds the best items of some users: given places of users and a number of items, returns arrays of shape (users,
 #: items), the first of which are items, -1 where there are no more, and scores. The order is that of the scores with
 #: `Arrangement.bonus` added.
@@ -71,9 +74,7 @@ class Arrangement:
             allowed = allowed & (counts >= rules.min_support)
             bonus = -rules.novelty * np.log2(np.maximum(counts, 0.5) / max(n_users, 1))
         if rules.diversity:
-            given = rules.vectors
-            found = model._item_directions() if given is None else _vectors_of(given, model.items_)
-            vectors = np.ascontiguousarray(found, dtype=np.float32)
+            vectors = np.ascontiguousarray(_directions(rules, model), dtype=np.float32)
         return cls(bonus, rules.quotas(model.items_, allowed, n), float(rules.diversity), vectors), allowed
 
 
@@ -158,6 +159,16 @@ def _choose(
             pool, last = rules.vectors[items[taken]], rules.vectors[items[taken, at]]
             alike[taken] = np.maximum(alike[taken], np.einsum("kwd,kd->kw", pool, last))
     return places, done
+
+
+def _directions(rules: Rules, model: Arrangeable) -> NDArray[np.float64]:
+    """Return the vectors of items that rules bring, or those of the model."""
+    if rules.vectors is not None:
+        return _vectors_of(rules.vectors, model.items_)
+    try:
+        return model._item_directions()
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problem, advice=_OF_FITTED) from None
 
 
 def _vectors_of(given: Vectors, items: IdMap) -> NDArray[np.float64]:

@@ -118,4 +118,6 @@ def required_ratings(model: Any, otherwise: tuple[str | Argument, ...], what: st
     if model.lost_ratings_:
         lost = f"the {what} of this {name} are not as they were ({model.lost_ratings_}): "
         raise InvalidInputError((lost, *otherwise, GIVE_BACK))
-    raise InvalidInputError((f"this {name} was saved without its {what}: ", *otherwise, "save it with ratings=True"))
+    raise InvalidInputError(
+        (f"this {name} was saved without its {what}: ", *otherwise, "save the fitted model with ratings=True in Python")
+    )

@@ -36,9 +36,6 @@ __all__ = [
 
 SIMILARITY, SCORES = "similarity", "scores"
 
-#: What to do where a fold-in does not know which items are alike, and lists are to be diverse.
-OF_FITTED: Text = "ask the model that was fitted, or give Rules the vectors=model.item_vectors() of that one"
-
 #: Share of the largest variance of the other side's factors, below which a direction is no more than rounding.
 _RANK = 1e-12
 
@@ -126,7 +123,7 @@ class Arrangeable:
 
     def _item_directions(self) -> NDArray[np.float64]:
         """Return vectors of items, of length 1 or 0, whose inner products say how alike items are."""
-        refuse_fold_in(self, "user", OF_FITTED)
+        refuse_fold_in(self, "user")
         return directions_of_takes(self._require_ratings(()))
 
 
@@ -243,7 +240,7 @@ class Factored(Alike):
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`."""
-        refuse_fold_in(self, "item", OF_FITTED)
+        refuse_fold_in(self, "item")
         return _of_rows(self, "item")
 
     def similar_users(
@@ -366,11 +363,11 @@ def similar_rows(
     lookup = Lookup(model.users_, model.items_)
     items: Any = model.items_ if new_items is None else Appended(model.items_, new_items)
     rows, columns = Lookup(model.users_, items).known(asked, side), lookup.candidates(candidates, side)
+    vectors = vectors_of()  # first: some need ratings, however few others may have
     if min_ratings:
         ratings = model._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
         counts = ratings.user_counts if side == "user" else ratings.item_counts
         columns = columns[counts[columns] >= min_ratings]
-    vectors = vectors_of()
 
     def block(ours: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         found = np.einsum("ad,bd->ab", vectors[ours], vectors[others])

@@ -175,10 +175,12 @@ def _predicted(question: Question) -> dict[str, Any]:
 def _similar(question: Question) -> dict[str, Any]:
     asked, answers = question.asked, question.answers
     question.limits.check(asked.n, "n", "n")
-    return {
-        "item": answers.items.match(question.id),
-        "similar": answers.similar(question.id, asked.n, asked.min_ratings),
-    }
+    try:
+        similar = answers.similar(question.id, asked.n, asked.min_ratings)
+    except NotInTrainingError as error:
+        advice = "find items with GET /v1/items"
+        raise NotInTrainingError(error.problem, argument="id", found=error.found, advice=advice) from None
+    return {"item": answers.items.match(question.id), "similar": similar}
 
 
 def _items(question: Question) -> dict[str, Any]:

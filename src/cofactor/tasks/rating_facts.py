@@ -32,7 +32,7 @@ def rating_model_of(model: Any, called: str = "the model") -> Any:
     """
     if not predicts_ratings(model):
         kind = "was fitted to takes, and" if isinstance(model, Recommender) else "says who takes what, and"
-        advice = "cofactor recommend ranks items by it; a recommender fitted to ratings does both"
+        advice = "ask it for recommendations, or predict with a recommender that was fitted to ratings"
         raise InvalidInputError(f"{called}: {type(model).__name__} {kind} predicts no ratings", advice=advice)
     return model.rating_model_ if isinstance(model, Recommender) else model
 

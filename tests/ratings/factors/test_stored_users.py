@@ -175,7 +175,7 @@ def test_a_model_without_its_ratings_says_what_to_do(
     assert len(model.recommend([user], 3, exclude_seen=False)[0]) == 1
     lean = copied / "lean"
     model.save(lean, ratings=False)
-    with pytest.raises(InvalidInputError, match="save it with ratings=True"):
+    with pytest.raises(InvalidInputError, match="save the fitted model with ratings=True"):
         cofactor.load(lean).recommend([user], 3)
 
 

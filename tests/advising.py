@@ -1,0 +1,115 @@
+"""All advice that messages of the source give, and which of it came with a message."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import cofactor
+
+SOURCE = Path(cofactor.__file__).parent
+
+#: Files whose texts are no messages: examples and pages, papers, help of commands.
+_OTHER_FILES = ("cli/app.py", "evaluation/run/code.py", "experiments/", "model/docs.py", "published/", "reports/")
+#: Calls whose texts are no messages: `typer` and `msgspec` take help, SQL is no English, an `Argument` is a name.
+_OTHER_CALLS = ("Argument", "Claim", "Column", "Meta", "Operation", "Option", "compile", "execute", "executemany")
+
+#: An imperative where a clause begins.
+_ADVISES = re.compile(
+    r"(?:^|[;:,(] |\b(?:or|and|then|else) )"
+    r"(?:add|allow|ask|begin|bin|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
+    r"finish|fit|fold|free|give|go|install|join|keep|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
+    r"plot|put|quote|raise|rank|read|rebuild|remove|rename|repeat|replace|restart|run|save|say|scale|see|select|send|set|"
+    r"shard|spell|start|store|take|try|turn|unpack|update|use|wait|write) "
+)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A piece of advice: the file and the function that give it, and a pattern of its words."""
+
+    file: str
+    function: str
+    words: re.Pattern[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.file} {self.function}".rstrip()
+
+
+def advice_of_source() -> Iterator[Advice]:
+    """Yield every text that is given as ``advice``, or has an imperative where a clause begins."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        file = path.relative_to(SOURCE).as_posix()
+        if not file.startswith(_OTHER_FILES):
+            yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
+
+
+def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+        if all(isinstance(text, str | None) for text in texts) and any(texts):
+            written = "".join("…" if text is None else text for text in texts)
+            if (is_advice and len(written) > 2) or _ADVISES.search(written):
+                words = "".join(
+                    ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
+                )
+                yield Advice(file, function, re.compile(words, re.DOTALL))
+        return
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
+        return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
+            continue  # documentation
+        inner = function
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
+            inner = f"{function}{within}{child.name}" if function else child.name
+        given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
+        given = given or (isinstance(child, ast.Assign) and "advice" in ast.unparse(child.targets[0]).lower())
+        yield from _within(child, file, inner, given)
+
+
+@contextmanager
+def functions_called() -> Iterator[set[tuple[str, str]]]:
+    """Within the block, collect file and name of each function of the source that this process calls."""
+    called: set[CodeType] = set()
+    found: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+        for code in called:
+            if code.co_filename.startswith(str(SOURCE)):
+                file = Path(code.co_filename).relative_to(SOURCE).as_posix()
+                found |= {(file, code.co_qualname), (file, "")}
+                # A part of a class, or of a function, stands for the whole.
+                found |= {
+                    (file, code.co_qualname.rpartition(".<locals>")[0]),
+                    (file, code.co_qualname.rpartition(".")[0]),
+                }
+
+
+def given_in(message: str, called: set[tuple[str, str]], among: list[Advice]) -> Iterator[Advice]:
+    """Yield the advice that a message gives, which came from one of these functions."""
+    for one in among:
+        if (one.file, one.function) in called and one.words.search(message):
+            yield one
