@@ -52,7 +52,7 @@ NOTES = pd.DataFrame(
 )
 
 
-def _small(kind: type[Any], **settings: Any) -> Any:
+def small(kind: type[Any], **settings: Any) -> Any:
     """Return an unfitted model whose fit is short."""
     params = kind().get_params(deep=False)
     least: dict[str, Any] = {name: value for name, value in _LEAST.items() if name in params}
@@ -65,27 +65,27 @@ def fitted() -> Iterator[tuple[str, Any]]:
     """Yield names and fitted models."""
     for name, kind in ratings.MODELS.items():
         y = np.where(LEVELS > 3, 1.0, -1.0) if name == "BinaryMMMF" else LEVELS
-        yield name, _small(kind).fit(PAIRS, y)
+        yield name, small(kind).fit(PAIRS, y)
     for name, kind in ratings.ranking.MODELS.items():
-        given = {"ratings": _small(OrdinalProbit)} if name == "Recommender" else {}
-        yield name, _small(kind, **given).fit(PAIRS, *([LEVELS] if given else []))
+        given = {"ratings": small(OrdinalProbit)} if name == "Recommender" else {}
+        yield name, small(kind, **given).fit(PAIRS, *([LEVELS] if given else []))
     for solver in ("dual", "low-rank"):
         yield f"EASE, {solver}", EASE(1.0, solver=solver, n_factors=2).fit(PAIRS)
     texts = [(f"user {u}", f"film {i}") for u, i in PAIRS.tolist()]
     mixed = [(u if u % 2 else str(u), i / 2) for u, i in PAIRS.tolist()]
-    yield "text ids", _small(MMMF).fit(texts, LEVELS)
-    yield "mixed ids", _small(HMF).fit(mixed, LEVELS)
-    yield "MMMF of bins", _small(MMMF).fit(RatingDataset("bins", PAIRS, LEVELS**3, None).binned(4, "quantile"))
-    yield "Ensemble of HMF", Ensemble(_small(HMF), 2, random_state=0).fit(PAIRS, LEVELS)
-    yield "GibbsMMMF, implicit", _small(GibbsMMMF, implicit="low-rank").fit(PAIRS, LEVELS)
+    yield "text ids", small(MMMF).fit(texts, LEVELS)
+    yield "mixed ids", small(HMF).fit(mixed, LEVELS)
+    yield "MMMF of bins", small(MMMF).fit(RatingDataset("bins", PAIRS, LEVELS**3, None).binned(4, "quantile"))
+    yield "Ensemble of HMF", Ensemble(small(HMF), 2, random_state=0).fit(PAIRS, LEVELS)
+    yield "GibbsMMMF, implicit", small(GibbsMMMF, implicit="low-rank").fit(PAIRS, LEVELS)
     about = {i: ["odd" if i % 2 else "even", i] for i in range(7)}
     for kind in (ALS, BPMF, MMMF):
-        yield f"{kind.__name__}, features", _small(kind).fit(PAIRS, LEVELS, user_features=about, item_features=about)
-    yield "OrdinalProbit, sparse", _small(OrdinalProbit, implicit="sparse", n_chains=2).fit(PAIRS, LEVELS)
+        yield f"{kind.__name__}, features", small(kind).fit(PAIRS, LEVELS, user_features=about, item_features=about)
+    yield "OrdinalProbit, sparse", small(OrdinalProbit, implicit="sparse", n_chains=2).fit(PAIRS, LEVELS)
     own = PAIRS[:, 0] < 6
     yield (
         "OrdinalProbit, shadow users",
-        _small(OrdinalProbit).fit(
+        small(OrdinalProbit).fit(
             PAIRS[own],
             LEVELS[own],
             shadow=(PAIRS[~own], LEVELS[~own]),
@@ -93,15 +93,15 @@ def fitted() -> Iterator[tuple[str, Any]]:
         ),
     )
     for name, kind in (labels.MODELS | labels.TRANSFORMERS).items():
-        yield name, _small(kind).fit(FEATURES, LABELS)
-    yield "constant labels", _small(PLST).fit(FEATURES, np.ones((24, 2)))
+        yield name, small(kind).fit(FEATURES, LABELS)
+    yield "constant labels", small(PLST).fit(FEATURES, np.ones((24, 2)))
     for rule in ("per-label", "top-k"):
-        yield f"PLST, {rule}", _small(PLST, threshold=rule).fit(FEATURES, np.hstack([LABELS, np.ones((24, 1))]))
-    yield "OMF by sgd", _small(OMF, solver="sgd").fit(FEATURES, LABELS)
+        yield f"PLST, {rule}", small(PLST, threshold=rule).fit(FEATURES, np.hstack([LABELS, np.ones((24, 1))]))
+    yield "OMF by sgd", small(OMF, solver="sgd").fit(FEATURES, LABELS)
     table = sparse.csr_array(FEATURES)
-    yield "MLkNN, sparse", _small(MLkNN).fit(table, sparse.csr_array(LABELS))
-    yield "MLCHMF, sparse", _small(MLCHMF, scale="standard", min_size=2).fit(table, LABELS)
-    yield "MLCHMF, standard", _small(MLCHMF, scale="standard", min_size=2).fit(FEATURES, LABELS)
+    yield "MLkNN, sparse", small(MLkNN).fit(table, sparse.csr_array(LABELS))
+    yield "MLCHMF, sparse", small(MLCHMF, scale="standard", min_size=2).fit(table, LABELS)
+    yield "MLCHMF, standard", small(MLCHMF, scale="standard", min_size=2).fit(FEATURES, LABELS)
     for inner in (
         *(DecisionTreeClassifier(max_depth=3), KNeighborsClassifier(2), GaussianNB(), BernoulliNB()),
         LogisticRegression(),
@@ -110,9 +110,9 @@ def fitted() -> Iterator[tuple[str, Any]]:
         yield name, BinaryRelevance.paper(inner, random_state=0).fit(FEATURES, LABELS)
     yield "nearest in sparse", BinaryRelevance.paper(KNeighborsClassifier(2, metric="cosine")).fit(table, LABELS)
     data = load_labels(NOTES, "tags", label_sep=";", text="body")
-    yield "OMF of notes", _small(OMF).fit(data)
-    yield "pipeline of texts", make_pipeline(TfidfVectorizer(), _small(MLkNN)).fit(TEXTS, LABELS)
-    yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), _small(PLST)).fit(FEATURES, LABELS)
+    yield "OMF of notes", small(OMF).fit(data)
+    yield "pipeline of texts", make_pipeline(TfidfVectorizer(), small(MLkNN)).fit(TEXTS, LABELS)
+    yield "pipeline", make_pipeline(StandardScaler(), MinMaxScaler(), small(PLST)).fit(FEATURES, LABELS)
 
 
 def ask(model: Any, folder: Path) -> None:

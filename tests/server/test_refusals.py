@@ -155,7 +155,10 @@ def test_a_client_that_sends_no_more_is_answered(server) -> None:
     ids=range(10),
 )
 def test_requests_before_one_that_cannot_be_read_are_answered(server, bad, status) -> None:
+    line = f'cofactor_requests_total{{method="other",route="none",status="{status}"}} '
+    before = _figure(server, line)
     *answers, last = answers_to(server.port, b"".join(ASKED % user for user in range(3)) + bad)
+    assert _figure(server, line) == before + 1
     assert [one.json["user"] for one in answers] == [0, 1, 2]
     assert (last.status, last.headers["connection"], last.json["error"]["status"]) == (status, "close", status)
     server.wait_for("server", message=last.json["error"]["message"])
@@ -223,15 +226,16 @@ def test_requests_keep_the_id_they_bring(server) -> None:
 
 
 def test_measures_count_requests_by_route_and_not_by_id(server) -> None:
-    def count() -> float:
-        text = server.ask("GET", "/metrics").body.decode()
-        labels = 'method="GET",route="/v1/users/{id}/recommendations",status="200"'
-        found = re.search(rf"^cofactor_requests_total{{{re.escape(labels)}}} (.+)$", text, re.MULTILINE)
-        return float(found[1]) if found else 0.0
-
-    before = count()
+    line = 'cofactor_requests_total{method="GET",route="/v1/users/{id}/recommendations",status="200"} '
+    before = _figure(server, line)
     server.get("/v1/users/8/recommendations")
-    assert count() == before + 1
+    assert _figure(server, line) == before + 1
+
+
+def _figure(server, line: str) -> float:
+    """Return what measures say in a line that begins so."""
+    lines = server.ask("GET", "/metrics").body.decode().splitlines()
+    return next((float(one.removeprefix(line)) for one in lines if one.startswith(line)), 0.0)
 
 
 def test_nothing_but_the_server_of_origin_may_read_answers(server) -> None:

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import select
 import signal
 import socket
 import sys
@@ -130,15 +131,15 @@ def test_a_body_must_come_in_time() -> None:
     assert (status, body["error"]["message"]) == (408, "body: did not come within 0.05 seconds")
 
 
-def answers_of_worker(client: Callable[[int], Awaitable[list[bytes]]], limits: Limits) -> list[bytes]:
-    """Return what a client gets from a worker that knows some limits, given its port."""
+def answers_of_worker(client: Callable[[int, Worker], Awaitable[list[bytes]]], limits: Limits) -> list[bytes]:
+    """Return what a client gets from a worker that knows some limits, given its port, and the worker itself."""
 
     async def both() -> list[bytes]:
         with Listening("127.0.0.1", 0) as listening:
             listening.open()
             worker = Worker(app_of(Fake()), limits=limits)
             serving = asyncio.create_task(worker.serve([listening]))
-            found = await client(listening.getsockname()[1])
+            found = await client(listening.getsockname()[1], worker)
             while streams:
                 streams.pop().close()
             worker.should_exit = True
@@ -161,7 +162,7 @@ streams: list[asyncio.StreamWriter] = []  # connections that must stay open
 
 
 def test_headers_must_come_in_time() -> None:
-    async def slow(port: int) -> list[bytes]:
+    async def slow(port: int, _: Worker) -> list[bytes]:
         readers = [await connected(port, b"GET / HTTP/1.1\r\nA: "), await connected(port, b"")]
         return [await reader.read() for reader in readers]
 
@@ -172,7 +173,7 @@ def test_headers_must_come_in_time() -> None:
 
 
 def test_too_many_connections_close_those_that_wait_longest() -> None:
-    async def many(port: int) -> list[bytes]:
+    async def many(port: int, _: Worker) -> list[bytes]:
         first = [await connected(port, b"GET / HTTP/1.1\r\n") for _ in range(3)]
         last = await connected(port, b"GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n")
         found = [await last.read(), await first[0].read()]
@@ -182,6 +183,45 @@ def test_too_many_connections_close_those_that_wait_longest() -> None:
     answer, nothing = answers_of_worker(many, Limits(connections=3))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert nothing == b""
+
+
+LIVE = b"GET /health/live HTTP/1.1\r\n\r\n"
+
+
+def test_those_that_have_not_sent_all_are_closed_first() -> None:
+    async def many(port: int, worker: Worker) -> list[bytes]:
+        idle = await connected(port, LIVE)
+        found = [await idle.readuntil(b"{\"live\":true}")]
+        half_open = [await connected(port, b"GET / HTTP/1.1\r\n") for _ in range(9)]
+        assert await half_open[0].read() == b""
+        streams[0].write(LIVE)
+        return [*found, await idle.readuntil(b"{\"live\":true}")]
+
+    assert len(answers_of_worker(many, Limits(connections=3))) == 2
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="this system does not say what was not read")
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda worker: worker.all.expire(asyncio.get_running_loop().time() + 60),
+        lambda worker: worker.all.make_room(10**6),
+        lambda worker: [one.timeout_keep_alive_handler() for one in worker.server_state.connections],
+        lambda worker: [one.shutdown() for one in worker.server_state.connections],
+    ],
+    ids=["their time is over", "no room", "kept alive long enough", "the server ends"],
+)
+def test_a_request_that_came_is_answered_whatever_ends_its_connection(end) -> None:
+    """It has not been read yet: this process was busy with something else."""
+
+    async def at_last(port: int, worker: Worker) -> list[bytes]:
+        reader = await connected(port, LIVE)
+        found = [await reader.readuntil(b"{\"live\":true}")]
+        streams[0].write(LIVE)
+        end(worker)
+        return [*found, await reader.readuntil(b"{\"live\":true}")]
+
+    assert [one[:13] for one in answers_of_worker(at_last, Limits())] == [b"HTTP/1.1 200 "] * 2
 
 
 class Stalled(Source):

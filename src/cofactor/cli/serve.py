@@ -78,7 +78,7 @@ def serve(
         typer.Option(
             metavar="N",
             min=1,
-            help="Connections of each process; for one more, that which has waited longest for a request is closed.",
+            help="Connections of each process; for one more, one that has not sent a whole request is closed.",
             rich_help_panel=_LIMITS,
         ),
     ] = 2048,

@@ -16,6 +16,7 @@ what goes when nobody reads it any more. Who reads holds a lock on the ids of th
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -57,6 +58,7 @@ __all__ = [
     "lock_of",
     "new_folder",
     "next_number",
+    "publish",
     "remove_old",
     "shard_name",
     "write_common",
@@ -290,6 +292,16 @@ def item_counts_of(folder: Path, shards: Sequence[StoredShard], n_items: int) ->
         starts = read_array(path / name, shard.files[name], ARRAYS["col_indptr"], (shard.n_items + 1,))
         counts[: shard.n_items] += np.diff(starts)
     return counts
+
+
+def publish(work: Path, folder: Path) -> None:
+    """Move what was written in a folder within another one there, the manifest last; go on where a call was ended."""
+    manifest = Manifest.read(work)
+    for part in manifest.parts():
+        if (work / part.folder).exists():
+            (folder / part.folder).parent.mkdir(exist_ok=True)
+            os.replace(work / part.folder, folder / part.folder)
+    os.replace(work / MANIFEST, folder / MANIFEST)
 
 
 def next_number(folder: Path, kind: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,11 +38,15 @@ class Connections:
     seconds : float, default=10.0
         In which the head of a request must have come.
     most : int, default=2048
-        How many there may be; for a new one, that which has waited longest for a request is closed.
+        How many there may be; for a new one another one is closed: that which began a request first and has not sent
+        it all, else that which has waited longest for one.
+    refused : callable, optional
+        Called with the status of a refusal of what is no whole request.
     """
 
     seconds: float = 10.0
     most: int = 2048
+    refused: Callable[[int], object] = int
     waiting: dict[Connection, float] = field(default_factory=dict)  #: no request is answered; until when, soonest first
     unread: dict[Connection, float] = field(default_factory=dict)  #: an answer is not read; until when, soonest first
     n_bytes: int = 0  #: of heads that are not whole
@@ -58,8 +63,10 @@ class Connections:
 
     def make_room(self, n: int) -> None:
         """End connections that wait for a request, if there are n, which is too many, or they hold too much."""
-        for one in list(self.waiting) if n > self.most or self.n_bytes > _HEADS else ():
-            if n > self.most or (self.n_bytes > _HEADS and one.n_held):
+        if n <= self.most and self.n_bytes <= _HEADS:
+            return
+        for one in sorted(self.waiting, key=lambda one: not one.is_in_head):  # the oldest of either first
+            if (n > self.most and not one.has_unread()) or (self.n_bytes > _HEADS and one.n_held):
                 one.transport.abort()
                 one.leave()
                 n -= 1
@@ -96,6 +103,14 @@ class Connection(HttpToolsProtocol):
         """Whether the answer to a request is not complete."""
         last = self.cycle
         return bool(self.pipeline) or not (last is None or last.response_complete or last.disconnected)
+
+    def has_unread(self) -> bool:
+        """Whether something came between two requests that was not read yet, and may be a whole one."""
+        if self.is_in_head or self.refusal is not None or self.transport.is_closing() or not hasattr(select, "poll"):
+            return False
+        unread = select.poll()
+        unread.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(unread.poll(0))
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
@@ -148,6 +163,8 @@ class Connection(HttpToolsProtocol):
 
     def expire(self, problem: str) -> None:
         """End the wait for a request, or for the client to take what is written."""
+        if self.has_unread():
+            return
         self.all.waiting.pop(self, None)
         if self.transport.is_closing():
             if self not in self.all.unread:
@@ -157,6 +174,18 @@ class Connection(HttpToolsProtocol):
         else:
             self.transport.close()
             self.all.wait(self)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection, between two requests."""
+        if not self.has_unread():
+            super().timeout_keep_alive_handler()
+
+    def shutdown(self) -> None:
+        """Close the connection when what came is answered."""
+        if self.is_answering or not self.has_unread():
+            super().shutdown()
+        else:
+            self.loop.call_soon(self.shutdown)  # it is read before
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
@@ -261,6 +290,7 @@ class Connection(HttpToolsProtocol):
 
     def _end(self, refusal: RefusalError) -> None:
         """Answer a refusal; close the connection when the client has, or after a while, so that the answer is read."""
+        self.all.refused(refusal.status)
         self.logger.warning(refusal.told())
         body = msgspec.json.encode(failures_of(refusal, new_id()))
         headers = [*self.server_state.default_headers, (b"content-type", b"application/json")]

@@ -26,7 +26,7 @@ class Limits:
     concurrent : int, default=64
         Requests that are answered or wait at a time; more get 503.
     connections : int, default=2048
-        Connections of each process; for one more, that which has waited longest for a request is closed.
+        Connections of each process; for one more, one that has not sent a whole request is closed.
     seconds : float, default=10.0
         In which the headers must have come, and then a body.
     answer : float, default=30.0

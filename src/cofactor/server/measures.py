@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 __all__ = ["Measures", "Row"]
 
 _METHODS = ("GET", "HEAD", "POST", "other")
-_STATUSES = ("200", "304", "400", "401", "404", "405", "408", "413", "421", "422", "500", "503", "other")
+_STATUSES = ("200", "304", "400", "401", "404", "405", "408", "413", "421", "422", "431", "500", "503", "other")
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  #: seconds
 _BUCKETS = (*map(str, _BOUNDS), "+Inf")
 _OTHER = "none"  #: the route of requests that have none
@@ -120,11 +120,19 @@ class Row:
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered, and its time."""
-        m, r = self._methods.get(method, len(_METHODS) - 1), self._routes.get(route, len(self._routes) - 1)
-        self._requests[m, r, self._statuses.get(str(status), len(_STATUSES) - 1)] += 1
+        m, r = self._count(method, route, status)
         times = self._seconds[m, r]
         times[bisect_left(_BOUNDS, seconds)] += 1
         times[-1] += seconds
+
+    def refuse(self, status: int) -> None:
+        """Count what was refused before it was a whole request: nobody knows its method, nor when it began."""
+        self._count("", "", status)
+
+    def _count(self, method: str, route: str, status: int) -> tuple[int, int]:
+        m, r = self._methods.get(method, len(_METHODS) - 1), self._routes.get(route, len(self._routes) - 1)
+        self._requests[m, r, self._statuses.get(str(status), len(_STATUSES) - 1)] += 1
+        return m, r
 
     def set_now(self, n: int) -> None:
         """Say how many requests are answered or wait."""

@@ -68,7 +68,8 @@ def run(
     threads = None if n_workers == 1 else max(1, n_threads() // n_workers)
 
     def worker(models: Mapping[str, Served], row: int, channel: socket | None = None) -> Worker:
-        return Worker(application(models, limits, access, measures, row, threads), channel, limits)
+        app = application(models, limits, access, measures, row, threads)
+        return Worker(app, channel, limits, measures.row(row).refuse)
 
     with Listening(host, port) as listening, _logging(log_level):
 

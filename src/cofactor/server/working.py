@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -97,11 +97,19 @@ class Worker(uvicorn.Server):
         To the supervisor. It is told when connections are taken, and has ended where the channel has.
     limits : Limits, optional
         The most that connections may ask for.
+    refused : callable, optional
+        Called with the status of a refusal of what is no whole request.
     """
 
-    def __init__(self, app: ASGIApp, channel: socket.socket | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        channel: socket.socket | None = None,
+        limits: Limits | None = None,
+        refused: Callable[[int], object] = int,
+    ) -> None:
         limits = limits or Limits()
-        self.all = Connections(limits.seconds, _descriptors(limits.connections))
+        self.all = Connections(limits.seconds, _descriptors(limits.connections), refused)
         config = uvicorn.Config(
             app,
             http=self.all.protocol,  # type: ignore[arg-type]  # it makes a protocol as a class does

@@ -183,3 +183,26 @@ def test_a_full_disk_keeps_what_was_done(files, undisturbed, tmp_path, monkeypat
     monkeypatch.setattr(shard_folder, "write_array", write_array)
     shard_files(files, folder, 5, **OPTIONS)
     assert content(folder) == undisturbed
+
+
+def test_what_others_put_there_stays(files, undisturbed, tmp_path) -> None:
+    folder = tmp_path / "big"
+    kill(files, folder, "building", 3, OPTIONS)
+    theirs = [folder / "notes.txt", folder / "shards" / "notes" / "a.txt", folder / "items" / "b.txt"]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("not of the ratings")
+    shard_files(files, folder, 5, restart=True, **OPTIONS)
+    found = content(folder)
+    assert {str(path.relative_to(folder)) for path in theirs} == found.keys() - undisturbed.keys()
+    assert undisturbed.items() <= found.items()
+
+
+def test_what_others_put_there_stays_where_ratings_are_refused(files, tmp_path) -> None:
+    folder = tmp_path / "big"
+    kill(files, folder, "reading", 30, OPTIONS)
+    (folder / "notes.txt").write_text("not of the ratings")
+    bad = write(tmp_path / "bad.csv", {"user": [1], "movie": [2], "rating": ["x"]})
+    with pytest.raises(InvalidInputError, match=r"bad.csv"):
+        shard_files(bad, folder, 5, restart=True, **OPTIONS)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]

@@ -150,9 +150,8 @@ def _append(
     counts += more
     name = shard_folder.items_name(shard_folder.next_number(target, "items"))
     found = shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
-    for name in (found.items.folder, *(shard.folder for shard in made)):
-        os.replace(work / name, target / name)
-    found.write(target)
+    found.write(work)
+    shard_folder.publish(work, target)
 
 
 @dataclass(frozen=True)

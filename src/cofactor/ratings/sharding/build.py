@@ -117,7 +117,9 @@ def shard_files(
     told = {**asdict(options), "scale": levels, "words": None if coding is None else coding.words}
     try:
         with alone(target):
-            if (target / shard_folder.MANIFEST).exists():  # all was done but this
+            if (work / shard_folder.MANIFEST).exists():  # all was done but this
+                shard_folder.publish(work, target)
+            if (target / shard_folder.MANIFEST).exists():
                 shutil.rmtree(work, ignore_errors=True)
                 return ShardedRatings.open(target)
             journal = begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
@@ -149,13 +151,14 @@ def _built(
     except InvalidInputError:  # files or options must change, and then nothing of it is of use
         abandon(target)
         raise
-    _keep_plan(target, work, journal, {"n_shards": n_shards, "duplicates": duplicates})
+    _keep_plan(work, journal, {"n_shards": n_shards, "duplicates": duplicates})
     with _telling_what_is_kept(target):
         plan = plan_of(work, journal, encoders, scale, n_shards)
         route(work, journal, plan, listener)
-        shards = build_all(target, work, journal, plan, scale, coding, options, listener)
-    counts = shard_folder.item_counts_of(target, shards, len(plan.items))
-    shard_folder.write_common(target, plan.items, scale, coding, shards, counts).write(target)
+        shards = build_all(work, journal, plan, scale, coding, options, listener)
+    counts = shard_folder.item_counts_of(work, shards, len(plan.items))
+    shard_folder.write_common(work, plan.items, scale, coding, shards, counts).write(work)
+    shard_folder.publish(work, target)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
 
@@ -209,11 +212,11 @@ def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[n
     return as_scale(np.unique(journal.values))
 
 
-def _keep_plan(target: Path, work: Path, journal: Journal, plan: dict[str, Any]) -> None:
+def _keep_plan(work: Path, journal: Journal, plan: dict[str, Any]) -> None:
     """Throw away what was done for another number of shards, or another choice among duplicates."""
     if journal.plan == plan:
         return
     journal.plan, journal.phase, journal.n_routed, journal.shards = plan, "routing", 0, []
     journal.lengths = {name: length for name, length in journal.lengths.items() if not is_shard(name)}
     journal.write(work)
-    shutil.rmtree(target / "shards", ignore_errors=True)
+    shutil.rmtree(work / "shards", ignore_errors=True)

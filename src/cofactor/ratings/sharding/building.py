@@ -25,7 +25,6 @@ __all__ = ["build_all"]
 
 
 def build_all(
-    folder: Path,
     work: Path,
     journal: Journal,
     plan: Plan,
@@ -38,10 +37,8 @@ def build_all(
 
     Parameters
     ----------
-    folder : Path
-        Where they go.
     work : Path
-        Folder of spills; that of a shard is removed when it is built.
+        Where they go. It has their spills, each of which is removed when its shard is built.
     journal : Journal
         Brought up to date after each shard, and written.
     plan : Plan
@@ -55,7 +52,7 @@ def build_all(
     for k in range(len(journal.shards), n_shards):
         listener("building", k, n_shards)
         name, path = shard_folder.shard_name(k), spill_of(work, k)
-        shutil.rmtree(folder / name, ignore_errors=True)
+        shutil.rmtree(work / name, ignore_errors=True)
         records = np.fromfile(path, record_type(bool(journal.timed)))
         try:
             ratings = _ratings_of(records, plan, k, scale, duplicates)
@@ -63,7 +60,7 @@ def build_all(
             if error.argument != "duplicates":
                 raise
             _refuse_duplicates(records, plan, k, work, journal, options)
-        journal.shards.append(shard_folder.write_shard(folder, name, replace(ratings, coding=coding)))
+        journal.shards.append(shard_folder.write_shard(work, name, replace(ratings, coding=coding)))
         journal.write(work)
         path.unlink()
     listener("building", n_shards, n_shards)

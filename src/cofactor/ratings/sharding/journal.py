@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +18,9 @@ from cofactor.ratings.shard_folder import StoredShard
 
 __all__ = ["WORK", "Journal", "Source", "abandon", "begin", "sources_of"]
 
-WORK = ".sharding"  #: folder of the spills and the journal, which is there until all shards are
+WORK = ".sharding"  #: folder of the spills, the journal and what is built, which is there until all is
 _NAME = "journal.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,6 @@ def begin(folder: Path, sources: Sequence[Source], options: dict[str, Any], *, r
     work = folder / WORK
     if restart:
         shutil.rmtree(work, ignore_errors=True)
-        shutil.rmtree(folder / "shards", ignore_errors=True)
     if (work / _NAME).exists():
         found = Journal.read(work)
         if found.n_ratings:
@@ -145,9 +145,10 @@ def begin(folder: Path, sources: Sequence[Source], options: dict[str, Any], *, r
 
 
 def abandon(folder: Path) -> None:
-    """Remove what was done, and the folder."""
+    """Remove what was done, and the folder if nothing else is in it."""
     shutil.rmtree(folder / WORK)
-    folder.rmdir()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _check_same(found: Journal, sources: Sequence[Source], options: dict[str, Any], folder: Path) -> None:
