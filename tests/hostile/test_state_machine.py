@@ -176,7 +176,8 @@ def _rating(kind: type[Any], random: np.random.Generator) -> tuple[Any, Step, li
 
     def update(random: np.random.Generator) -> Step:
         X = some_pairs(random)
-        return lambda model, y=random.choice(scale, len(X)): model.update(X, y)
+        y = random.choice(scale, len(X))
+        return lambda model: model.update(X, y)
 
     def refit(random: np.random.Generator) -> Step:
         return lambda model: model.fit(model.ratings_)

@@ -191,11 +191,11 @@ LIVE = b"GET /health/live HTTP/1.1\r\n\r\n"
 def test_those_that_have_not_sent_all_are_closed_first() -> None:
     async def many(port: int, worker: Worker) -> list[bytes]:
         idle = await connected(port, LIVE)
-        found = [await idle.readuntil(b"{\"live\":true}")]
+        found = [await idle.readuntil(b'{"live":true}')]
         half_open = [await connected(port, b"GET / HTTP/1.1\r\n") for _ in range(9)]
         assert await half_open[0].read() == b""
         streams[0].write(LIVE)
-        return [*found, await idle.readuntil(b"{\"live\":true}")]
+        return [*found, await idle.readuntil(b'{"live":true}')]
 
     assert len(answers_of_worker(many, Limits(connections=3))) == 2
 
@@ -216,10 +216,10 @@ def test_a_request_that_came_is_answered_whatever_ends_its_connection(end) -> No
 
     async def at_last(port: int, worker: Worker) -> list[bytes]:
         reader = await connected(port, LIVE)
-        found = [await reader.readuntil(b"{\"live\":true}")]
+        found = [await reader.readuntil(b'{"live":true}')]
         streams[0].write(LIVE)
         end(worker)
-        return [*found, await reader.readuntil(b"{\"live\":true}")]
+        return [*found, await reader.readuntil(b'{"live":true}')]
 
     assert [one[:13] for one in answers_of_worker(at_last, Limits())] == [b"HTTP/1.1 200 "] * 2
 
