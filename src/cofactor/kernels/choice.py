@@ -1,7 +1,8 @@
 """Likelihoods of what users took, each item waiting for a time of its own: see `cofactor.problems.choice`.
 
-Item j of a user has come in time with the odds q (e^λ - 1), log λ = a + c·ℓ_j. With o = 1 - (1 - q)(1 - e^-λ) and
-w = λ / (1 - e^-λ), P = q λ / (w o) and 1 - P = e^-λ / o, and log λ moves log P by w (1 - P), log (1 - P) by -w P.
+Item j of a user has come in time with the probability r x, x = 1 - e^-λ, log λ = a + c·ℓ_j, and a part q of what came is
+held out. With v = 1 - r x and o = v + q r x, P = q r x / o and 1 - P = v / o. With w = λ / x, log λ moves log P by
+w e^-λ / o, and log (1 - P) by -q r λ e^-λ / (v o).
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ _FAR = 700.0  # beyond, e^-λ is 0
 
 
 @kernel
-def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, curvatures):  # type: ignore[no-untyped-def]
+def choices_of_rows(lo, hi, features, marks, shares, reach, slopes, values, gradients, curvatures):  # type: ignore[no-untyped-def]
     """Write what users lo..hi say of their slopes c, each with the a that suits its takes best.
 
     Parameters
@@ -30,6 +31,8 @@ def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, 
         0 what may be taken, 1 what was taken before, 2 what came.
     shares, slopes : ndarray of shape (n,) and (n, K)
         q and c.
+    reach : float
+        r.
     values, gradients, curvatures : ndarray of shape (n,), (n, K) and (n, K, K)
         Written: log-likelihood, its gradient, and Fisher's information about c.
     """
@@ -74,21 +77,30 @@ def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, 
         total = 0.0
         for j in range(n):
             total += rates[j]
-        a = np.log(n_came / (q * total))
-        for _ in range(_ROUNDS):  # the a of the highest likelihood, by scoring
+        a = np.log(n_came / (q * reach * total))
+        low, high, earlier, before = -np.inf, np.inf, np.nan, np.nan
+        for _ in range(_ROUNDS):  # the a of the highest likelihood, by scoring once, then by secants in a bracket
             alpha = np.exp(a)
             score, information = 0.0, 0.0
             for j in range(n_came):
-                wait, left, over = _terms(alpha * rates[j], q)
-                score += wait * left / over
-                information += wait * left / over * (q * alpha * rates[j] / over)
+                _, _, _, came, missed = _terms(alpha * rates[j], q, reach)
+                score += came
+                information += came * missed
             for j in range(n_came, n):
-                wait, left, over = _terms(alpha * rates[j], q)
-                score -= q * alpha * rates[j] / over
-                information += wait * left / over * (q * alpha * rates[j] / over)
-            step = max(min(score / max(information, 1e-300), 1.0), -1.0)
-            a += step
-            if a > _MOST or abs(step) < 1e-8:
+                _, _, _, came, missed = _terms(alpha * rates[j], q, reach)
+                score -= missed
+                information += came * missed
+            if score > 0:
+                low = a
+            else:
+                high = a
+            slope = (before - score) / (a - earlier)
+            step = score / max(slope if slope > 0 else information, 1e-300)
+            following = a + max(min(step, 1.0), -1.0)
+            if not low <= following <= high:
+                following = (low + high) / 2
+            earlier, before, a = a, score, following
+            if a > _MOST or abs(a - earlier) < 1e-8:
                 break
         a = min(a, _MOST)
         alpha = np.exp(a)
@@ -96,15 +108,13 @@ def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, 
         for j in range(n):
             rates[j] *= alpha
         for j in range(n_came):
-            wait, left, over = _terms(rates[j], q)
-            losses[j] = logarithm(wait * over / q) - a - u[j]
-            pulls[j] = wait * left / over
-            spreads[j] = pulls[j] * q * rates[j] / over
+            wait, over, _, came, missed = _terms(rates[j], q, reach)
+            losses[j] = logarithm(wait * over / (q * reach)) - a - u[j]
+            pulls[j], spreads[j] = came, came * missed
         for j in range(n_came, n):
-            wait, left, over = _terms(rates[j], q)
-            losses[j] = logarithm(over) + rates[j]
-            pulls[j] = -q * rates[j] / over
-            spreads[j] = -pulls[j] * wait * left / over
+            _, over, never, came, missed = _terms(rates[j], q, reach)
+            losses[j] = logarithm(over) - logarithm(never)
+            pulls[j], spreads[j] = -missed, came * missed
         value, information = 0.0, 0.0
         for j in range(n):
             value -= losses[j]
@@ -130,9 +140,66 @@ def choices_of_rows(lo, hi, features, marks, shares, slopes, values, gradients, 
                 curvatures[i, h, k] = product
 
 
+@kernel
+def saturate_rows(lo, hi, utilities, seen, counts, reach):  # type: ignore[no-untyped-def]
+    """Replace log λ of users lo..hi, up to a constant of each, by log(-log(1 - r x)), where r x is as likely as counts say.
+
+    Parameters
+    ----------
+    lo, hi : int
+    utilities : ndarray of shape (n, m), float32
+        Changed in place, but for users without takes.
+    seen : ndarray of shape (n, m), bool
+        What was taken.
+    counts : ndarray of shape (n,), int64
+        How many were: of what may be taken, r x / (1 - r x) sums to it, the odds that an item came, if it is not known.
+    reach : float
+        r.
+    """
+    m = utilities.shape[1]
+    rates = np.empty(m)
+    for i in range(lo, hi):
+        top = -np.inf
+        for j in range(m):
+            if not seen[i, j]:
+                top = max(top, utilities[i, j])
+        if counts[i] == 0 or top == -np.inf:
+            continue
+        total = 0.0
+        for j in range(m):
+            rates[j] = exponential(max(min(utilities[i, j] - top, _MOST), -_FAR))
+        for j in range(m):
+            total += 0.0 if seen[i, j] else rates[j]
+        a = np.log(counts[i] / (reach * total))
+        for _ in range(_ROUNDS):
+            alpha = np.exp(a)
+            odds, slope = 0.0, 0.0
+            for j in range(m):
+                if not seen[i, j]:
+                    rate = alpha * rates[j]
+                    left = exponential(-min(rate, _FAR))
+                    never = left + (1 - reach) * (1 - left)
+                    odds += reach * (1 - left) / never
+                    slope += reach * rate * left / (never * never)
+            step = (np.log(counts[i]) - np.log(odds)) * odds / max(slope, 1e-300)
+            step = max(min(step, 1.0), -1.0)
+            a += step
+            if a > _MOST or abs(step) < 1e-6:
+                break
+        alpha = np.exp(min(a, _MOST))
+        for j in range(m):
+            rate = alpha * rates[j]
+            left = exponential(-min(rate, _FAR))
+            came = reach * (rate * (1 - 0.5 * rate) if rate < _SMALL else 1 - left)
+            hazard = came * (1 + 0.5 * came) if came < _SMALL else -logarithm(left + (1 - reach) * (1 - left))
+            utilities[i, j] = logarithm(max(hazard, 1e-300))
+
+
 @inlined
-def _terms(rate, q):  # type: ignore[no-untyped-def]
-    """Return w, e^-λ and o."""
+def _terms(rate, q, reach):  # type: ignore[no-untyped-def]
+    """Return w, o and v, and how much log λ moves log P and -log (1 - P)."""
     left = exponential(-min(rate, _FAR))
     wait = 1 + rate * (0.5 + rate / 12) if rate < _SMALL else rate / (1 - left)
-    return wait, left, 1 - (1 - q) * (1 - left)
+    came = reach * rate / wait
+    over, never = 1 - (1 - q) * came, left + (1 - reach) * (rate / wait)
+    return wait, over, never, wait * left / over, q * reach * rate * (left / never) / over

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,16 +10,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.kernels.choice import choices_of_rows
+from cofactor.kernels.choice import choices_of_rows, saturate_rows
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["Choice", "ChoiceProblem", "among_the_next", "log_shares", "soft_log"]
+__all__ = ["Choice", "ChoiceProblem", "among_the_next", "log_shares", "saturate", "soft_log"]
 
 _STEPS = 50
 _HALVINGS = 30
 _USERS_PER_BLOCK = 16
 _LINEAR = np.float32(16)  # beyond, log(1 + eᵗ) is t, or eᵗ, to float32's precision
 _ROUNDS = 60  # of the search for how long a user waits, which needs ten or so
+_LONG = 300.0  # a λ beyond which an item has come for sure
 _TINY = 1e-10  # of the trace of the information, so that features which say the same leave it regular
 _SPREAD = 0.3  # standard deviation of δ beforehand: with some hundred takes it hardly matters
 
@@ -58,8 +59,43 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
     return found
 
 
+def saturate(
+    utilities: NDArray[np.float32], seen: NDArray[np.bool_], counts: NDArray[np.integer], reach: float
+) -> None:
+    r"""Replace log λ of each row, up to a constant, by the logarithm of the rate of what never comes with chance 1 - r.
+
+    An item has come with the probability :math:`r (1 - e^{-\lambda})`, as if it waited for a time of the rate
+    :math:`\lambda' = -\log(1 - r + r e^{-\lambda})`, which is at most :math:`-\log(1 - r)`.
+
+    Parameters
+    ----------
+    utilities : ndarray of shape (n, m), float32
+        Changed in place, but for users who took nothing.
+    seen : ndarray of shape (n, m), bool
+        What was taken.
+    counts : ndarray of shape (n,)
+        How many items each user took, by which the constants are known: :math:`e^{\lambda'} - 1`, the odds that an item
+        came, if it is not known, sum to it over what was not seen.
+    reach : float
+        r: 1 leaves all as it is.
+
+    Examples
+    --------
+    >>> log_rates = np.log(np.array([[8, 1, 1, 1]], dtype=np.float32))
+    >>> saturate(log_rates, np.zeros((1, 4), dtype=bool), np.array([2]), 0.5)
+    >>> np.exp(log_shares(log_rates)).round(2).tolist()
+    []
+    """
+    if reach < 1:
+        n, known = len(utilities), np.ascontiguousarray(counts, dtype=np.int64)
+        step = _USERS_PER_BLOCK
+        parallel_for(
+            lambda b: saturate_rows(b * step, min((b + 1) * step, n), utilities, seen, known, reach), -(-n // step)
+        )
+
+
 def among_the_next(
-    shares: NDArray[np.floating], n_taken: NDArray[np.integer], n_before: ArrayLike = 0
+    shares: NDArray[np.floating], n_taken: NDArray[np.integer], n_before: ArrayLike = 0, reach: float = 1.0
 ) -> NDArray[np.float64]:
     r"""Return the probability of each item to be among the next that a user takes, one after the other.
 
@@ -68,8 +104,10 @@ def among_the_next(
     number taken: nearly exact (Rosén 1972).
 
     If what is to be found is instead a random part q of all that came by the time t, the others being known, then an
-    item that is not known is in it with the odds :math:`q (e^{t P_j} - 1)`: the longer it waits, the surer it is that
-    it came, and was held out.
+    item that is not known is in it with the odds :math:`q R x_j / (1 - R x_j)`, :math:`x_j = 1 - e^{-\lambda_j}`: the
+    longer it waits, the surer it is that it came, and was held out. Shares that were learned from the others alone, with
+    a reach r, are those of rates :math:`-\log(1 - r x_j)`, see `saturate`. These others being a part 1 - q of all,
+    R = r / (1 - q), at most 1.
 
     Parameters
     ----------
@@ -80,6 +118,8 @@ def among_the_next(
     n_before : array-like of shape (n,), default=0
         How many are known of those among which they were drawn, so that q is the share of the others; 0 if what is to
         be found comes after all that is known.
+    reach : float, default=1.0
+        r.
 
     References
     ----------
@@ -93,32 +133,55 @@ def among_the_next(
     The first is exactly 5/6.
     """
     P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_taken, dtype=np.float64)[:, None]
-    rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)
-    q = n / np.maximum(n + np.reshape(np.asarray(n_before, dtype=np.float64), (-1, 1)), 1)
-    log_t = np.log(np.maximum(n, _TINY) / np.maximum(q, _TINY))
+    known = np.broadcast_to(np.reshape(np.asarray(n_before, dtype=np.float64), (-1, 1)), n.shape)
+    rest, q, whole = np.maximum(1 - P.sum(axis=1, keepdims=True), 0), n / np.maximum(n + known, 1), np.ones(n.shape)
+    if reach < 1:
+        t = _waited(P, rest, known, lambda rates: _odds(rates, np.ones(n.shape)))
+        came = np.minimum(-np.expm1(-t * P) / reach, 1 - _TINY)
+        P = np.where(known > 0, -np.log1p(-came), P)
+        rest = np.where(known > 0, t * rest / reach, rest)
+        whole = np.where(known > 0, np.minimum(reach / np.maximum(1 - q, _TINY), 1), whole)
+
+    def chances(rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        odds, slopes = _odds(rates, whole)
+        found = q * odds / (1 + q * odds)
+        return found, found * (1 - found) * slopes / np.maximum(odds, _TINY)
+
+    return np.where(n > 0, chances(_waited(P, q * whole * rest, n, chances) * P)[0], 0.0)
+
+
+def _waited(
+    rates: NDArray[np.float64],
+    others: NDArray[np.float64],
+    n: NDArray[np.float64],
+    found: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> NDArray[np.float64]:
+    """Return t by which as many came as should, given how many of each item come, with its slope by log t."""
+    total = rates.sum(axis=1, keepdims=True) + others
+    log_t = np.log(np.maximum(n, _TINY) / np.maximum(total, _TINY))
     low, high = np.full(n.shape, -30.0), np.full(n.shape, 30.0)  # where all are taken t has no end
     for _ in range(_ROUNDS):
-        chances, waited = _chances(np.exp(log_t) * P, q)
-        others = q * np.exp(log_t) * rest
-        found = chances.sum(axis=1, keepdims=True) + others - n
-        np.copyto(low, log_t, where=found < 0)
-        np.copyto(high, log_t, where=found >= 0)
-        rise = (chances * (1 - chances) * waited).sum(axis=1, keepdims=True) + others
-        following = log_t - found / np.maximum(rise, _TINY)
+        came, slopes = found(np.exp(log_t) * rates)
+        rest = np.exp(log_t) * others
+        excess = came.sum(axis=1, keepdims=True) + rest - n
+        np.copyto(low, log_t, where=excess < 0)
+        np.copyto(high, log_t, where=excess >= 0)
+        following = log_t - excess / np.maximum(slopes.sum(axis=1, keepdims=True) + rest, _TINY)
         following = np.where((following > low) & (following < high), following, (low + high) / 2)
         done = np.abs(following - log_t)[n > 0].max(initial=0) < 1e-9
         log_t = following
         if done:
             break
-    return np.where(n > 0, _chances(np.exp(log_t) * P, q)[0], 0.0)
+    return np.exp(log_t)
 
 
-def _chances(rates: NDArray[np.float64], q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return P with the odds q(e^λ - 1), and λ / (1 - e^-λ)."""
-    came = -np.expm1(-rates)
-    waited = np.ones_like(rates)
-    np.divide(rates, came, out=waited, where=came > 0)
-    return q * came / np.maximum(1 - came + q * came, _TINY), waited
+def _odds(
+    rates: NDArray[np.float64], whole: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return R x / (1 - R x), x = 1 - e^-λ, and its derivative by log λ."""
+    left = np.exp(-np.minimum(rates, _LONG))
+    never = left + (1 - whole) * (1 - left)
+    return whole * -np.expm1(-np.minimum(rates, _LONG)) / never, whole * rates * left / never**2
 
 
 class Choice(NamedTuple):
@@ -137,14 +200,15 @@ class ChoiceProblem:
 
         \ell(c, \delta) = \sum_u \max_{a_u} \Big(\sum_{j \in H_u} \log P_{uj}
             + \sum_{k \notin S_u \cup H_u} \log (1 - P_{uk})\Big) - \frac{\delta^2}{2 \cdot .3^2}, \qquad
-        \frac{P_{uj}}{1 - P_{uj}} = q_u (e^{\lambda_{uj}} - 1), \quad
-        \lambda_{uj} = e^{a_u + n_u^\delta c \cdot \ell_{uj}}
+        \frac{P_{uj}}{1 - P_{uj}} = \frac{q_u r x_{uj}}{1 - r x_{uj}}, \quad
+        x_{uj} = 1 - e^{-\lambda_{uj}}, \quad \lambda_{uj} = e^{a_u + n_u^\delta c \cdot \ell_{uj}}
 
     with H_u what of the user u was held out, and S_u what else was taken. Each item waits for an exponential time of
     rate λ, and all of S and H are what came in time. So the next to come is j with the probability of a conditional
     logit, :math:`\lambda_{uj} / \sum_k \lambda_{uk}`, and none comes twice: a logit of each choice by itself, whose
     items may repeat, takes the most likely ones for less likely than they are. If H is a random part q of what came,
-    an item outside of S is in H with the odds above; if H came after S they are :math:`e^\lambda - 1`, and q = 1. How
+    an item outside of S is in H with the odds above; if H came after S they have q = 1. A part 1 - r of all pairs never
+    comes, however likely it looks, or is not recorded: without it, what is likeliest would be taken for too likely. How
     many come belongs to the user alone, and so does :math:`a_u`. The more a user took, the less a feature tells the
     items apart that are still open, so that slopes go with a power of the `activity` n.
 
@@ -160,6 +224,8 @@ class ChoiceProblem:
         q, by default 1.
     activity : ndarray of shape (n,), optional
         n, above 0, as a multiple of what is usual; by default 1, which leaves δ at 0.
+    reach : float, default=1.0
+        r, above 0 and at most 1.
     """
 
     features: Sequence[NDArray[np.float32]]
@@ -167,6 +233,7 @@ class ChoiceProblem:
     chosen: tuple[NDArray[np.intp], NDArray[np.intp]]
     shares: NDArray[np.float64] | None = None
     activity: NDArray[np.float64] | None = None
+    reach: float = 1.0
 
     @cached_property
     def _tables(self) -> tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
@@ -189,7 +256,7 @@ class ChoiceProblem:
         values, gradients, curvatures = np.empty(n), np.empty((n, K)), np.empty((n, K, K))
         parallel_for(
             lambda b: choices_of_rows(
-                b * _USERS_PER_BLOCK, min((b + 1) * _USERS_PER_BLOCK, n), features, marks, shares, slopes,
+                b * _USERS_PER_BLOCK, min((b + 1) * _USERS_PER_BLOCK, n), features, marks, shares, self.reach, slopes,
                 values, gradients, curvatures,
             ),
             -(-n // _USERS_PER_BLOCK),

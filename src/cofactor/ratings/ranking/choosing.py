@@ -13,7 +13,7 @@ from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.problems.choice import log_shares
+from cofactor.problems.choice import log_shares, saturate
 from cofactor.ratings.best import ids_of
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
@@ -109,7 +109,7 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
 
         def block(lo: int, hi: int) -> None:
             here = rows[asked[lo:hi]]
-            seen = _seen(ratings, here, m)
+            seen = seen_by(ratings, here, m)
             log_share = log_shares(model._utilities(here, seen), seen if wish.exclude_seen else None)
             open_ = log_share.copy()
             open_[:, ~allowed] = -np.inf
@@ -149,8 +149,8 @@ def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
     return array if array.shape[1] == n else np.pad(array, ((0, 0), (0, n - array.shape[1])), constant_values=empty)
 
 
-def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
-    """Return c_u · ℓ of all items for users by index; of those who took nothing the logarithm of the popularity."""
+def utilities(model: Recommender, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return logarithms of rates of all items for users by index, those of popularity for who took nothing."""
     parts, m = model.exposures_, len(model.items_)
     out = np.zeros((len(users), m), dtype=np.float32)
     counts = model._require_ratings().user_counts[users]
@@ -161,6 +161,7 @@ def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
         for weight, part in zip(model.weights_, parts, strict=True):
             total += np.float32(weight) * part._log_takes(part._table(some, 0, m))
         total *= model._powers(counts[warm])[:, None]
+        saturate(total, seen[warm], counts[warm], model.reach_)
     if warm.all():
         return total
     out[warm] = total
@@ -266,7 +267,8 @@ def liked_from(scale: NDArray[np.float64], at_least: float | None) -> NDArray[np
     return liked
 
 
-def _seen(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:
+def seen_by(ratings: Ratings, users: NDArray[Any], n_items: int) -> NDArray[np.bool_]:
+    """Return which items users, given by index, took."""
     indptr, items, _ = ratings.rows(users)
     seen = np.zeros((len(users), n_items), dtype=np.bool_)
     seen[np.repeat(np.arange(len(users)), np.diff(indptr)), items] = True

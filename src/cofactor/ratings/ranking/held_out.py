@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.problems.choice import ChoiceProblem
+from cofactor.problems.choice import Choice, ChoiceProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
@@ -19,7 +19,10 @@ __all__ = ["HeldOut", "climb"]
 #: thousand.
 _CELLS = 8 << 20
 
-_SHARE = 0.2
+#: Of what is held out at random: so little that what is learned from the others is what all say.
+_SHARE = 0.1
+
+_LATEST = 0.2  # of what is held out as the latest
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,6 @@ class HeldOut:
         What they took in `train`.
     chosen : tuple of two ndarray
         What was held out: places of users among `users`, and items.
-    counts : ndarray of shape (len(users),)
-        How many they took in all.
     latest : bool
         Whether what was held out is the latest, not a random part.
     """
@@ -46,7 +47,6 @@ class HeldOut:
     users: NDArray[np.intp]
     seen: NDArray[np.bool_]
     chosen: tuple[NDArray[np.intp], NDArray[np.intp]]
-    counts: NDArray[np.int64]
     latest: bool
 
     @classmethod
@@ -57,14 +57,19 @@ class HeldOut:
         """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
-        able = np.flatnonzero(counts >= 2)
+        latest = latest and takes.times is not None
+        if latest:
+            n_out = np.clip(np.round(_LATEST * counts), 1, None)
+        else:
+            n_out = np.floor(_SHARE * counts + generator.random(len(counts)))
+        n_out = np.minimum(n_out, counts - 1).astype(np.int64)
+        able = np.flatnonzero(n_out > 0)
         most = max(1, _CELLS // max(m, 1))
         users = able if len(able) <= most else np.sort(generator.permutation(able)[:most])
-        n_out = np.clip(np.round(_SHARE * counts[users]), 1, None).astype(np.int64)
+        n_out = n_out[users]
         firsts, entries = entries_of_rows(takes.indptr, users)
         owner = np.repeat(np.arange(len(users)), np.diff(firsts))
         keys: list[NDArray[Any]] = [generator.random(takes.n_ratings)[entries], owner]
-        latest = latest and takes.times is not None
         if latest:
             keys.insert(1, -cast(Any, takes.times)[entries])
         order = np.lexsort(keys)
@@ -78,17 +83,42 @@ class HeldOut:
         seen = np.zeros((len(users), m), dtype=np.bool_)
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
         out_of = owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)
-        return cls(train, users, seen, out_of, counts[users].astype(np.int64), latest)
+        return cls(train, users, seen, out_of, latest)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many each user looked at took in `train`."""
+        return self.train.user_counts[self.users].astype(np.int64)
 
     @property
     def usual(self) -> float:
         """The geometric mean of how many the users looked at took, 1 without any."""
         return float(np.exp(np.log(self.counts).mean())) if len(self.counts) else 1.0
 
-    def problem(self, features: Sequence[NDArray[np.float32]]) -> ChoiceProblem:
+    def problem(self, features: Sequence[NDArray[np.float32]], reach: float = 1.0) -> ChoiceProblem:
         """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        shares = None if self.latest else np.bincount(self.chosen[0], minlength=len(self.users)) / self.counts
-        return ChoiceProblem(features, self.seen, self.chosen, shares, self.counts / self.usual)
+        n_out, counts = np.bincount(self.chosen[0], minlength=len(self.users)), self.counts
+        shares = None if self.latest else n_out / (n_out + counts)
+        return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
+
+    def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, float]:
+        """Return the likeliest c and δ, and the likeliest reach, which is 1 where the latest is held out."""
+        at = Choice(np.full(len(features), 1 / len(features)), 0.0, -np.inf)
+        found: dict[float, Choice] = {}
+
+        def value(reach: float) -> float:
+            nonlocal at
+            if reach > 1:
+                return -np.inf
+            at = found[reach] = self.problem(features, reach).maximize(at.weights, at.exponent)
+            return at.value
+
+        reach = 1.0
+        if self.latest:
+            value(reach)
+        else:
+            reach = climb(value, 1.0, 0.9, n_steps=6)
+        return found[reach], reach
 
 
 def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:

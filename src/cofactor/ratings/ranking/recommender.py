@@ -32,7 +32,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.alike import AlikeByItsParts
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
-from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
+from cofactor.ratings.ranking.choosing import Wish, recommended, seen_by, utilities
 from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -143,7 +143,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     _html_repr = html_of
 
     _learned: ClassVar[tuple[str, ...]] = (
-        *("exposures_", "rating_model_", "weights_", "exponent_", "usual_takes_"),
+        *("exposures_", "rating_model_", "weights_", "exponent_", "reach_", "usual_takes_"),
         "cold_",
     )
 
@@ -155,6 +155,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     rating_model_: RatingModel | None
     weights_: NDArray[np.float64]
     exponent_: float
+    reach_: float
     usual_takes_: float
     cold_: ColdItems | None = None
     updates_: Updates | None = None
@@ -279,10 +280,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         for k, part in enumerate(parts):
             choices, table = part._tried(held_out)
             parts[k], tables = part.set_params(**choices), [*tables, table]
-        self.weights_, self.exponent_ = np.full(len(parts), 1 / len(parts)), 0.0
+        self.weights_, self.exponent_, self.reach_ = np.full(len(parts), 1 / len(parts)), 0.0, 1.0
         self.usual_takes_ = held_out.usual
         if len(held_out.users):
-            self.weights_, self.exponent_, _ = held_out.problem(tables).maximize(self.weights_)
+            (self.weights_, self.exponent_, _), self.reach_ = held_out.best(tables)
         del tables
         self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in parts]
         self.rating_model_ = None
@@ -299,7 +300,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         if of_items is not None:
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
-                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
+                seen = seen_by(takes, some, len(self.items_))
+                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some, seen))
 
     # ---------------------------------------------------------------- recommending
 
@@ -363,7 +365,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Return c · ℓ of all items for users by index, given what they took."""
-        return utilities(self, users)
+        return utilities(self, users, seen)
 
     def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the probabilities of the levels of items once they are taken."""

@@ -34,6 +34,7 @@ class SavedInParts(Saved):
     ratings_: Ratings | None
     weights_: NDArray[np.float64]
     exponent_: float
+    reach_: float
     usual_takes_: float
     cold_: ColdItems | None
 
@@ -65,6 +66,7 @@ class SavedInParts(Saved):
             raise InvalidInputError("the parts of a Recommender must have its scale")
         check_array("weights_", self.weights_, (len(parts),), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
+        check_number("reach_", self.reach_, low=0, inclusive=False, high=1)
         check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
             self.cold_.check(len(self.items_))

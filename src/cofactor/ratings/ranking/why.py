@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.threads import library_limit
 from cofactor.ratings.explaining import asked, of_own
 from cofactor.ratings.probability import expected
-from cofactor.ratings.ranking.choosing import liked_from, utilities
+from cofactor.ratings.ranking.choosing import liked_from, seen_by, utilities
 from cofactor.ratings.reasons import Reasons
 from cofactor.typing import Ids
 
@@ -79,9 +79,9 @@ def _reasons(model: Recommender, user: Any, items: Any, at_least: float | None) 
     """Return what `Recommender.explain` does."""
     ratings, row, columns = asked(model, user, items)
     with library_limit(1, "blas"):
-        whole = utilities(model, np.array([row]))[0].astype(np.float64)
-        open_ = np.ones(len(whole), dtype=np.bool_)
-        open_[ratings.indices[ratings.indptr[row] : ratings.indptr[row + 1]]] = False
+        rows = np.array([row])
+        seen = seen_by(ratings, rows, len(model.items_))
+        whole, open_ = utilities(model, rows, seen)[0].astype(np.float64), ~seen[0]
         scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
         parts = {"take": _of_taking(model, row, columns)}
         if model.rating_model_ is not None:
