@@ -1,8 +1,8 @@
 """Likelihoods of what users took, each item waiting for a time of its own: see `cofactor.problems.choice`.
 
-Item j of a user has come in time with the probability r x, x = 1 - e^-λ, log λ = a + c·ℓ_j, and a part q of what came is
-held out. With v = 1 - r x and o = v + q r x, P = q r x / o and 1 - P = v / o. With w = λ / x, log λ moves log P by
-w e^-λ / o, and log (1 - P) by -q r λ e^-λ / (v o).
+Item j of a user has come in time with the probability r x, x = 1 - e^-λ, log λ = a + c·ℓ_j, and a part q of what came
+is held out. With v = 1 - r x and o = v + q r x, P = q r x / o and 1 - P = v / o, whose log-odds log λ moves by
+w = λ e^-λ / (x v). The a of a user is such that as many come as did.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _FAR = 700.0  # beyond, e^-λ is 0
 
 @kernel
 def choices_of_rows(lo, hi, features, marks, shares, reach, slopes, values, gradients, curvatures):  # type: ignore[no-untyped-def]
-    """Write what users lo..hi say of their slopes c, each with the a that suits its takes best.
+    """Write what users lo..hi say of their slopes c.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def choices_of_rows(lo, hi, features, marks, shares, reach, slopes, values, grad
     K, _, m = features.shape
     own = np.empty((K, m), dtype=np.float32)  # features of what came, and after it of what may be taken still
     u, rates, losses, pulls, spreads = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    mean, items = np.empty(K), np.empty(m, dtype=np.int64)
+    moves, items = np.empty(m), np.empty(m, dtype=np.int64)
     for i in range(lo, hi):
         q = shares[i]
         n_came = n = 0
@@ -78,71 +78,69 @@ def choices_of_rows(lo, hi, features, marks, shares, reach, slopes, values, grad
         for j in range(n):
             total += rates[j]
         a = np.log(n_came / (q * reach * total))
-        low, high, earlier, before = -np.inf, np.inf, np.nan, np.nan
-        for _ in range(_ROUNDS):  # the a of the highest likelihood, by scoring once, then by secants in a bracket
+        low, high = -np.inf, np.inf
+        for _ in range(_ROUNDS):  # the a by which as many come as did, by Newton's method in a bracket
             alpha = np.exp(a)
-            score, information = 0.0, 0.0
-            for j in range(n_came):
-                _, _, _, came, missed = _terms(alpha * rates[j], q, reach)
-                score += came
-                information += came * missed
-            for j in range(n_came, n):
-                _, _, _, came, missed = _terms(alpha * rates[j], q, reach)
-                score -= missed
-                information += came * missed
-            if score > 0:
+            excess, slope = -float(n_came), 0.0
+            for j in range(n):
+                x, w, over, never = _terms(alpha * rates[j], reach, q)
+                excess += q * reach * x / over
+                slope += q * reach * x * never / (over * over) * w
+            if excess < 0:
                 low = a
             else:
                 high = a
-            slope = (before - score) / (a - earlier)
-            step = score / max(slope if slope > 0 else information, 1e-300)
-            following = a + max(min(step, 1.0), -1.0)
+            following = a - max(min(excess / max(slope, 1e-300), 1.0), -1.0)
             if not low <= following <= high:
                 following = (low + high) / 2
-            earlier, before, a = a, score, following
-            if a > _MOST or abs(a - earlier) < 1e-8:
+            step, a = following - a, following
+            if a > _MOST or abs(step) < 1e-8:
                 break
         a = min(a, _MOST)
         alpha = np.exp(a)
 
         for j in range(n):
             rates[j] *= alpha
-        for j in range(n_came):
-            wait, over, _, came, missed = _terms(rates[j], q, reach)
-            losses[j] = logarithm(wait * over / (q * reach)) - a - u[j]
-            pulls[j], spreads[j] = came, came * missed
-        for j in range(n_came, n):
-            _, over, never, came, missed = _terms(rates[j], q, reach)
+        for j in range(n):
+            x, w, over, never = _terms(rates[j], reach, q)
+            p = q * reach * x / over
+            left = never / over
             losses[j] = logarithm(over) - logarithm(never)
-            pulls[j], spreads[j] = -missed, came * missed
-        value, information = 0.0, 0.0
+            pulls[j], spreads[j], moves[j] = -p * w, p * left * w * w, p * left * w
+        for j in range(n_came):
+            x, w, over, never = _terms(rates[j], reach, q)
+            losses[j] = logarithm(over / (q * reach * x / rates[j])) - a - u[j]
+            pulls[j] += w
+        value, moved = 0.0, 0.0
         for j in range(n):
             value -= losses[j]
         for j in range(n):
-            information += spreads[j]
+            moved += moves[j]
         values[i] = value
         for k in range(K):
-            pull, centre = 0.0, 0.0
+            centre = 0.0
+            for j in range(n):
+                centre += moves[j] * own[k, j]
+            if moved > 0:
+                centre /= moved  # a falls by it for each c_k more
+                for j in range(n):
+                    own[k, j] -= centre
+            pull = 0.0
             for j in range(n):
                 pull += pulls[j] * own[k, j]
-            for j in range(n):
-                centre += spreads[j] * own[k, j]
             gradients[i, k] = pull
-            mean[k] = centre
         for k in range(K):
             for h in range(k + 1):
                 product = 0.0
                 for j in range(n):
                     product += spreads[j] * own[k, j] * own[h, j]
-                if information > 0:
-                    product -= mean[k] * mean[h] / information
                 curvatures[i, k, h] = product
                 curvatures[i, h, k] = product
 
 
 @kernel
 def saturate_rows(lo, hi, utilities, seen, counts, reach):  # type: ignore[no-untyped-def]
-    """Replace log λ of users lo..hi, up to a constant of each, by log(-log(1 - r x)), where r x is as likely as counts say.
+    """Replace log λ of users lo..hi, up to a constant of each, by log(-log(1 - r x)), with r x as likely as counts say.
 
     Parameters
     ----------
@@ -176,11 +174,9 @@ def saturate_rows(lo, hi, utilities, seen, counts, reach):  # type: ignore[no-un
             odds, slope = 0.0, 0.0
             for j in range(m):
                 if not seen[i, j]:
-                    rate = alpha * rates[j]
-                    left = exponential(-min(rate, _FAR))
-                    never = left + (1 - reach) * (1 - left)
-                    odds += reach * (1 - left) / never
-                    slope += reach * rate * left / (never * never)
+                    x, w, _, never = _terms(alpha * rates[j], reach, 0.0)
+                    odds += reach * x / never
+                    slope += reach * x / never * w
             step = (np.log(counts[i]) - np.log(odds)) * odds / max(slope, 1e-300)
             step = max(min(step, 1.0), -1.0)
             a += step
@@ -188,18 +184,17 @@ def saturate_rows(lo, hi, utilities, seen, counts, reach):  # type: ignore[no-un
                 break
         alpha = np.exp(min(a, _MOST))
         for j in range(m):
-            rate = alpha * rates[j]
-            left = exponential(-min(rate, _FAR))
-            came = reach * (rate * (1 - 0.5 * rate) if rate < _SMALL else 1 - left)
-            hazard = came * (1 + 0.5 * came) if came < _SMALL else -logarithm(left + (1 - reach) * (1 - left))
+            x, _, _, never = _terms(alpha * rates[j], reach, 0.0)
+            came = reach * x
+            hazard = came * (1 + came * (0.5 + came / 3)) if came < _SMALL else -logarithm(never)
             utilities[i, j] = logarithm(max(hazard, 1e-300))
 
 
 @inlined
-def _terms(rate, q, reach):  # type: ignore[no-untyped-def]
-    """Return w, o and v, and how much log λ moves log P and -log (1 - P)."""
+def _terms(rate, reach, q):  # type: ignore[no-untyped-def]
+    """Return x, w, o and v."""
     left = exponential(-min(rate, _FAR))
-    wait = 1 + rate * (0.5 + rate / 12) if rate < _SMALL else rate / (1 - left)
-    came = reach * rate / wait
-    over, never = 1 - (1 - q) * came, left + (1 - reach) * (rate / wait)
-    return wait, over, never, wait * left / over, q * reach * rate * (left / never) / over
+    part = 1 - rate * (0.5 - rate / 6) if rate < _SMALL else (1 - left) / rate
+    x = rate * part
+    never = left + (1 - reach) * x
+    return x, left / (part * never), 1 - (1 - q) * reach * x, never

@@ -83,8 +83,8 @@ def saturate(
     --------
     >>> log_rates = np.log(np.array([[8, 1, 1, 1]], dtype=np.float32))
     >>> saturate(log_rates, np.zeros((1, 4), dtype=bool), np.array([2]), 0.5)
-    >>> np.exp(log_shares(log_rates)).round(2).tolist()
-    []
+    >>> np.exp(log_shares(log_rates)).round(2).tolist()  # of 8/11 and 1/11
+    [[0.4399999976158142, 0.1899999976158142, 0.1899999976158142, 0.1899999976158142]]
     """
     if reach < 1:
         n, known = len(utilities), np.ascontiguousarray(counts, dtype=np.int64)
@@ -105,9 +105,9 @@ def among_the_next(
 
     If what is to be found is instead a random part q of all that came by the time t, the others being known, then an
     item that is not known is in it with the odds :math:`q R x_j / (1 - R x_j)`, :math:`x_j = 1 - e^{-\lambda_j}`: the
-    longer it waits, the surer it is that it came, and was held out. Shares that were learned from the others alone, with
-    a reach r, are those of rates :math:`-\log(1 - r x_j)`, see `saturate`. These others being a part 1 - q of all,
-    R = r / (1 - q), at most 1.
+    longer it waits, the surer it is that it came, and was held out. Shares that were learned from the others alone,
+    with a reach r, are those of rates :math:`-\log(1 - r x_j)`, see `saturate`. These others being a part 1 - q of
+    all, R = r / (1 - q), at most 1.
 
     Parameters
     ----------
@@ -175,9 +175,7 @@ def _waited(
     return np.exp(log_t)
 
 
-def _odds(
-    rates: NDArray[np.float64], whole: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _odds(rates: NDArray[np.float64], whole: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return R x / (1 - R x), x = 1 - e^-λ, and its derivative by log λ."""
     left = np.exp(-np.minimum(rates, _LONG))
     never = left + (1 - whole) * (1 - left)
@@ -198,8 +196,8 @@ class ChoiceProblem:
 
     .. math::
 
-        \ell(c, \delta) = \sum_u \max_{a_u} \Big(\sum_{j \in H_u} \log P_{uj}
-            + \sum_{k \notin S_u \cup H_u} \log (1 - P_{uk})\Big) - \frac{\delta^2}{2 \cdot .3^2}, \qquad
+        \ell(c, \delta) = \sum_u \Big(\sum_{j \in H_u} \log P_{uj} + \sum_{k \notin S_u \cup H_u} \log (1 - P_{uk})\Big)
+            - \frac{\delta^2}{2 \cdot .3^2}, \quad \sum_{j \notin S_u} P_{uj} = |H_u|, \qquad
         \frac{P_{uj}}{1 - P_{uj}} = \frac{q_u r x_{uj}}{1 - r x_{uj}}, \quad
         x_{uj} = 1 - e^{-\lambda_{uj}}, \quad \lambda_{uj} = e^{a_u + n_u^\delta c \cdot \ell_{uj}}
 

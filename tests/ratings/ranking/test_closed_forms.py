@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
-from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, soft_log
+from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, saturate, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
 from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking import autoencoders
@@ -50,13 +50,26 @@ def test_alpha_is_the_likeliest_of_powers_of_two() -> None:
     assert values[chosen] == pytest.approx(max(values.values()), abs=1e-4)
 
 
-def test_what_is_held_out_is_a_fifth_of_each_user() -> None:
-    takes = as_takes(takes_of())
+def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
+    takes = as_takes(takes_of(400))
     held_out = HeldOut.of(takes, 0)
     n_out = np.bincount(held_out.users[held_out.chosen[0]], minlength=len(takes.users))
     assert np.array_equal(n_out, takes.user_counts - held_out.train.user_counts)
-    assert np.array_equal(n_out, np.maximum(np.round(0.2 * takes.user_counts), 1))
+    assert np.abs(n_out - 0.1 * takes.user_counts).max() < 1
+    assert n_out.sum() == pytest.approx(0.1 * takes.n_ratings, rel=0.15)
+    assert np.array_equal(held_out.users, np.flatnonzero(n_out))
+    assert np.array_equal(held_out.counts, held_out.seen.sum(axis=1))
     assert not held_out.seen[held_out.chosen].any()
+
+
+def test_the_latest_that_are_held_out_are_a_fifth_of_each_user() -> None:
+    pairs = [(u, i) for u in range(30) for i in range(1 + u)]
+    takes = as_takes(pairs, times=np.arange(len(pairs), dtype=float))
+    held_out = HeldOut.of(takes, 0, latest=True)
+    counts, n_out = takes.user_counts, np.bincount(held_out.users[held_out.chosen[0]], minlength=30)
+    assert np.array_equal(n_out, np.where(counts > 1, np.maximum(np.round(0.2 * counts), 1), 0))
+    for u, item in zip(*held_out.chosen, strict=True):
+        assert item >= held_out.counts[u]
 
 
 @pytest.mark.parametrize("solver", ["exact", "cg"])
@@ -88,7 +101,7 @@ def test_a_row_folded_in_solves_its_equations() -> None:
     np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)
 
 
-@pytest.fixture(params=["next", "part", "part, by activity"])
+@pytest.fixture(params=["next", "part", "part, by activity", "part of some"])
 def choice(request: pytest.FixtureRequest) -> ChoiceProblem:
     rng = np.random.default_rng(0)
     seen = rng.random((7, 9)) < 0.3
@@ -96,7 +109,8 @@ def choice(request: pytest.FixtureRequest) -> ChoiceProblem:
     shares = None if request.param == "next" else rng.uniform(0.1, 0.9, 7)
     activity = rng.uniform(0.2, 4, 7) if request.param.endswith("activity") else None
     features = [rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)]
-    return ChoiceProblem(features, seen, (rows, columns), shares, activity)
+    reach = 0.7 if request.param == "part of some" else 1.0
+    return ChoiceProblem(features, seen, (rows, columns), shares, activity, reach)
 
 
 def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) -> None:
@@ -111,12 +125,14 @@ def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) 
     for u in range(len(came)):
         mine, others = utilities[u, came[u]], utilities[u, ~came[u] & ~choice.seen[u]]
 
-        def loss(a: float, mine=mine, others=others, q=shares[u]) -> float:  # type: ignore[no-untyped-def]
-            odds = [q * np.expm1(np.exp(a + part)) for part in (mine, others)]
-            return float(np.log1p(odds[1]).sum() - np.log(odds[0] / (1 + odds[0])).sum())
+        def chances(a: float, mine=mine, others=others, q=shares[u]) -> list[np.ndarray]:  # type: ignore[no-untyped-def]
+            came = [choice.reach * -np.expm1(-np.exp(a + part)) for part in (mine, others)]
+            return [q * x / (1 - x + q * x) for x in came]
 
         if len(mine):
-            total -= optimize.minimize_scalar(loss, bracket=(-3, 0), options={"xtol": 1e-10}).fun
+            n_mine = len(mine)
+            a = optimize.brentq(lambda a, k=n_mine: sum(p.sum() for p in chances(a)) - k, -30, 5, xtol=1e-12)
+            total += np.log(chances(a)[0]).sum() + np.log1p(-chances(a)[1]).sum()
     value, gradient, information = choice.derivatives(at[:2], at[2])
     assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-6)
     assert np.log(np.exp(log_shares(utilities, choice.seen)).sum(axis=1)) == pytest.approx(0, abs=1e-6)
@@ -136,13 +152,14 @@ def test_information_is_that_of_slopes_beside_a_rate_of_each_user() -> None:
         rates = np.exp(a + slope * ell.astype(float))
         return 1 - 1 / (1 + q * np.expm1(rates)), rates / -np.expm1(-rates)
 
-    a = optimize.brentq(lambda a: float(((came - chances(a)[0]) * chances(a)[1]).sum()), -5, 5, xtol=1e-12)
+    a = optimize.brentq(lambda a: float((came - chances(a)[0]).sum()), -5, 5, xtol=1e-12)
     p, w = chances(a)
-    v = p * (1 - p) * w**2
+    moves = p * (1 - p) * w
+    left = ell - moves @ ell / moves.sum()
     one = ChoiceProblem([ell[None]], np.zeros((1, 6), dtype=bool), (np.zeros(2, int), np.arange(2)), np.array([q]))
     _, gradient, information = one.derivatives(np.array([slope]))
-    assert gradient[0] == pytest.approx(((came - p) * w) @ ell / 2, rel=1e-5)
-    assert information[0, 0] == pytest.approx((v @ ell**2 - (v @ ell) ** 2 / v.sum()) / 2, rel=1e-5)
+    assert gradient[0] == pytest.approx(((came - p) * w) @ left / 2, rel=1e-5)
+    assert information[0, 0] == pytest.approx((moves * w) @ left**2 / 2, rel=1e-5)
 
 
 def test_choices_know_that_nothing_is_taken_twice() -> None:
@@ -193,13 +210,43 @@ def test_a_random_part_is_as_likely_as_drawn() -> None:
         assert taken[inside].mean() == pytest.approx(predicted[inside].mean(), rel=0.1)
 
 
+def test_what_is_not_recorded_is_as_likely_as_it_came() -> None:
+    """Of what came four fifths are recorded: a tenth of these says so, and how likely the others are."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(3000, 60)).astype(np.float32)
+    came = rng.random(features.shape) < -np.expm1(-np.exp(1.5 * features - 2))
+    known = came & (rng.random(features.shape) < 0.8)
+    held, missing = known & (rng.random(features.shape) < 0.1), came & ~known
+    shares = held.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    found = {
+        reach: ChoiceProblem([features], known & ~held, np.nonzero(held), shares, reach=reach).maximize()
+        for reach in (1.0, 0.8, 0.6)
+    }
+    assert max(found, key=lambda reach: found[reach].value) == 0.8
+    assert found[0.8].weights[0] == pytest.approx(1.5, abs=0.1)
+    off = {}
+    for reach in (1.0, 0.8):
+        utilities = np.float32(found[reach].weights[0]) * features
+        saturate(utilities, known, known.sum(axis=1), reach)
+        left = np.exp(log_shares(utilities, known))
+        p = among_the_next(left, missing.sum(axis=1), known.sum(axis=1), reach)
+        likely = (p > 0.4) & ~known
+        off[reach] = abs(missing[likely].mean() - p[likely].mean())
+    assert off[0.8] < 0.02 < 0.1 < off[1.0]
+
+
 def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
     features, seen = np.array([[0.0, -2000.0, 1.0]], dtype=np.float32), np.zeros((1, 3), dtype=bool)
     value, gradient, information = ChoiceProblem([features], seen, (np.array([0]), np.array([1]))).derivatives(
         np.ones(1)
     )
-    assert value == pytest.approx(-2000 - np.log(1 + np.e) - 1, rel=1e-6)
-    assert gradient[0] == pytest.approx(-2000 - 1 / (1 + np.exp(-1)), rel=1e-6)
+    ell = np.array([0.0, 1.0])  # of those that could come, and did not
+    a = optimize.brentq(lambda a: float(-np.expm1(-np.exp(a + ell)).sum() - 1), -5, 5, xtol=1e-12)
+    rates = np.exp(a + ell)
+    moves = rates * np.exp(-rates)
+    centre = moves @ ell / moves.sum()
+    assert value == pytest.approx(-2000 + a - rates.sum(), rel=1e-6)
+    assert gradient[0] == pytest.approx(-2000 - centre - rates @ (ell - centre), rel=1e-6)
     assert np.isfinite(information).all()
 
 

@@ -27,7 +27,7 @@ _LATEST = 0.2  # of what is held out as the latest
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A fifth of the takes of users, at random or the latest, apart from all other takes.
+    """A part of the takes of users, a random tenth or the latest fifth, apart from all other takes.
 
     Attributes
     ----------
@@ -51,9 +51,11 @@ class HeldOut:
 
     @classmethod
     def of(cls, takes: Ratings, seed: int, latest: bool = False) -> Self:
-        """Hold out a fifth of the takes of each user with two or more, or of as many such users as will do.
+        """Hold out a part of the takes of users with two or more, or of as many such users as will do.
 
-        It is a random fifth, or the latest, which needs times; ties of time are broken at random.
+        A tenth of a user's takes is rounded up or down by chance, so that most users with few takes lose none, and are
+        not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
+        at random.
         """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
@@ -117,7 +119,7 @@ class HeldOut:
         if self.latest:
             value(reach)
         else:
-            reach = climb(value, 1.0, 0.9, n_steps=6)
+            reach = climb(value, 1.0, 0.9)
         return found[reach], reach
 
 
