@@ -103,6 +103,17 @@ class HeldOut:
         shares = None if self.latest else n_out / (n_out + counts)
         return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
 
+    def judge(self) -> Callable[[NDArray[np.float32]], float]:
+        """Return the likelihood of what was held out as a function of one feature; each search begins where one ended."""
+        at = Choice(np.ones(1), 0.0, -np.inf)
+
+        def likelihood(feature: NDArray[np.float32]) -> float:
+            nonlocal at
+            at = self.problem([feature]).maximize(at.weights, at.exponent)
+            return at.value
+
+        return likelihood
+
     def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, float]:
         """Return the likeliest c and δ, and the likeliest reach, which is 1 where the latest is held out."""
         at = Choice(np.full(len(features), 1 / len(features)), 0.0, -np.inf)
