@@ -1,12 +1,285 @@
 """Further cases of advice, of ratings, models, files and solvers."""
 
+# ruff: noqa: E501
 
 from __future__ import annotations
 
-#: Python for names that calls use.
-NAMES: dict[str, str] = {}
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import Any
 
-FILES: dict[str, str] = {}
+import pytest
+
+#: Python for names that calls use.
+NAMES: dict[str, str] = {
+    "Path": "__import__('pathlib').Path",
+    "model": "__import__('cofactor.model.named_splits').model",
+    "metrics": "__import__('cofactor.metrics').metrics",
+    "correlation": "__import__('cofactor.correlation').correlation",
+    "persistence": "__import__('cofactor.persistence').persistence",
+    "here": "__import__('tests.advice_ratings').advice_ratings",
+    "pipeline": "__import__('sklearn.pipeline').pipeline",
+    "preprocessing": "__import__('sklearn.preprocessing').preprocessing",
+    "linear_model": "__import__('sklearn.linear_model').linear_model",
+    "piped": "pipeline.make_pipeline(preprocessing.StandardScaler(), labels.LabelRidge()).fit(F, L)",
+    "svm": "__import__('sklearn.svm').svm",
+    "splits": "evaluation",
+    "probit1": "ratings.OrdinalProbit(2, n_sweeps=4, burn_in=1, random_state=0, time=True)",
+    "gz": "__import__('gzip').compress(Path('new.csv').read_bytes())",
+    "L": "np.random.default_rng(0).integers(0, 2, (30, 3))",
+    "F": "np.random.default_rng(1).normal(size=(30, 4))",
+    "P": "ratings.PMF(1, alpha=1.0)",
+    "als1": "ratings.ALS(1, alpha=1.0)",
+}
+
+FILES: dict[str, str] = {
+    "semicolons.csv": "user|item\n1|1\n2|3\n",
+    "wide.csv": "user,a,b,c,d,e,f,g,h,i,j\n" + "".join(f"{u},1,2,3,4,5,1,2,3,4,5\n" for u in range(5)),
+    "bare.csv": "1,1,5\n2,2,4\n",
+    "odd.csv": "item,who,how\n1,1,5\n2,2,4\n",
+    "tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
+    "turned.csv": "item,user,rating\n1,1,5\n2,2,4\n",
+}
+
+
+def reheaded(path: str, **members: Any) -> None:
+    """Change members of the header of a model file."""
+    data = Path(path).read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    outer = json.loads(data[8:end])
+    outer["__metadata__"]["cofactor"] = json.dumps(json.loads(outer["__metadata__"]["cofactor"]) | members)
+    written = json.dumps(outer).encode()
+    Path(path).write_bytes(len(written).to_bytes(8, "little") + written + data[end:])
+
+
+@contextmanager
+def environment(**variables: Any) -> Iterator[None]:
+    """Set variables of the environment within the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, str(value))
+        yield
+
+
+@contextmanager
+def without(package: str) -> Iterator[None]:
+    """Let a package be missing within the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, package, None)
+        yield
+
+
+def extras() -> list[str]:
+    """Return the extras that `pip` finds."""
+    return metadata("cofactor").get_all("Provides-Extra") or []
+
 
 #: Calls, and the calls that follow what they advise.
-CASES: list[tuple[str, str | list[str]]] = []
+CASES: list[tuple[str, str | list[str]]] = [
+    # Ids, choices, lists.
+    (
+        "als.fold_in([('Am\\udce9lie', 1)], [5])",
+        "als.fold_in([('Am\\udce9lie'.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace'), 1)], [5])",
+    ),
+    ("ratings.PMF(1, alpha=1.0, solver='asl').fit(X, y)", "ratings.PMF(1, alpha=1.0, solver='als').fit(X, y)"),
+    ("als.recommend({1, 2})", "als.recommend([1, 2])"),
+    ("als.recommend({1: 2})", ["als.recommend({1: 2}.keys())", "als.recommend([1])"]),
+    # Columns.
+    (
+        "datasets.read_ratings('semicolons.csv')",
+        ["datasets.read_ratings('new.csv', sep=',')", "datasets.read_ratings('new.csv', rating='rating')"],
+    ),
+    (
+        "datasets.read_ratings('wide.csv')",
+        [
+            "datasets.read_ratings('wide.csv', user='user', item='a', rating='b')",
+            "table = pd.read_csv('wide.csv'); als1.fit(table.melt(table.columns[0], var_name='item', value_name='rating').dropna())",
+        ],
+    ),
+    ("ratings.EASE().fit(pd.read_csv('odd.csv'))", "ratings.EASE().fit(pd.read_csv('odd.csv').set_axis(['user', 'item', 'rating'], axis=1))"),
+    ("datasets.read_ratings('bare.csv', rating='stars')", "datasets.read_ratings('bare.csv', rating=0, user=1, item=2)"),
+    (
+        "datasets.read_ratings('new.csv', user='item')",
+        ["datasets.read_ratings('new.csv', user='user')", "datasets.read_ratings('new.csv', user='item', item='user')"],
+    ),
+    ("datasets.read_ratings('odd.csv')", "datasets.read_ratings('odd.csv', user='who', rating='how')"),
+    # Files.
+    (
+        "Path('cut.csv').write_bytes(gz[:-9]); datasets.read_ratings('cut.csv')",
+        "Path('cut.csv').write_bytes(gz); datasets.read_ratings('cut.csv')",
+    ),
+    (
+        "import zipfile\nwith zipfile.ZipFile('z.csv', 'w') as z: z.write('new.csv')\ndatasets.read_ratings('z.csv')",
+        ["import zipfile; zipfile.ZipFile('z.csv').extractall('unpacked'); datasets.read_ratings('unpacked/new.csv')"],
+    ),
+    (
+        "Path('u.csv').write_text('user,item,rating\\n1,1,5\\n1,2,3\\n', 'utf-16'); datasets.read_ratings('u.csv')",
+        "datasets.read_ratings('u.csv', encoding='utf-16')",
+    ),
+    (
+        "Path('l.csv').write_text('user,item,rating\\nZoë,1,5\\nann,2,3\\n', 'latin-1'); datasets.read_ratings('l.csv')",
+        "datasets.read_ratings('l.csv', encoding='latin-1')",
+    ),
+    (
+        "datasets.read_ratings('new.csv', encoding='utf-9')",
+        [f"datasets.read_ratings('new.csv', encoding='{one}')" for one in ("utf-8", "latin-1", "cp1252")],
+    ),
+    ("als.save('nowhere/als.cofactor')", "Path('somewhere').mkdir(); als.save('somewhere/als.cofactor')"),
+    (
+        "als.save('old.cofactor'); here.reheaded('old.cofactor', format=1); cofactor.load('old.cofactor')",
+        "als.save('old.cofactor'); cofactor.load('old.cofactor')",
+    ),
+    ("als1.fit(X, np.ma.masked_equal(y, 3))", ["als1.fit(X[y != 3], y[y != 3])", "als1.fit(X, np.ma.masked_equal(y, 3).filled(2))"]),
+    # What a model file holds.
+    ("persistence.write_model('m', {'a': np.nan}, {})", "persistence.write_model('m', {}, {'a': np.array(np.nan)})"),
+    ("persistence.write_model('m', {'a': np.ones(2)}, {})", "persistence.write_model('m', {}, {'a': np.ones(2)})"),
+    ("persistence.write_model('m', {'a': als}, {})", "persistence.write_model('m', {'a': repr(als)}, {})"),
+    ("persistence.write_model('m', {}, {'a': np.array(['b'])})", "persistence.write_model('m', {}, {'a': np.ones(1, 'float32')})"),
+    (
+        "persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})\nwith here.environment(COFACTOR_MAX_UNPACKED=1): persistence.read_model('m')",
+        "persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})\nwith here.environment(COFACTOR_MAX_UNPACKED=792): persistence.read_model('m')",
+    ),
+    # Packages.
+    (
+        "with here.without('arff'): datasets.read_arff('tags.arff', labels=['a'])",
+        ["assert 'arff' in here.extras(), 'no such extra'", "datasets.read_arff('tags.arff', labels=['a'])"],
+    ),
+    # Metrics.
+    (
+        "tally = metrics.LabelTally(); tally.add(L, L); tally.add(L, L, F[:, :3])",
+        [
+            "tally = metrics.LabelTally(); tally.add(L, L, F[:, :3], abs(np.tanh(F[:, :3]))); tally.add(L, L, F[:, :3], abs(np.tanh(F[:, :3])))",
+            "tally = metrics.LabelTally(); tally.add(L, L); tally.add(L, L)",
+        ],
+    ),
+    ("metrics.LabelTally().table()", "tally = metrics.LabelTally(); tally.add(L, L); tally.table()"),
+    ("metrics.take_calibration_bins([0.5], [1, 0])", "metrics.take_calibration_bins([0.5, 0.5], [1, 0])"),
+    ("metrics.frobenius_relative_error([0, 0], [1, 0])", "metrics.root_mean_squared_error([0, 0], [1, 0])"),
+    ("als1.fit(X, np.arange(len(y)) + 0.5)", ["als1.fit(X, datasets.bin_ratings(np.arange(len(y)) + 0.5, 5)[0])", "ratings.ALS(1, alpha=1.0, levels=[1, 2]).fit(X, 1 + y % 2)"]),
+    ("metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3])", ["metrics.zero_one_error([1, 3], [1, 2], [1, 2, 3])", "metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3, 7])"]),
+    (
+        "metrics.hamming_loss(pd.DataFrame({'a': [1], 'b': [0]}), pd.DataFrame({'b': [1], 'a': [0]}))",
+        "Y, predicted = pd.DataFrame({'a': [1], 'b': [0]}), pd.DataFrame({'b': [1], 'a': [0]}); metrics.hamming_loss(Y, predicted[list(Y.columns)])",
+    ),
+    ("metrics.user_difference([0.5], [0.5, 0.2])", "metrics.user_difference([0.5, 0.1], [0.5, 0.2])"),
+    # Correlations.
+    ("correlation.jaccard(2 * L - 1)", "correlation.jaccard(2 * L - 1 > 0)"),
+    (
+        "correlation.likelihood_gain(np.ones((4000, 1000)), np.arange(8e5).reshape(4000, 200) % 2)",
+        [
+            "correlation.partial_correlation(F, L)",
+            "correlation.mutual_information(L)",
+            "correlation.likelihood_gain(F, L, pairs=[(0, 1)])",
+        ],
+    ),
+    # Fits that end too early.
+    (
+        "ratings.MMMF(2, 1.0, random_state=0).fit(X, y).set_params(max_iter=1).fold_in([('me', 1), ('me', 2)], [5, 4])",
+        "ratings.MMMF(2, 1.0, random_state=0).fit(X, y).set_params(max_iter=1000).fold_in([('me', 1), ('me', 2)], [5, 4])",
+    ),
+    (
+        "ratings.MMMF(2, 0.1, max_iter=1, random_state=0).fit(X, y)",
+        [
+            "ratings.MMMF(2, 0.1, max_iter=1000, random_state=0).fit(X, y)",
+            "ratings.MMMF(2, 0.1, max_iter=50, tol=0.1, random_state=0).fit(X, y)",
+        ],
+    ),
+    (
+        "ratings.PMF(1, alpha=1.0, solver='lbfgs', random_state=0).fit(X, np.where(y > 3, 1e13, 1))",
+        [
+            "ratings.PMF(1, alpha=1.0, solver='lbfgs', random_state=0).fit(X, np.where(y > 3, 5, 1))",
+            "ratings.PMF(1, alpha=1e6, solver='lbfgs', random_state=0).fit(X, np.where(y > 3, 1e13, 1))",
+        ],
+    ),
+    (
+        "ratings.PMF(1, alpha=1.0, random_state=0).fit(X, np.where(y > 3, 1e25, 1))",
+        "ratings.PMF(1, alpha=1.0, random_state=0).fit(X, np.where(y > 3, 5, 1))",
+    ),
+    # Splits.
+    ("[*splits.StratifiedLabelKFold().split(F)]", "[*splits.StratifiedLabelKFold().split(F, L)]"),
+    (
+        "[*splits.StratifiedLabelKFold().split(F, L[:, 0])]",
+        [
+            "[*splits.StratifiedLabelKFold().split(F, L[:, 0].reshape(-1, 1))]",
+            "[*__import__('sklearn.model_selection').model_selection.StratifiedKFold().split(F, L[:, 0])]",
+        ],
+    ),
+    (
+        "[*splits.StratifiedLabelKFold(order=2).split(np.ones(5), sp.csr_array(np.ones((5, 4500), 'int8')))]",
+        "[*splits.StratifiedLabelKFold(order=1).split(F, L)]",
+    ),
+    (
+        "[*splits.GroupedLabelKFold(2).split(F, L)]",
+        ["[*splits.GroupedLabelKFold(2, groups=range(30)).split(F, L)]", "[*splits.GroupedLabelKFold(2).split(F, L, range(30))]"],
+    ),
+    ("[*splits.StratifiedLabelKFold(31).split(F, L)]", "[*splits.StratifiedLabelKFold(30).split(F, L)]"),
+    (
+        "evaluation.splitter_of('official', 'labels')",
+        [f"evaluation.splitter_of(protocol='{one}', task='labels', n_rows=30)" for one in ("kfold", "holdout")],
+    ),
+    (
+        "evaluation.splitter_of('grouped', 'labels')",
+        "evaluation.splitter_of('grouped', 'labels', groups=range(30))",
+    ),
+    (
+        "evaluation.evaluate(als1, X, y, protocol='time')",
+        ["evaluation.evaluate(als1, X, y, time=t, protocol='time')", "evaluation.evaluate(als1, X, y, protocol='holdout')"],
+    ),
+    ("[*splits.NewUsers(10).split([('a', 1), ('a', 2), ('b', 1)] + [(k, 1) for k in 'cdefghijklm'])]", "[*splits.NewUsers(1).split([('a', 1), ('a', 2), ('b', 1)])]"),
+    ("[*splits.TimeSplit(3, times=[1, 1, 1, 2]).split(range(4))]", "[*splits.TimeSplit(1, times=[1, 1, 2, 2]).split(range(4))]"),
+    ("[*splits.TimeSplit(3).split(range(3))]", "[*splits.TimeSplit(2).split(range(3))]"),
+    ("[*splits.TimeSplit(at=9, times=[1, 2, 3]).split(range(3))]", "[*splits.TimeSplit(at=2, times=[1, 2, 3]).split(range(3))]"),
+    (
+        "[*splits.UserLast().split(X)]",
+        ["[*splits.UserLast(times=t).split(X)]", "[*splits.UserLast().split(np.column_stack([X, t]))]"],
+    ),
+    (
+        "X = np.column_stack([X, y]); [*splits.TimeSplit().split(X)]",
+        [
+            "X = np.column_stack([X, y]); [*splits.TimeSplit(times=X[:, 2]).split(X)]",
+            "X = np.column_stack([X, y]); [*splits.TimeSplit(times=range(len(X))).split(X)]",
+        ],
+    ),
+    # Parameters, and choices of them.
+    ("labels.BinaryRelevance().set_params(estimator__C=3)", "labels.BinaryRelevance(svm.LinearSVC()).set_params(estimator__C=3)"),
+    (
+        "cofactor.save(piped.set_params(standardscaler=preprocessing.StandardScaler()), 'p.cofactor')",
+        "cofactor.save(piped.set_params(standardscaler=preprocessing.StandardScaler().fit(F)), 'p.cofactor')",
+    ),
+    (
+        "cofactor.save(piped.set_params(memory='cache'), 'p.cofactor')",
+        "cofactor.save(piped.set_params(memory=None, transform_input=None), 'p.cofactor')",
+    ),
+    (
+        "evaluation.select_parameters(labels.LabelRidge(), F, L, {'alpha': [1]}, metric='log_loss')",
+        "evaluation.select_parameters(labels.LabelRidge(), F, L, {'alpha': [1]}, metric='log_loss', thresholds=None)",
+    ),
+    (
+        "evaluation.select_parameters(als1, X, None)",
+        ["evaluation.select_parameters(als1, X, y, {'alpha': [1]})", "evaluation.select_parameters(labels.LabelRidge(), F, L, {'alpha': [1]})"],
+    ),
+    ("evaluation.select_parameters(linear_model.RidgeClassifier(), F, L)", "evaluation.select_parameters(linear_model.RidgeClassifier(), F, L, grid={'alpha': [1, 10]})"),
+    ("ratings.ALS(1).fit([('a', 1), ('b', 2)], [1, 2])", "ratings.ALS(1, alpha=1.0).fit([('a', 1), ('b', 2)], [1, 2])"),
+    # Times.
+    (
+        "timed.predict([(1, 1)], time='2020-01-01')",
+        ["timed.predict([(1, 1)], time=[pd.to_datetime('2020-01-01')])", "timed.predict([(1, 1)], time=1e9)"],
+    ),
+    ("probit1.fit(X, y, time=np.where(y > 1, t, np.nan))", "probit1.fit(X[y > 1], y[y > 1], time=t[y > 1])"),
+    ("timed.predict([(1, 1)], time=np.inf)", "timed.predict([(1, 1)], time=1e9)"),
+    ("probit1.fit(X, y, time=t.astype('float32'))", "probit1.fit(X, y, time=t.astype('float64'))"),
+    (
+        "probit1.fit(np.column_stack([X, t]), y, time=t)",
+        ["probit1.fit(X, y, time=t)", "probit1.fit(np.column_stack([X, t]), y)"],
+    ),
+    ("timed.predict([(1, 1), (1, 2)], time=[1e9, pd.Timestamp(2020, 1, 1)])", "timed.predict([(1, 1), (1, 2)], time=[1e9, 2e9])"),
+    (
+        "timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1), pd.Timestamp(2020, 1, 1, tz='UTC')])",
+        "import datetime; timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1).replace(tzinfo=datetime.UTC), pd.Timestamp(2020, 1, 1, tz='UTC')])",
+    ),
+    ("probit1.fit(X, y, time=t * 1000)", "probit1.fit(X, y, time=t * 1000 / 1000)"),
+]
