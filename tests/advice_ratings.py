@@ -32,7 +32,13 @@ NAMES: dict[str, str] = {
     "gz": "__import__('gzip').compress(Path('new.csv').read_bytes())",
     "L": "np.random.default_rng(0).integers(0, 2, (30, 3))",
     "F": "np.random.default_rng(1).normal(size=(30, 4))",
-    "P": "ratings.PMF(1, alpha=1.0)",
+    "brief": "__import__('functools').partial(ratings.OrdinalProbit, 2, n_sweeps=4, burn_in=2, random_state=0)",
+    "als_f": "ratings.OrdinalProbit(1, n_sweeps=2, burn_in=1, random_state=0)",
+    "featured": "ratings.OrdinalProbit(1, n_sweeps=2, burn_in=1, random_state=0).fit(X, y, user_features=(range(30), np.arange(30.0)))",
+    "timeless": "ratings.OrdinalProbit(2, n_sweeps=4, burn_in=2, random_state=0).fit(X, y)",
+    "worded": "ratings.ALS(1, alpha=1.0).fit(datasets.read_ratings('words.csv', scale=['down', 'up']))",
+    "tiny": "datasets.make_ratings(8, 6, 2, density=0.9, random_state=7)",
+    "tiny_nmf": "__import__('functools').partial(ratings.RatingNMF, 4, loss='itakura-saito', random_state=0, max_iter=2000)",
     "als1": "ratings.ALS(1, alpha=1.0)",
 }
 
@@ -41,6 +47,10 @@ FILES: dict[str, str] = {
     "wide.csv": "user,a,b,c,d,e,f,g,h,i,j\n" + "".join(f"{u},1,2,3,4,5,1,2,3,4,5\n" for u in range(5)),
     "bare.csv": "1,1,5\n2,2,4\n",
     "odd.csv": "item,who,how\n1,1,5\n2,2,4\n",
+    "other.csv": "user,item,rating\n1,1,good\n3,1,bad\n",
+    "more.csv": "user,item,rating\n3,1,up\n",
+    "skew.csv": "user,item,rating\n" + "".join(f"{u},{i},{10000 if u == i == 0 else u + i}\n" for u in range(20) for i in range(20)),
+    "many.csv": "user,item,rating\n" + "".join(f"{900 + k % 7},{k % 20},{k % 3 + 1}\n" for k in range(40)),
     "tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
     "turned.csv": "item,user,rating\n1,1,5\n2,2,4\n",
 }
@@ -282,4 +292,167 @@ CASES: list[tuple[str, str | list[str]]] = [
         "import datetime; timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1).replace(tzinfo=datetime.UTC), pd.Timestamp(2020, 1, 1, tz='UTC')])",
     ),
     ("probit1.fit(X, y, time=t * 1000)", "probit1.fit(X, y, time=t * 1000 / 1000)"),
+    # Ratings and takes.
+    (
+        "als1.fit(np.column_stack([X, y + 1e9]), y + 1e9)",
+        "als1.fit(np.column_stack([X, y + 1e9])[:, :2], y + 1e9)",
+    ),
+    (
+        "ratings.as_ratings(ratings.as_ratings(X, y), scale=[1, 2])",
+        "ratings.as_ratings(X, 1 + y % 2, scale=[1, 2])",
+    ),
+    (
+        "ratings.Ensemble(ratings.ALS(1, alpha=1.0, levels=[1, 2, 3, 4, 5])).fit(X, y)",
+        "ratings.Ensemble(ratings.ALS(1, alpha=1.0), 2, levels=[1, 2, 3, 4, 5]).fit(X, y)",
+    ),
+    (
+        "als1.fit(datasets.read_takes('pairs.csv'))",
+        [f"ratings.{one}.fit(X)" for one in ("Recommender(ratings.EASE(), None)", "EASE()", "ImplicitALS(1)")],
+    ),
+    (
+        "worded.update(datasets.read_ratings('other.csv', scale=['bad', 'good']))",
+        "worded.update(datasets.read_ratings('more.csv', scale=worded.coding_))",
+    ),
+    ("als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='width'))", "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='quantile'))"),
+    # Explanations.
+    ("als.explain([1, 2], [3])", ["als.explain(user=1, items=[3])", "als.explain(user=2, items=[3])"]),
+    (
+        "bare.explain(1, [2])",
+        ["als.save('with.cofactor', ratings=True)", "cofactor.load('with.cofactor').explain(1, [2])"],
+    ),
+    ("featured.fold_in(user_features={99: [1.0]}).explain(99, [2])", "featured.fold_in([(99, 1)], [5], user_features={99: [1.0]}).explain(99, [1])"),
+    # Models and their parameters.
+    (
+        "ratings.MMMF(1, 1.0, margin='hinge').fit(X, y)",
+        [f"ratings.MMMF(1, 1.0, margin='{one}').fit(X, y)" for one in ("smooth-hinge", "modified-square", "logistic")],
+    ),
+    (
+        "ratings.RatingNMF(1, alpha=1.0, loss='kl', solver='hals').fit(X, y)",
+        [
+            "ratings.RatingNMF(1, alpha=1.0, loss='kl', solver='multiplicative').fit(X, y)",
+            "ratings.RatingNMF(1, alpha=1.0, loss='squared', solver='hals').fit(X, y)",
+        ],
+    ),
+    ("ratings.RatingNMF(1, alpha=1.0, origin=2).fit(X, y)", "ratings.RatingNMF(1, alpha=1.0, origin=1).fit(X, y)"),
+    (
+        "tiny_nmf(alpha=1e-9).fit(tiny.X, tiny.y).fold_in([('me', i) for i in range(6)], [5, 1, 4, 1, 2, 3])",
+        "tiny_nmf(alpha=1.0).fit(tiny.X, tiny.y).fold_in([('me', i) for i in range(6)], [5, 1, 4, 1, 2, 3])",
+    ),
+    (
+        "ratings.PMF(1, alpha=1.0, link='logistic').fit(X, y)",
+        [f"ratings.PMF(1, alpha=1.0, link='logistic', solver='{one}').fit(X, y)" for one in ("lbfgs", "sgd")],
+    ),
+    (
+        "cofactor update als.cofactor many.csv --out due.cofactor",
+        "cofactor fit many.csv --model als --alpha 5 --factors 1 --out due.cofactor",
+    ),
+    # Features.
+    ("als_f.fit(X, y, user_features=([1, 1], [2.0, 3.0]))", "als_f.fit(X, y, user_features=([1, 2], [2.0, 3.0]))"),
+    ("als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2))))", "als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2)).toarray()))"),
+    ("als_f.fit(X, y, user_features=([1, 2], {'age': ['old', 3]}))", "als_f.fit(X, y, user_features=([1, 2], {'age': ['old', '3']}))"),
+    (
+        "als_f.fit(X, y, user_features=([1, 2], {'age': [3.0, np.inf]}))",
+        ["als_f.fit(X, y, user_features=([1, 2], {'age': [3.0, 4.0]}))", "als_f.fit(X, y, user_features=([1, 3], {'age': [3.0, 4.0]}))"],
+    ),
+    (
+        "featured.fold_in([(99, 1)], [5], user_features=pd.DataFrame({'user': [99], 'size': [3.0]}))",
+        "featured.fold_in([(99, 1)], [5], user_features=([99], [[3.0]]))",
+    ),
+    (
+        "als_f.fit([*map(tuple, X), *((k, 1) for k in range(100, 1200))], [*y, *[3] * 1100], user_features=(range(1200), {'name': [f'n{k}' for k in range(1200)]}))",
+        [
+            "als_f.fit(X, y, user_features=(range(30), {'age': range(30)}))",
+            "als_f.fit(X, y, user_features=(range(30), {'name': ['a', 'b', 'other'] * 10}))",
+        ],
+    ),
+    # New users, items and ratings.
+    ("probit.fold_in_items([(99, 'new')], [5])", "probit.fold_in_items([(1, 'new')], [5])"),
+    ("als.fold_in([('me', 1)], [5], known='merge')", "als.fold_in([(1, 1)], [5], known='merge')"),
+    ("folded.fold_in([('you', 1)], [5], known='merge')", "als.fold_in([(1, 1)], [5], known='merge')"),
+    ("featured.fold_in(user_features={1: [1.0]})", "featured.fold_in(user_features={99: [1.0]})"),
+    (
+        "timeless.update([('you', 1)], [5], time=[1e9])",
+        ["timeless.update([('you', 1)], [5])", "brief().fit(X, y, time=t).update([('you', 1)], [5], time=[1e9])"],
+    ),
+    ("small.update(M)", "small.update([('ann', 'Cars')], [1])"),
+    ("timed.update([('you', 1)], [5])", "timed.update([('you', 1)], [5], time=[1e9])"),
+    ("bare.update([('you', 1)], [5])", "als.save('with.cofactor', ratings=True)"),
+    ("folded.update([('you', 1)], [5])", "als.update([('you', 1)], [5])"),
+    ("featured.update([('you', 1)], [5])", "featured.update([('you', 1)], [5], user_features={'you': [1.0]})"),
+    (
+        "als1.fit(pd.read_csv('odd.csv'))",
+        [
+            "als1.fit(pd.read_csv('odd.csv').set_axis(['item', 'user', 'rating'], axis=1))",
+            "als1.fit(pd.read_csv('odd.csv')[['who', 'item']].to_numpy(), pd.read_csv('odd.csv')['how'])",
+        ],
+    ),
+    (
+        "als1.fit(table.assign(time=np.where(y > 1, t, np.nan)))",
+        "als1.fit(table.assign(time=np.where(y > 1, t, np.nan))[y > 1])",
+    ),
+    ("small.predict([(1, 2)])", "small.predict([('ann', 'Up')])"),
+    ("als.fold_in([('1', 1)], [5])", "als.fold_in([('one', 1)], [5])"),
+    ("als.fold_in(sp.csr_array(M[:, :3]))", "als.fold_in(sp.csr_array(np.eye(31, 20))[30:] + 5 * M[:1])"),
+    ("small.fold_in(sp.csr_array(np.eye(3)))", "small.fold_in([('me', 'Up')], [2])"),
+    (
+        "als.predict(pd.DataFrame({'user': [1], 'item': [1], 'rating': [1], 'more': [1]}))",
+        ["als.predict(pd.DataFrame({'user': [1], 'item': [1]}))", "timed.predict(pd.DataFrame({'user': [1], 'item': [1], 'time': [1e9]}))"],
+    ),
+    # Models of takes.
+    (
+        "ratings.Recommender(ratings.EASE(), ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2), callback=lambda _: True).fit(X, y)",
+        [
+            "ratings.Recommender(ratings.EASE(), ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2), callback=lambda _: False).fit(X, y)",
+            "ratings.Recommender(ratings.EASE(), ratings=None, callback=lambda _: True).fit(X)",
+        ],
+    ),
+    ("ratings.EASE(1e-30).fit([(u, i) for u in range(9) for i in range(9) if u != 5])", "ratings.EASE(alpha=1.0).fit([(u, i) for u in range(9) for i in range(9)])"),
+    (
+        "ratings.ImplicitALS(1, alpha=1e9).fit(X)",
+        ["ratings.ImplicitALS(1, unobserved=0.1).fit(X)", "ratings.ImplicitALS(1).fit(X, sample_weight=y)"],
+    ),
+    (
+        "ratings.EASE().fit(pd.DataFrame({'user': [1, 2], 'item': [1, 2], 'time': [1e9, 1e9]}), time=[1e9, 1e9])",
+        "ratings.EASE().fit(pd.DataFrame({'user': [1, 2], 'item': [1, 2], 'time': [1e9, 1e9]}))",
+    ),
+    (
+        "ratings.EASE().fit(pd.DataFrame({'user': [1, 2], 'item': [1, 2], 'spent': [5, 6]}))",
+        "ratings.EASE().fit(pd.DataFrame({'user': [1, 2], 'item': [1, 2], 'count': [5, 6]}))",
+    ),
+    (
+        "evaluation.evaluate_recommendations(ratings.EASE(), M, n_splits=1)",
+        [
+            "m = M.tocoo(); evaluation.evaluate_recommendations(recommender, np.column_stack((m.row, m.col)), m.data, n_splits=1)",
+            "m = M.tocoo(); evaluation.evaluate_recommendations(ratings.EASE(), np.column_stack((m.row, m.col)), counts=m.data, n_splits=1)",
+        ],
+    ),
+    # Sampled models.
+    (
+        "brief(burn_in=3, callback=lambda _: True).fit(X, y)",
+        ["brief(burn_in=3, callback=lambda _: False).fit(X, y)", "brief(callback=lambda _: False).fit(X, y).set_params(warm_start=True).fit(X, y)"],
+    ),
+    (
+        "brief(burn_in=2, max_seconds=1e-9).fit(X, y)",
+        ["brief(burn_in=2, max_seconds=100).fit(X, y)", "brief(n_sweeps=8).fit(X, y)", "brief().fit(X, y).set_params(warm_start=True).fit(X, y)"],
+    ),
+    (
+        "timed.fit(X, y, time=t, shadow=([(99, 1)], [5]))",
+        "timed.fold_in([(99, 1)], [5], time=[1e9])",
+    ),
+    (
+        "probit.fold_in_items([(1, 'new')], [5]).fold_in([('me', 'new')], [5])",
+        [
+            "probit.fold_in([('me', 1)], [5])",
+            "brief(implicit=None).fit(X, y).fold_in_items([(1, 'new')], [5]).fold_in([('me', 'new')], [5])",
+        ],
+    ),
+    ("brief().fit(X, y, shadow=([(1, 1)], [5]))", "brief().fit(X, y, shadow=([(99, 1)], [5]))"),
+    (
+        "probit.fold_in([('me', 1)], [5]).set_params(warm_start=True).fit(X, y)",
+        "brief().fit(X, y).set_params(warm_start=True).fit(X, y)",
+    ),
+    (
+        "brief().fit(X, y).set_params(warm_start=True).fit(X[:50], y[:50])",
+        ["brief().fit(X, y).set_params(warm_start=True).fit(X, y)", "brief().fit(X[:50], y[:50])"],
+    ),
 ]
