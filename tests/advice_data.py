@@ -1,6 +1,5 @@
 """Further cases of advice, of data sets, columns, evaluation and plots."""
 
-
 from __future__ import annotations
 
 #: Python for names that calls use.
