@@ -54,10 +54,9 @@ def advice_of_source() -> Iterator[Advice]:
 
 
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    if isinstance(node, ast.Constant | ast.JoinedStr):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
-        if all(isinstance(text, str | None) for text in texts) and any(texts):
+    if isinstance(node, ast.Constant | ast.JoinedStr) or _is_in_parts(node):
+        texts = list(_texts(node))
+        if any(texts):
             written = "".join("…" if text is None else text for text in texts)
             if (is_advice and len(written) > 2) or _ADVISES.search(written):
                 words = "".join(
@@ -77,6 +76,35 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
         given = given or (isinstance(child, ast.Assign) and "advice" in ast.unparse(child.targets[0]).lower())
         yield from _within(child, file, inner, given)
+
+
+def _is_in_parts(node: ast.AST) -> bool:
+    """Return whether this is a text in parts, some of which are arguments or constants."""
+    parts = list(_parts(node)) if isinstance(node, ast.Tuple) else []
+    return any(isinstance(part, ast.Constant | ast.JoinedStr) for part in parts) and any(
+        (isinstance(part, ast.Call) and ast.unparse(part.func) == "Argument")
+        or (isinstance(part, ast.Name) and part.id.isupper())
+        for part in parts
+    )
+
+
+def _texts(node: ast.AST) -> Iterator[str | None]:
+    """Yield the parts of a text, None for those that are known only when it is shown."""
+    if isinstance(node, ast.Constant):
+        yield node.value if isinstance(node.value, str) else None
+    elif isinstance(node, ast.JoinedStr | ast.Tuple):
+        for part in _parts(node):
+            yield from _texts(part)
+    else:
+        yield None
+
+
+def _parts(node: ast.JoinedStr | ast.Tuple) -> Iterator[ast.expr]:
+    for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
+        if isinstance(part, ast.Starred) and isinstance(part.value, ast.Tuple):
+            yield from _parts(part.value)
+        else:
+            yield part
 
 
 @contextmanager
