@@ -260,7 +260,7 @@ def _data_sets() -> Iterator[Check]:
 def _self_test() -> Iterator[Check]:
     """Fit a small model twice: its objective is known, and the number of threads must not matter."""
     group = "Self-test"
-    advice = "reinstall cofactor and its dependencies in a new virtual environment; if that does not help, report it"
+    advice = "reinstall cofactor, with its dependencies, in a new virtual environment; if that does not help, report it"
     began = time.perf_counter()
     try:
         first, second = _fit(1), _fit(2)
