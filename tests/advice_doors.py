@@ -47,7 +47,7 @@ NAMES: dict[str, str] = {
     "free": "held.getsockname()[1]",
     "known": "__import__('cofactor.evaluation.run.sources', fromlist='x').sources_of('ml-100k')[0]",
     "KNOWN": "'home/movielens/ml-100k/u.data'",
-    **{name: f"__import__('tests.mishaps', fromlist='x').{name}" for name in ("same", "stored", "unwritable", "writable", "elsewhere", "touched", "Broken", "logged", "send", "absent", "installed", "broken_installation", "drawn", "changed_file", "printed", "Slow", "private")},
+    **{name: f"__import__('tests.mishaps', fromlist='x').{name}" for name in ("same", "stored", "unwritable", "writable", "elsewhere", "touched", "Broken", "logged", "send", "absent", "installed", "broken_installation", "drawn", "changed_file", "printed", "Slow", "private", "cluster", "kill_worker", "end_cluster")},
     "two": "{'mean': Dummy(), 'median': Dummy(strategy='median')}",
     "toy": "{'toy': (X, y)}",
 }
@@ -63,6 +63,8 @@ FILES: dict[str, str] = {
     "other.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
     "took.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
     "tags.csv": "wind,rain,sail,read\n" + "".join(f"{k % 5},{k % 3},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
+    "played.csv": "user,item,plays\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
+    "blooms.csv": "size,colour,wind,sail,read\n" + "".join(f"{k % 5},{('red', 'blue', 'green')[k % 3]},{k % 4},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "notes.csv": "colour,size,sail,read\n" + "".join(f"{('red', 'blue', 'green')[k % 3]},{k % 5},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
@@ -87,6 +89,7 @@ TAKE = "cofactor fit good.csv --model ease --implicit --out x.cofactor"
 RANK = "cofactor evaluate took.csv --model ease --at 3"
 LABEL = "cofactor fit tags.csv --labels sail,read --out x.cofactor"
 REPRODUCE = "cofactor reproduce thesis-figure-3.1 --quick --store x.sqlite --document page --words words.md"
+WORK = "with cluster(1) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')"
 CHANCE = "cofactor predict chance.cofactor weather.csv --proba"
 
 #: Calls, and the calls that follow what they advise.
@@ -161,6 +164,9 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor recommend als.cofactor --user 1 --titles broken.csv", "cofactor recommend als.cofactor --user 1 --titles titles.csv -n 3"),
     ("cofactor fit ml-100k --count plays", ["cofactor fit ml-100k --model ease --implicit --out x.cofactor", "cofactor fit plays.csv --model ease --count rating --out x.cofactor"]),
     ("cofactor fit bare.arff", LABEL),
+    ("cofactor fit tags.csv --labels ,", LABEL),
+    ("cofactor fit blooms.csv", ["cofactor fit blooms.csv --labels sail,read --out x.cofactor", FIT + " --user user --item item --rating rating"]),
+    ("cofactor fit played.csv --model ease --out x.cofactor", "cofactor fit played.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor"),
     ("cofactor predict semi.cofactor weather.csv", ["cofactor predict semi.cofactor weather.csv --form table", "cofactor predict semi.cofactor weather.csv --json"]),
     ("cofactor predict unnamed.cofactor tags.csv", ["unnamed.predict(tagged.X)", "Ridge.fit(pd.DataFrame({'wind': range(9)}), pd.DataFrame({'sail': [0, 1, 1] * 3}))"]),
     ("cofactor info mddm.cofactor", "__import__('sklearn.pipeline', fromlist='x').make_pipeline(labels.MDDM(n_components=1), labels.LabelRidge.paper()).fit(tagged.X, tagged.Y.toarray())"),
@@ -243,6 +249,11 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("with touched('touched.cofactor'): [source.content() for _ in range(10000)]", "Path('touched.cofactor').rename('other'); Path('other').rename('touched.cofactor'); source.content()"),
     ('POST /v1/explanations {"model": "tagger", "row": [1, 2], "labels": ["qqqq"]}', ["GET /v1/labels?model=tagger&n=5", 'POST /v1/explanations {"model": "tagger", "row": [1, 2], "labels": ["sail"]}']),
     ('POST /v1/tags {"model": "tagger", "rows": [{"qqqq": 1}]}', ["GET /v1/features?model=tagger&n=5", 'POST /v1/tags {"model": "tagger", "rows": [{"wind": 1}]}']),
+    # A cluster.
+    ("with cluster(0) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')", WORK),
+    ("with cluster(1, lambda _: os.utime('recommender.cofactor', ns=(1, 1))) as address: command(f'predict recommender.cofactor pairs.csv --scheduler {address}')", WORK),
+    ("with cluster(1, kill_worker) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')", WORK),
+    ("with cluster(1, end_cluster) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')", WORK),
     # An installation.
     (
         "with broken_installation(os.getcwd()): command('doctor')",
@@ -250,7 +261,8 @@ CASES: list[tuple[str, str | list[str]]] = [
             "command('doctor')",
             *(f"installed({name!r}, {extra!r})" for name, extra in (("matplotlib", "plots"), ("scikit-posthocs", "stats"), ("arviz", "bayes"), ("pandas", ""), ("polars", ""), ("numpy", ""))),
             "with mock.patch.dict(os.environ, COFACTOR_CACHE='own'): assert not cache.fault()",
-            *(f"cofactor datasets {how} ml-100k" for how in ("path", "fetch")),
+            "cofactor datasets path ml-100k",
+            "command('datasets fetch ml-100k')",
             "try: command('datasets path emotions')\nexcept ValueError as said: assert 'put emotions.arff' in str(said)",
             "cofactor demo --help",
         ],

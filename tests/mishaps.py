@@ -176,6 +176,41 @@ def send(app: Any, *headers: str) -> None:
 
 
 @contextmanager
+def cluster(n_workers: int, mishap: Callable[[Any], object] = id) -> Iterator[str]:
+    """Within the block, there is a cluster of Dask, by its address; a mishap befalls it when it begins to work."""
+    import dask
+    from distributed import LocalCluster
+    from distributed.diagnostics.plugin import SchedulerPlugin
+
+    class Watching(SchedulerPlugin):
+        def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+            if finish == "processing":
+                mishap(scheduler)
+
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=n_workers, **options) as made:
+        scheduler = made.scheduler
+        scheduler.add_plugin(Watching())
+        try:
+            yield made.scheduler_address
+        finally:
+            with dask.config.set({"distributed.comm.timeouts.connect": 0.1}):  # for one that is gone
+                made.close()
+
+
+def kill_worker(scheduler: Any) -> None:
+    """Let a worker of a cluster die, once too often."""
+    scheduler.allowed_failures = 0
+    address = next(iter(scheduler.workers))
+    scheduler.loop.add_callback(scheduler.remove_worker, address, stimulus_id="mishap")
+
+
+def end_cluster(scheduler: Any) -> None:
+    """Let the scheduler of a cluster end."""
+    scheduler.loop.add_callback(scheduler.close)
+
+
+@contextmanager
 def absent(*packages: str) -> Iterator[None]:
     """Within the block, packages are not installed."""
     version = metadata.version
