@@ -14,7 +14,7 @@ NAMES: dict[str, str] = {
     "odd": "__import__('types').SimpleNamespace(of=lambda: 3)",
     "tagged": "datasets.load_labels('tags.csv', ['sail', 'read'])",
     "tagger": "labels.LabelRidge.paper().fit(tagged)",
-    "cut": "labels.LabelRidge.paper().set_params(threshold=0.0).fit(tagged)",
+    "fixed": "labels.LabelRidge.paper().set_params(threshold=0.0).fit(tagged)",
     "chance": "labels.LabelRidge(threshold='auto').fit(tagged)",
     "omf": "labels.OMF(n_components=1, max_iter=5, random_state=0).fit(tagged)",
     "notes": "labels.LabelRidge.paper().fit(datasets.load_labels('notes.csv', ['sail', 'read']))",
@@ -27,7 +27,7 @@ NAMES: dict[str, str] = {
     "described": "__import__('dataclasses').replace(data, features={'item_features': films})",
     "three": "evaluation.Scores([[1.0, 2.0, 3.0 + k] for k in range(7)], ['a', 'b', 'c'], greater_is_better=False)",
     "folds": "evaluation.Scores([[0.7, 0.8], [0.6, 0.9], [0.7, 0.7]], ['a', 'b'], greater_is_better=False)",
-    "lists": "evaluation.evaluate_recommendations(ratings.EASE(), X, y, at=3)",
+    "rankings": "evaluation.evaluate_recommendations(ratings.EASE(), X, y, at=3)",
     "server": "__import__('cofactor.server', fromlist='x')",
     "local": "server.Access(server.served_hosts('127.0.0.1'))",
     "locked": "server.Access(None, server.Keys(['k' * 20]))",
@@ -53,14 +53,14 @@ NAMES: dict[str, str] = {
 }
 
 #: Models that are asked over HTTP besides those of `advice`.
-SERVED = ("tagger", "cut", "chance", "notes")
+SERVED = ("tagger", "fixed", "chance", "notes")
 
 #: Models of which there are files, besides those.
 SAVED = ("semi", "unnamed", "mddm")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
-    "other.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
+    "more.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
     "took.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
     "tags.csv": "wind,rain,sail,read\n" + "".join(f"{k % 5},{k % 3},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "played.csv": "user,item,plays\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
@@ -68,9 +68,9 @@ FILES: dict[str, str] = {
     "notes.csv": "colour,size,sail,read\n" + "".join(f"{('red', 'blue', 'green')[k % 3]},{k % 5},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
-    "twice.csv": "user,item,rating\n" + "7,1,3\n7,1,4\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
+    "again.csv": "user,item,rating\n" + "7,1,3\n7,1,4\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
     "real.csv": "user,item,rating\n" + "".join(f"{u},{i},{(u * 8 + i) / 7:.4f}\n" for u in range(30) for i in range(8)),
-    "plays.csv": "user,item,rating\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
+    "listens.csv": "user,item,rating\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
     "same.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + i % 5}\n" for u in range(5) for i in range(8)) * 2,
     "folder/good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u + i) % 5}\n" for u in range(12) for i in range(8)),
     "names.toml": "data = { one = 'good.csv', two = 'folder/good.csv' }\n[[methods]]\nname = 'ALS'\nparameters = { n_factors = 1, alpha = 1.0 }\n",
@@ -84,7 +84,7 @@ FILES: dict[str, str] = {
 #: Calls that follow advice of many kinds: with ratings, with what was taken, with labels.
 FIT = "cofactor fit good.csv --model als --alpha 1 --factors 1 --out x.cofactor"
 MEASURE = "cofactor evaluate good.csv --model als --alpha 1 --factors 1 --splits 2"
-COMPARE = "cofactor compare good.csv other.csv --model als --alpha 1 --factors 1 --splits 2"
+COMPARE = "cofactor compare good.csv more.csv --model als --alpha 1 --factors 1 --splits 2"
 TAKE = "cofactor fit good.csv --model ease --implicit --out x.cofactor"
 RANK = "cofactor evaluate took.csv --model ease --at 3"
 LABEL = "cofactor fit tags.csv --labels sail,read --out x.cofactor"
@@ -124,10 +124,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor serve als.cofactor --titles titles.csv --titles titles.csv --port 0", "cofactor serve als.cofactor --titles titles.csv --port 0"),
     ("cofactor serve als.cofactor --port 0 --host 203.0.113.1", "cofactor serve als.cofactor --port 0 --host 127.0.0.1"),
     ("held.open(); command(f'serve als.cofactor --port {held.getsockname()[1]}')", "held.close(); command(f'serve als.cofactor --port {free}')"),
-    ("cofactor shard good.csv", ["cofactor shard good.csv --out shards1", "cofactor shard other.csv --into shards1 --duplicates last", "cofactor shard --verify shards1"]),
+    ("cofactor shard good.csv", ["cofactor shard good.csv --out shards1", "cofactor shard more.csv --into shards1 --duplicates last", "cofactor shard --verify shards1"]),
     ("cofactor shard --out shards2", "cofactor shard good.csv --out shards2"),
     ("cofactor shard good.csv --into shards1 --shards 2", "cofactor shard good.csv --out shards3 --shards 2"),
-    ("cofactor shard good.csv --into shards1 --levels 1:5", "cofactor shard other.csv --into shards1 --duplicates last"),
+    ("cofactor shard good.csv --into shards1 --levels 1:5", "cofactor shard more.csv --into shards1 --duplicates last"),
     ("cofactor recommend shards1 --user 1", "cofactor fit shards1 --model als --alpha 5 --factors 1 --out model.cofactor"),
     ("cofactor fit shards1 --model als --alpha 5 --factors 1 --levels 1:5", "cofactor fit shards1 --model als --alpha 5 --factors 1 --out model.cofactor"),
     ("cofactor evaluate shards1", [MEASURE, "ratings.ShardedRatings.open('shards1')"]),
@@ -148,21 +148,21 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor update tagger.cofactor tags.csv", LABEL),
     ("cofactor update als.cofactor took.csv", ["cofactor update als.cofactor new.csv --rating rating --out x.cofactor", "cofactor fit good.csv --model ease --implicit --out took.cofactor", "cofactor update took.cofactor took.csv --out x.cofactor"]),
     ("cofactor recommend als.cofactor --ratings took.csv", ["cofactor recommend als.cofactor --ratings new.csv --rating-column rating -n 3", "cofactor recommend recommender.cofactor --ratings pairs.csv --known replace -n 3"]),
-    ("cofactor recommend als.cofactor --ratings twice.csv", "cofactor recommend als.cofactor --ratings new.csv -n 3"),
-    ("cofactor fit twice.csv", [FIT, *(f"cofactor fit twice.csv --model als --alpha 1 --factors 1 --duplicates {how} --out x.cofactor" for how in ("last", "mean"))]),
+    ("cofactor recommend als.cofactor --ratings again.csv", "cofactor recommend als.cofactor --ratings new.csv -n 3"),
+    ("cofactor fit again.csv", [FIT, *(f"cofactor fit again.csv --model als --alpha 1 --factors 1 --duplicates {how} --out x.cofactor" for how in ("last", "mean"))]),
     ("cofactor fit same.csv", [FIT, "cofactor fit same.csv --model als --alpha 1 --factors 1 --duplicates mean --out x.cofactor", "cofactor fit same.csv --model als --alpha 1 --factors 1 --duplicates last --out x.cofactor"]),
     ("cofactor fit real.csv", "cofactor fit real.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor"),
-    ("cofactor fit plays.csv", ["cofactor fit plays.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor", "cofactor fit plays.csv --model ease --count rating --out x.cofactor"]),
+    ("cofactor fit listens.csv", ["cofactor fit listens.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor", "cofactor fit listens.csv --model ease --count rating --out x.cofactor"]),
     ("cofactor fit ml-100k --task labels", "cofactor fit ml-100k --model als --alpha 1 --factors 1 --out x.cofactor"),
     ("cofactor fit emotions --task ratings", LABEL),
     ("cofactor fit tags.csv --task labels", LABEL),
     ("cofactor fit tags.csv --labels sail --xml tags.xml", LABEL),
     ("cofactor predict tagger.cofactor weather.csv --top 1 --scores", "cofactor predict tagger.cofactor weather.csv --top 1"),
     ("cofactor predict chance.cofactor weather.csv --proba --scores", CHANCE),
-    ("cofactor predict cut.cofactor weather.csv --proba", ["cofactor fit tags.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE]),
+    ("cofactor predict fixed.cofactor weather.csv --proba", ["cofactor fit tags.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE]),
     ("cofactor predict chance.cofactor weather.csv --coverage 0.9 --top 1", "cofactor predict chance.cofactor weather.csv --coverage 0.9"),
     ("cofactor recommend als.cofactor --user 1 --titles broken.csv", "cofactor recommend als.cofactor --user 1 --titles titles.csv -n 3"),
-    ("cofactor fit ml-100k --count plays", ["cofactor fit ml-100k --model ease --implicit --out x.cofactor", "cofactor fit plays.csv --model ease --count rating --out x.cofactor"]),
+    ("cofactor fit ml-100k --count plays", ["cofactor fit ml-100k --model ease --implicit --out x.cofactor", "cofactor fit listens.csv --model ease --count rating --out x.cofactor"]),
     ("cofactor fit bare.arff", LABEL),
     ("cofactor fit tags.csv --labels ,", LABEL),
     ("cofactor fit blooms.csv", ["cofactor fit blooms.csv --labels sail,read --out x.cofactor", FIT + " --user user --item item --rating rating"]),
@@ -216,7 +216,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("plots.plot_splits({'ALS': [1.0, 2.0]}, ax=3)", ["plots.plot_splits({'ALS': [1.0, 2.0]}, ax=__import__('matplotlib.figure', fromlist='x').Figure().subplots())", "plots.plot_splits({'ALS': [1.0, 2.0]})"]),
     ("plots.plot_coverage_tradeoff({})", "plots.plot_coverage_tradeoff({'ALS': (0.1, 0.2)})"),
     ("plots.plot_popularity([0.1, 0.2], {})", "plots.plot_popularity([0.1, 0.2], {'ALS': [0.1, 0.2]})"),
-    ("plots.plot_coverage_tradeoff(lists)", "(s := lists, plots.plot_coverage_tradeoff({name: (s.of_lists[name]['coverage@3'][0], s.mean(name, 'ndcg@3').mean) for name in s.methods}))"),
+    ("plots.plot_coverage_tradeoff(rankings)", "(s := rankings, plots.plot_coverage_tradeoff({name: (s.of_lists[name]['coverage@3'][0], s.mean(name, 'ndcg@3').mean) for name in s.methods}))"),
     ("plots.plot_recommendations(['Up'], [0.1, 0.2], [0.1, 0.2])", "plots.plot_recommendations(['Up', 'Heat'], [0.1, 0.2], [0.1, 0.2])"),
     ("plots.plot_trace(probit.fold_in([('me', 1), ('me', 2)], [5, 4]))", "plots.plot_trace(probit)"),
     # A store of results.
