@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import sys
 import warnings
@@ -14,12 +15,13 @@ from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import LostRatingsWarning
-from cofactor.ratings import OrdinalProbit, Ratings, ShardedRatings, shard_files
+from cofactor.ratings import ALS, OrdinalProbit, Ratings, ShardedRatings, shard_files
 
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
@@ -48,6 +50,19 @@ NAMES: dict[str, str] = {
     "tiny_nmf": "__import__('functools').partial(ratings.RatingNMF, 4, loss='itakura-saito', random_state=0, max_iter=2000)",
     "S": "here.in_memory()",
     "files": "__import__('cofactor.files').files",
+    "tags": "datasets.read_label_table('tags.csv', labels=['a'])",
+    "problems": "__import__('cofactor.problems').problems",
+    "samplers": "__import__('cofactor.samplers').samplers",
+    "solvers": "__import__('cofactor.solvers').solvers",
+    "losses": "__import__('cofactor.losses').losses",
+    "penalties": "__import__('cofactor.penalties').penalties",
+    "multiplicative": "__import__('cofactor.solvers.multiplicative').solvers.multiplicative",
+    "sgd": "__import__('cofactor.solvers.sgd').solvers.sgd",
+    "linear": "__import__('cofactor.solvers.linear').solvers.linear",
+    "workers": "__import__('cofactor.solvers.workers').solvers.workers",
+    "made": "__import__('tests.solvers.problems').solvers.problems",
+    "observed": "__import__('functools').partial(made.factorization, dtype=np.float32)",
+    "P": "made.factorization(losses.Squared())[0]",
     "als1": "ratings.ALS(1, alpha=1.0)",
 }
 
@@ -58,14 +73,18 @@ FILES: dict[str, str] = {
     "odd.csv": "item,who,how\n1,1,5\n2,2,4\n",
     "other.csv": "user,item,rating\n1,1,good\n3,1,bad\n",
     "more.csv": "user,item,rating\n3,1,up\n",
-    "skew.csv": "user,item,rating\n" + "".join(f"{u},{i},{10000 if u == i == 0 else u + i}\n" for u in range(20) for i in range(20)),
+    "skew.csv": "user,item,rating\n"
+    + "".join(f"{u},{i},{10000 if u == i == 0 else u + i}\n" for u in range(20) for i in range(20)),
     "many.csv": "user,item,rating\n" + "".join(f"{900 + k % 7},{k % 20},{k % 3 + 1}\n" for k in range(40)),
     "words-for-users.csv": "user,item,rating,number\nann,1,5,901\nbob,2,4,902\n",
-    "twice.csv": "user,item,rating\n901,1,5\n902,2,4\n901,1,3\n",
+    "twice.csv": "user,item,rating\nx,1,5\ny,2,4\nx,1,4\n",
+    "once.csv": "user,item,rating\nx,1,5\ny,2,4\n",
+    "again.csv": "user,item,rating\neve,1,5\n",
     "ones.csv": "user,item,rating\n1,1,1\n1,2,1\n2,1,1\n2,3,1\n",
     "times.csv": "user,item,rating,timestamp\n3,1,5,1000000000\n",
     "late.csv": "user,item,rating,when\n1,1,4,1000000000\n",
     "plays.csv": "user,item,rating\n" + "".join(f"{u},{i},{15 * u + i + 1}\n" for u in range(15) for i in range(15)),
+    "tags.csv": "f,name,a\n1,x,0\n2,y,1\n",
     "tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
     "turned.csv": "item,user,rating\n1,1,5\n2,2,4\n",
 }
@@ -107,8 +126,10 @@ def in_memory(values: Any = None, times: Any = None) -> ShardedRatings:
 
 def shards(folder: str) -> ShardedRatings:
     """Write a folder of shards, and return it."""
+    if not Path("shards-for-all").exists():
+        in_memory().save("shards-for-all")
     shutil.rmtree(folder, ignore_errors=True)
-    in_memory().save(folder)
+    shutil.copytree("shards-for-all", folder)
     return ShardedRatings.open(folder)
 
 
@@ -158,6 +179,83 @@ def lost(what: str, back: str = "") -> Any:
         return cofactor.load("second/model.cofactor")
 
 
+class Drift:
+    """A posterior whose only step sets a number to a power of another."""
+
+    kept = ("x",)
+
+    def __init__(self, base: float, n_factors: int) -> None:
+        self.base, self.n_factors = base, n_factors
+        self.steps = {"set": self.set}
+
+    def start(self, key: Any) -> Any:
+        return {"x": np.zeros(1, np.float32)}
+
+    def settle(self, state: Any) -> None:
+        """It is where it is."""
+
+    def set(self, state: Any, key: Any) -> None:
+        state["x"][:] = np.prod(np.full(self.n_factors, self.base))
+
+    def log_likelihood(self, state: Any) -> float:
+        return 0.0
+
+    def tune(self, state: Any, sweep: int) -> None:
+        """Nothing is to be tuned."""
+
+
+@contextmanager
+def small_files(n_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond a number of bytes within the block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Client:
+    """The client of a cluster without workers that are up, one of which answers with an error if there is one."""
+
+    def __init__(self, error: Exception | None = None, status: str = "running") -> None:
+        self.error, self.status = error, status
+
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+    def run(self, *asked: Any, **how: Any) -> dict[str, Any]:
+        return {} if self.error is None else {"tcp://worker": self.error}
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
+    """Give the client of a cluster within this process."""
+    from distributed import Client, LocalCluster
+
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+        yield client
+
+
+class Part:
+    """A part that knows its number."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def answer(self, question: Any) -> dict[str, Any]:
+        return {"k": np.array(float(self.k))}
+
+
+def dying(k: int) -> Any:
+    """End as a worker does that is killed."""
+    raise OSError("connection lost")
+
+
+seeded = ALS(1, alpha=1.0, random_state=0)
+
+
 def extras() -> list[str]:
     """Return the extras that `pip` finds."""
     return metadata("cofactor").get_all("Provides-Extra") or []
@@ -185,8 +283,14 @@ CASES: list[tuple[str, str | list[str]]] = [
             "table = pd.read_csv('wide.csv'); als1.fit(table.melt(table.columns[0], var_name='item', value_name='rating').dropna())",
         ],
     ),
-    ("ratings.EASE().fit(pd.read_csv('odd.csv'))", "ratings.EASE().fit(pd.read_csv('odd.csv').set_axis(['user', 'item', 'rating'], axis=1))"),
-    ("datasets.read_ratings('bare.csv', rating='stars')", "datasets.read_ratings('bare.csv', rating=0, user=1, item=2)"),
+    (
+        "ratings.EASE().fit(pd.read_csv('odd.csv'))",
+        "ratings.EASE().fit(pd.read_csv('odd.csv').set_axis(['user', 'item', 'rating'], axis=1))",
+    ),
+    (
+        "datasets.read_ratings('bare.csv', rating='stars')",
+        "datasets.read_ratings('bare.csv', rating=0, user=1, item=2)",
+    ),
     (
         "datasets.read_ratings('new.csv', user='item')",
         ["datasets.read_ratings('new.csv', user='user')", "datasets.read_ratings('new.csv', user='item', item='user')"],
@@ -218,12 +322,18 @@ CASES: list[tuple[str, str | list[str]]] = [
         "als.save('old.cofactor'); here.reheaded('old.cofactor', format=1); cofactor.load('old.cofactor')",
         "als.save('old.cofactor'); cofactor.load('old.cofactor')",
     ),
-    ("als1.fit(X, np.ma.masked_equal(y, 3))", ["als1.fit(X[y != 3], y[y != 3])", "als1.fit(X, np.ma.masked_equal(y, 3).filled(2))"]),
+    (
+        "als1.fit(X, np.ma.masked_equal(y, 3))",
+        ["als1.fit(X[y != 3], y[y != 3])", "als1.fit(X, np.ma.masked_equal(y, 3).filled(2))"],
+    ),
     # What a model file holds.
     ("persistence.write_model('m', {'a': np.nan}, {})", "persistence.write_model('m', {}, {'a': np.array(np.nan)})"),
     ("persistence.write_model('m', {'a': np.ones(2)}, {})", "persistence.write_model('m', {}, {'a': np.ones(2)})"),
     ("persistence.write_model('m', {'a': als}, {})", "persistence.write_model('m', {'a': repr(als)}, {})"),
-    ("persistence.write_model('m', {}, {'a': np.array(['b'])})", "persistence.write_model('m', {}, {'a': np.ones(1, 'float32')})"),
+    (
+        "persistence.write_model('m', {}, {'a': np.array(['b'])})",
+        "persistence.write_model('m', {}, {'a': np.ones(1, 'float32')})",
+    ),
     (
         "persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})\nwith here.environment(COFACTOR_MAX_UNPACKED=1): persistence.read_model('m')",
         "persistence.write_model('m', {}, {'a': np.ones(99), 'b': np.ones(99)})\nwith here.environment(COFACTOR_MAX_UNPACKED=792): persistence.read_model('m')",
@@ -244,8 +354,17 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("metrics.LabelTally().table()", "tally = metrics.LabelTally(); tally.add(L, L); tally.table()"),
     ("metrics.take_calibration_bins([0.5], [1, 0])", "metrics.take_calibration_bins([0.5, 0.5], [1, 0])"),
     ("metrics.frobenius_relative_error([0, 0], [1, 0])", "metrics.root_mean_squared_error([0, 0], [1, 0])"),
-    ("als1.fit(X, np.arange(len(y)) + 0.5)", ["als1.fit(X, datasets.bin_ratings(np.arange(len(y)) + 0.5, 5)[0])", "ratings.ALS(1, alpha=1.0, levels=[1, 2]).fit(X, 1 + y % 2)"]),
-    ("metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3])", ["metrics.zero_one_error([1, 3], [1, 2], [1, 2, 3])", "metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3, 7])"]),
+    (
+        "als1.fit(X, np.arange(len(y)) + 0.5)",
+        [
+            "als1.fit(X, datasets.bin_ratings(np.arange(len(y)) + 0.5, 5)[0])",
+            "ratings.ALS(1, alpha=1.0, levels=[1, 2]).fit(X, 1 + y % 2)",
+        ],
+    ),
+    (
+        "metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3])",
+        ["metrics.zero_one_error([1, 3], [1, 2], [1, 2, 3])", "metrics.zero_one_error([1, 7], [1, 2], [1, 2, 3, 7])"],
+    ),
     (
         "metrics.hamming_loss(pd.DataFrame({'a': [1], 'b': [0]}), pd.DataFrame({'b': [1], 'a': [0]}))",
         "Y, predicted = pd.DataFrame({'a': [1], 'b': [0]}), pd.DataFrame({'b': [1], 'a': [0]}); metrics.hamming_loss(Y, predicted[list(Y.columns)])",
@@ -299,7 +418,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "[*splits.GroupedLabelKFold(2).split(F, L)]",
-        ["[*splits.GroupedLabelKFold(2, groups=range(30)).split(F, L)]", "[*splits.GroupedLabelKFold(2).split(F, L, range(30))]"],
+        [
+            "[*splits.GroupedLabelKFold(2, groups=range(30)).split(F, L)]",
+            "[*splits.GroupedLabelKFold(2).split(F, L, range(30))]",
+        ],
     ),
     ("[*splits.StratifiedLabelKFold(31).split(F, L)]", "[*splits.StratifiedLabelKFold(30).split(F, L)]"),
     (
@@ -312,12 +434,24 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "evaluation.evaluate(als1, X, y, protocol='time')",
-        ["evaluation.evaluate(als1, X, y, time=t, protocol='time')", "evaluation.evaluate(als1, X, y, protocol='holdout')"],
+        [
+            "evaluation.evaluate(als1, X, y, time=t, protocol='time')",
+            "evaluation.evaluate(als1, X, y, protocol='holdout')",
+        ],
     ),
-    ("[*splits.NewUsers(10).split([('a', 1), ('a', 2), ('b', 1)] + [(k, 1) for k in 'cdefghijklm'])]", "[*splits.NewUsers(1).split([('a', 1), ('a', 2), ('b', 1)])]"),
-    ("[*splits.TimeSplit(3, times=[1, 1, 1, 2]).split(range(4))]", "[*splits.TimeSplit(1, times=[1, 1, 2, 2]).split(range(4))]"),
+    (
+        "[*splits.NewUsers(10).split([('a', 1), ('a', 2), ('b', 1)] + [(k, 1) for k in 'cdefghijklm'])]",
+        "[*splits.NewUsers(1).split([('a', 1), ('a', 2), ('b', 1)])]",
+    ),
+    (
+        "[*splits.TimeSplit(3, times=[1, 1, 1, 2]).split(range(4))]",
+        "[*splits.TimeSplit(1, times=[1, 1, 2, 2]).split(range(4))]",
+    ),
     ("[*splits.TimeSplit(3).split(range(3))]", "[*splits.TimeSplit(2).split(range(3))]"),
-    ("[*splits.TimeSplit(at=9, times=[1, 2, 3]).split(range(3))]", "[*splits.TimeSplit(at=2, times=[1, 2, 3]).split(range(3))]"),
+    (
+        "[*splits.TimeSplit(at=9, times=[1, 2, 3]).split(range(3))]",
+        "[*splits.TimeSplit(at=2, times=[1, 2, 3]).split(range(3))]",
+    ),
     (
         "[*splits.UserLast().split(X)]",
         ["[*splits.UserLast(times=t).split(X)]", "[*splits.UserLast().split(np.column_stack([X, t]))]"],
@@ -330,7 +464,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     # Parameters, and choices of them.
-    ("labels.BinaryRelevance().set_params(estimator__C=3)", "labels.BinaryRelevance(svm.LinearSVC()).set_params(estimator__C=3)"),
+    (
+        "labels.BinaryRelevance().set_params(estimator__C=3)",
+        "labels.BinaryRelevance(svm.LinearSVC()).set_params(estimator__C=3)",
+    ),
     (
         "cofactor.save(piped.set_params(standardscaler=preprocessing.StandardScaler()), 'p.cofactor')",
         "cofactor.save(piped.set_params(standardscaler=preprocessing.StandardScaler().fit(F)), 'p.cofactor')",
@@ -345,9 +482,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "evaluation.select_parameters(als1, X, None)",
-        ["evaluation.select_parameters(als1, X, y, {'alpha': [1]})", "evaluation.select_parameters(labels.LabelRidge(), F, L, {'alpha': [1]})"],
+        [
+            "evaluation.select_parameters(als1, X, y, {'alpha': [1]})",
+            "evaluation.select_parameters(labels.LabelRidge(), F, L, {'alpha': [1]})",
+        ],
     ),
-    ("evaluation.select_parameters(linear_model.RidgeClassifier(), F, L)", "evaluation.select_parameters(linear_model.RidgeClassifier(), F, L, grid={'alpha': [1, 10]})"),
+    (
+        "evaluation.select_parameters(linear_model.RidgeClassifier(), F, L)",
+        "evaluation.select_parameters(linear_model.RidgeClassifier(), F, L, grid={'alpha': [1, 10]})",
+    ),
     ("ratings.ALS(1).fit([('a', 1), ('b', 2)], [1, 2])", "ratings.ALS(1, alpha=1.0).fit([('a', 1), ('b', 2)], [1, 2])"),
     # Times.
     (
@@ -361,7 +504,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "probit1.fit(np.column_stack([X, t]), y, time=t)",
         ["probit1.fit(X, y, time=t)", "probit1.fit(np.column_stack([X, t]), y)"],
     ),
-    ("timed.predict([(1, 1), (1, 2)], time=[1e9, pd.Timestamp(2020, 1, 1)])", "timed.predict([(1, 1), (1, 2)], time=[1e9, 2e9])"),
+    (
+        "timed.predict([(1, 1), (1, 2)], time=[1e9, pd.Timestamp(2020, 1, 1)])",
+        "timed.predict([(1, 1), (1, 2)], time=[1e9, 2e9])",
+    ),
     (
         "timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1), pd.Timestamp(2020, 1, 1, tz='UTC')])",
         "import datetime; timed.predict([(1, 1), (1, 2)], time=[pd.Timestamp(2020, 1, 1).replace(tzinfo=datetime.UTC), pd.Timestamp(2020, 1, 1, tz='UTC')])",
@@ -388,14 +534,20 @@ CASES: list[tuple[str, str | list[str]]] = [
         "worded.update(datasets.read_ratings('other.csv', scale=['bad', 'good']))",
         "worded.update(datasets.read_ratings('more.csv', scale=worded.coding_))",
     ),
-    ("als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='width'))", "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='quantile'))"),
+    (
+        "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='width'))",
+        "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='quantile'))",
+    ),
     # Explanations.
     ("als.explain([1, 2], [3])", ["als.explain(user=1, items=[3])", "als.explain(user=2, items=[3])"]),
     (
         "bare.explain(1, [2])",
         ["als.save('with.cofactor', ratings=True)", "cofactor.load('with.cofactor').explain(1, [2])"],
     ),
-    ("featured.fold_in(user_features={99: [1.0]}).explain(99, [2])", "featured.fold_in([(99, 1)], [5], user_features={99: [1.0]}).explain(99, [1])"),
+    (
+        "featured.fold_in(user_features={99: [1.0]}).explain(99, [2])",
+        "featured.fold_in([(99, 1)], [5], user_features={99: [1.0]}).explain(99, [1])",
+    ),
     # Models and their parameters.
     (
         "ratings.MMMF(1, 1.0, margin='hinge').fit(X, y)",
@@ -423,11 +575,20 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Features.
     ("als_f.fit(X, y, user_features=([1, 1], [2.0, 3.0]))", "als_f.fit(X, y, user_features=([1, 2], [2.0, 3.0]))"),
-    ("als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2))))", "als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2)).toarray()))"),
-    ("als_f.fit(X, y, user_features=([1, 2], {'age': ['old', 3]}))", "als_f.fit(X, y, user_features=([1, 2], {'age': ['old', '3']}))"),
+    (
+        "als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2))))",
+        "als_f.fit(X, y, user_features=([1, 2], sp.csr_array(np.eye(2)).toarray()))",
+    ),
+    (
+        "als_f.fit(X, y, user_features=([1, 2], {'age': ['old', 3]}))",
+        "als_f.fit(X, y, user_features=([1, 2], {'age': ['old', '3']}))",
+    ),
     (
         "als_f.fit(X, y, user_features=([1, 2], {'age': [3.0, np.inf]}))",
-        ["als_f.fit(X, y, user_features=([1, 2], {'age': [3.0, 4.0]}))", "als_f.fit(X, y, user_features=([1, 3], {'age': [3.0, 4.0]}))"],
+        [
+            "als_f.fit(X, y, user_features=([1, 2], {'age': [3.0, 4.0]}))",
+            "als_f.fit(X, y, user_features=([1, 3], {'age': [3.0, 4.0]}))",
+        ],
     ),
     (
         "featured.fold_in([(99, 1)], [5], user_features=pd.DataFrame({'user': [99], 'size': [3.0]}))",
@@ -471,7 +632,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("small.fold_in(sp.csr_array(np.eye(3)))", "small.fold_in([('me', 'Up')], [2])"),
     (
         "als.predict(pd.DataFrame({'user': [1], 'item': [1], 'rating': [1], 'more': [1]}))",
-        ["als.predict(pd.DataFrame({'user': [1], 'item': [1]}))", "timed.predict(pd.DataFrame({'user': [1], 'item': [1], 'time': [1e9]}))"],
+        [
+            "als.predict(pd.DataFrame({'user': [1], 'item': [1]}))",
+            "timed.predict(pd.DataFrame({'user': [1], 'item': [1], 'time': [1e9]}))",
+        ],
     ),
     # Models of takes.
     (
@@ -481,7 +645,10 @@ CASES: list[tuple[str, str | list[str]]] = [
             "ratings.Recommender(ratings.EASE(), ratings=None, callback=lambda _: True).fit(X)",
         ],
     ),
-    ("ratings.EASE(1e-30).fit([(u, i) for u in range(9) for i in range(9) if u != 5])", "ratings.EASE(alpha=1.0).fit([(u, i) for u in range(9) for i in range(9)])"),
+    (
+        "ratings.EASE(1e-30).fit([(u, i) for u in range(9) for i in range(9) if u != 5])",
+        "ratings.EASE(alpha=1.0).fit([(u, i) for u in range(9) for i in range(9)])",
+    ),
     (
         "ratings.ImplicitALS(1, alpha=1e9).fit(X)",
         ["ratings.ImplicitALS(1, unobserved=0.1).fit(X)", "ratings.ImplicitALS(1).fit(X, sample_weight=y)"],
@@ -504,11 +671,18 @@ CASES: list[tuple[str, str | list[str]]] = [
     # Sampled models.
     (
         "brief(burn_in=3, callback=lambda _: True).fit(X, y)",
-        ["brief(burn_in=3, callback=lambda _: False).fit(X, y)", "brief(callback=lambda _: False).fit(X, y).set_params(warm_start=True).fit(X, y)"],
+        [
+            "brief(burn_in=3, callback=lambda _: False).fit(X, y)",
+            "brief(callback=lambda _: False).fit(X, y).set_params(warm_start=True).fit(X, y)",
+        ],
     ),
     (
         "brief(burn_in=2, max_seconds=1e-9).fit(X, y)",
-        ["brief(burn_in=2, max_seconds=100).fit(X, y)", "brief(n_sweeps=8).fit(X, y)", "brief().fit(X, y).set_params(warm_start=True).fit(X, y)"],
+        [
+            "brief(burn_in=2, max_seconds=100).fit(X, y)",
+            "brief(n_sweeps=8).fit(X, y)",
+            "brief().fit(X, y).set_params(warm_start=True).fit(X, y)",
+        ],
     ),
     (
         "timed.fit(X, y, time=t, shadow=([(99, 1)], [5]))",
@@ -531,14 +705,23 @@ CASES: list[tuple[str, str | list[str]]] = [
         ["brief().fit(X, y).set_params(warm_start=True).fit(X, y)", "brief().fit(X[:50], y[:50])"],
     ),
     # Folders of shards.
-    ("here.shards('s'); Path('s/shards/0001/levels.npy').unlink(); ratings.ShardedRatings.open('s')", "here.shards('s')"),
+    (
+        "here.shards('s'); Path('s/shards/0001/levels.npy').unlink(); ratings.ShardedRatings.open('s')",
+        "here.shards('s')",
+    ),
     (
         "here.shards('s'); here.linked('s/shards/0001/levels.npy'); ratings.ShardedRatings.open('s')",
-        ["here.shards('s'); here.linked('s/shards/0001/levels.npy', back=True); ratings.ShardedRatings.open('s')", "here.shards('s')"],
+        [
+            "here.shards('s'); here.linked('s/shards/0001/levels.npy', back=True); ratings.ShardedRatings.open('s')",
+            "here.shards('s')",
+        ],
     ),
     (
         "here.shards('s'); here.linked('s/shards/0001'); ratings.ShardedRatings.open('s')",
-        ["here.shards('s'); here.linked('s/shards/0001', back=True); ratings.ShardedRatings.open('s')", "here.shards('s')"],
+        [
+            "here.shards('s'); here.linked('s/shards/0001', back=True); ratings.ShardedRatings.open('s')",
+            "here.shards('s')",
+        ],
     ),
     (
         "here.shards('s'); Path('s/manifest.json').write_text(Path('s/manifest.json').read_text().replace('0001', '0002')); ratings.ShardedRatings.open('s')",
@@ -549,7 +732,11 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "ratings.ShardedRatings.open('nowhere')",
-        ["cofactor shard many.csv --out made", "here.in_memory().save('made-too')", "ratings.ShardedRatings.open('made-too')"],
+        [
+            "cofactor shard many.csv --out made",
+            "here.in_memory().save('made-too')",
+            "ratings.ShardedRatings.open('made-too')",
+        ],
     ),
     (
         "here.shards('s'); here.in_memory().save('s')",
@@ -559,7 +746,10 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor shard many.csv --into s",
         ],
     ),
-    ("here.in_memory().save('.')", "__import__('shutil').rmtree('other', ignore_errors=True); here.in_memory().save('other')"),
+    (
+        "here.in_memory().save('.')",
+        "__import__('shutil').rmtree('other', ignore_errors=True); here.in_memory().save('other')",
+    ),
     ("here.in_memory().save('missing/s')", "Path('missing').mkdir(); here.in_memory().save('missing/s')"),
     (
         "here.shards('s')\nwith files.alone('s'): ratings.append_files('many.csv', 's')",
@@ -578,7 +768,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     # Fits of shards.
     ("als1.fit(S, y)", "als1.fit(S)"),
     (
-        "here.shards('s'); als1.fit(ratings.ShardedRatings.open('s').on(resume=True))",
+        "als1.fit(here.shards('s').on(resume=True))",
         "here.shards('s'); ratings.ALS(1, alpha=1.0, random_state=0).fit(ratings.ShardedRatings.open('s').on(resume=True))",
     ),
     (
@@ -586,17 +776,22 @@ CASES: list[tuple[str, str | list[str]]] = [
         [
             *(f"ratings.{one}(1, alpha=1.0, random_state=0).fit(S)" for one in ("ALS", "PMF", "MMMF", "PMMMF", "HMF")),
             "ratings.BinaryMMMF(1, alpha=1.0, random_state=0).fit(here.in_memory(1 + (y > 3)))",
-            *(f"ratings.{one}(1, n_sweeps=2, burn_in=1, random_state=0).fit(S)" for one in ("OrdinalProbit", "BPMF", "GibbsMMMF")),
+            *(
+                f"ratings.{one}(1, n_sweeps=2, burn_in=1, random_state=0).fit(S)"
+                for one in ("OrdinalProbit", "BPMF", "GibbsMMMF")
+            ),
             "ratings.URP(2, random_state=0).fit(S.to_ratings())",
-            "cofactor fit many.csv --model urp --factors 2 --out urp.cofactor",
         ],
     ),
-    ("ratings.ALS(1, alpha=1.0, random_state=0).fit(S).explain(1, [2])", "ratings.ALS(1, alpha=1.0, random_state=0).fit(S).to_memory().explain(1, [2])"),
+    (
+        "ratings.ALS(1, alpha=1.0, random_state=0).fit(S).explain(1, [2])",
+        "ratings.ALS(1, alpha=1.0, random_state=0).fit(S).to_memory().explain(1, [2])",
+    ),
     ("here.in_memory().on(resume=True)", "here.shards('s'); ratings.ShardedRatings.open('s').on(resume=True)"),
     (
-        "here.shards('s'); brief(burn_in=3, max_seconds=1e-9).fit(ratings.ShardedRatings.open('s').on(users='folder'))",
+        "brief(burn_in=3, max_seconds=1e-9).fit(here.shards('s').on(users='folder'))",
         [
-            f"here.shards('s'); brief(burn_in=3, {one}).fit(ratings.ShardedRatings.open('s').on(users='folder'))"
+            f"brief(burn_in=3, {one}).fit(here.shards('s').on(users='folder'))"
             for one in ("max_seconds=100", "n_sweeps=6")
         ],
     ),
@@ -606,37 +801,56 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "brief(warm_start=True).fit(S)",
-        ["here.shards('s'); brief(warm_start=False).fit(ratings.ShardedRatings.open('s').on(resume=True))", "brief(warm_start=True).fit(S.to_ratings())"],
+        ["brief(warm_start=False).fit(here.shards('s').on(resume=True))", "brief(warm_start=True).fit(S.to_ratings())"],
     ),
     ("brief(time=True).fit(here.in_memory(times=t))", "brief().fit(here.in_memory(times=t))"),
     ("brief(implicit='sparse').fit(S)", "brief(implicit='low-rank').fit(S)"),
     (
-        "here.shards('s'); brief().fit(ratings.ShardedRatings.open('s').on(users='folder')).set_params(warm_start=True).fit(X, y)",
-        "here.shards('s'); brief().fit(ratings.ShardedRatings.open('s').on(users='memory')).set_params(warm_start=True).fit(X, y)",
+        "brief().fit(here.shards('s').on(users='folder')).set_params(warm_start=True).fit(X, y)",
+        "brief().fit(here.shards('s').on(users='memory')).set_params(warm_start=True).fit(X, y)",
     ),
     (
         "here.lost('ratings').recommend([1])",
-        [*(f"here.lost('ratings', back='{one}').recommend([1])" for one in ("there", "relative")), "here.lost('ratings').recommend([1], exclude_seen=False)", "als.recommend([1])"],
-    ),
-    (
-        "here.lost('users')",
-        [*(f"here.lost('users', back='{one}').predict([(1, 1)])" for one in ("there", "relative")), "als.predict([(1, 1)])"],
-    ),
-    # Shards of files.
-    ("here.shards('s'); ratings.append_files('words-for-users.csv', 's')", "here.shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')"),
-    ("here.worded_shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')", "here.worded_shards('s'); ratings.append_files('words-for-users.csv', 's')"),
-    (
-        "here.shards('s'); ratings.append_files('twice.csv', 's')",
         [
-            "here.shards('s'); ratings.append_files('many.csv', 's')",
-            *(f"here.shards('s'); ratings.append_files('twice.csv', 's', duplicates='{one}')" for one in ("last", "mean")),
+            *(f"here.lost('ratings', back='{one}').recommend([1])" for one in ("there", "relative")),
+            "here.lost('ratings').recommend([1], exclude_seen=False)",
+            "als.recommend([1])",
         ],
     ),
     (
-        "here.shards('s'); ratings.append_files('many.csv', 's'); ratings.append_files('many.csv', 's')",
+        "here.lost('users')",
         [
-            "here.shards('s'); ratings.append_files('many.csv', 's')",
-            *(f"here.shards('s'); ratings.append_files('many.csv', 's'); ratings.append_files('many.csv', 's', duplicates='{one}')" for one in ("last", "mean")),
+            *(f"here.lost('users', back='{one}').predict([(1, 1)])" for one in ("there", "relative")),
+            "als.predict([(1, 1)])",
+        ],
+    ),
+    # Shards of files.
+    (
+        "here.shards('s'); ratings.append_files('words-for-users.csv', 's')",
+        "here.shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')",
+    ),
+    (
+        "here.worded_shards('s'); ratings.append_files('words-for-users.csv', 's', user='number')",
+        "here.worded_shards('s'); ratings.append_files('words-for-users.csv', 's')",
+    ),
+    (
+        "here.worded_shards('s'); ratings.append_files('twice.csv', 's')",
+        [
+            "here.worded_shards('s'); ratings.append_files('once.csv', 's')",
+            *(
+                f"here.worded_shards('s'); ratings.append_files('twice.csv', 's', duplicates='{one}')"
+                for one in ("last", "mean")
+            ),
+        ],
+    ),
+    (
+        "here.worded_shards('s'); ratings.append_files('again.csv', 's')",
+        [
+            "here.worded_shards('s'); ratings.append_files('once.csv', 's')",
+            *(
+                f"here.worded_shards('s'); ratings.append_files('again.csv', 's', duplicates='{one}')"
+                for one in ("last", "mean")
+            ),
         ],
     ),
     (
@@ -660,16 +874,96 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "here.half_sharded('third'); ratings.shard_files('many.csv', 'third', sep=',')",
-        ["ratings.shard_files('many.csv', 'third')", "here.half_sharded('fourth'); ratings.shard_files('many.csv', 'fourth', sep=',', restart=True)"],
+        [
+            "ratings.shard_files('many.csv', 'third')",
+            "here.half_sharded('fourth'); ratings.shard_files('many.csv', 'fourth', sep=',', restart=True)",
+        ],
     ),
     (
         "ratings.shard_files(['known.csv', 'times.csv'], 'times')",
-        ["ratings.shard_files(['late.csv', 'times.csv'], 'times', timestamp=3)", "ratings.shard_files(['known.csv', 'many.csv'], 'no-times')"],
+        [
+            "ratings.shard_files(['late.csv', 'times.csv'], 'times', timestamp=3)",
+            "ratings.shard_files(['known.csv', 'many.csv'], 'no-times')",
+        ],
     ),
     (
         "ratings.shard_files('plays.csv', 'plays')",
         ["cofactor fit plays.csv --count rating --out plays.cofactor", "datasets.bin_ratings(range(225), 5)"],
     ),
     # Problems, samplers and solvers.
-    ("problems.ObservedProblem(solver_data, 2).pack({})", "als"),
+    (
+        "datasets.read_label_table('tags.csv', recipe=tags.recipe, drop=['f'])",
+        "datasets.read_label_table('tags.csv', recipe=tags.recipe, drop=[])",
+    ),
+    (
+        "problems.ObservedProblem(P.entries, P.targets, P.loss, {'U': (25, 3)}, {})",
+        [
+            "problems.ObservedProblem(P.entries, P.targets, P.loss, {'U': (25, 3), 'V': (20, 3)}, {})",
+            "problems.ObservedProblem(P.entries, P.targets, P.loss, {'U': (25, 3)}, {}, fixed={'V': np.ones((20, 3))})",
+            "problems.ObservedProblem(P.entries, P.targets, P.loss, {'U': (25, 0), 'V': (20, 0), 'c': (20,)}, {})",
+        ],
+    ),
+    (
+        "M2 = sp.csr_array(M); brief(warm_start=True).fit(M2).fit(sp.csr_array((M2.data, M2.indices, M2.indptr), shape=(30, 40)))",
+        [
+            "brief(warm_start=True).fit(M).fit(M)",
+            "brief().fit(sp.csr_array((M.data, M.indices, M.indptr), shape=(30, 40)))",
+        ],
+    ),
+    (
+        "samplers.run(here.Drift(1e20, 3), samplers.Chain(0, 0), 2)",
+        [
+            "samplers.run(here.Drift(1.0, 3), samplers.Chain(0, 0), 2)",
+            "samplers.run(here.Drift(1e20, 1), samplers.Chain(0, 0), 2)",
+        ],
+    ),
+    (
+        "S = here.shards('s')\nwith here.small_files(2000): brief(n_sweeps=14).fit(S.on(users='folder'))",
+        "brief(n_sweeps=14).fit(ratings.ShardedRatings.open('s').on(users='folder', resume=True))",
+    ),
+    ("solvers.alternating_least_squares(*made.quadratic())", "solvers.SOLVERS['lbfgs'](*made.quadratic())"),
+    (
+        "solvers.proximal_gradient(*observed(losses.Hinge()))",
+        [
+            f"solvers.{one}(*observed(losses.{loss}()), max_iter=1)"
+            for one in ("lbfgs", "proximal_gradient")
+            for loss in ("SmoothHinge", "ModifiedSquare", "Logistic")
+        ],
+    ),
+    (
+        "multiplicative.repeat_updates(*made.quadratic())",
+        [f"solvers.SOLVERS['{one}'](*made.quadratic())" for one in ("lbfgs", "apg")],
+    ),
+    ("sgd.stochastic_gradient(*made.quadratic())", "solvers.SOLVERS['lbfgs'](*made.quadratic())"),
+    (
+        "solvers.lbfgs(*observed(losses.Squared(), penalty=penalties.L1(1.0)))",
+        [
+            "solver = 'apg'; solvers.SOLVERS[solver](*observed(losses.Squared(), penalty=penalties.L1(1.0)), max_iter=1)",
+            "solvers.lbfgs(*observed(losses.Logistic()), max_iter=1)",
+        ],
+    ),
+    (
+        "linear.solve_positive(lambda x: [[1], [100]] * x, np.ones((2, 1)), max_iter=1)",
+        [
+            "linear.solve_positive(lambda x: [[1], [100]] * x + 1e20 * x, np.ones((2, 1)), max_iter=1)",
+            "linear.solve_positive(lambda x: [[1], [1]] * x, np.ones((2, 1)), max_iter=1)",
+        ],
+    ),
+    # Workers.
+    (
+        "here.seeded.fit(here.shards('s').on(here.Client(status='closed')))",
+        "here.seeded.fit(ratings.ShardedRatings.open('s').on(resume=True))",
+    ),
+    (
+        "here.seeded.fit(here.shards('s').on(here.Client(ImportError('no module'))))",
+        "with here.workers() as client: workers.OnWorkers(client, here.Part, 2).total({})",
+    ),
+    (
+        "with here.workers() as client: workers.OnWorkers(client, here.dying, 2).total({})",
+        "here.seeded.fit(here.shards('s').on(resume=True))",
+    ),
+    (
+        "parts = workers.OnWorkers(here.Client(), here.Part, 2); parts.patience = 0; parts.total({})",
+        "here.seeded.fit(here.shards('s').on(resume=True))",
+    ),
 ]

@@ -102,7 +102,7 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
     finally:
         sys.setprofile(before)
         threading.setprofile(None)
-        for code in tuple(called):  # threads may still be at work
+        for code in list(called):  # threads that began in the block may still call
             if code.co_filename.startswith(str(SOURCE)):
                 file = Path(code.co_filename).relative_to(SOURCE).as_posix()
                 found |= {(file, code.co_qualname), (file, "")}

@@ -49,17 +49,17 @@ class Doors:
     def models(self) -> dict[str, Served]:
         return {name: Served(name, answers_of(self.names[name])) for name in SERVED}
 
-    def make(self, code: str) -> None:
-        """Make the names that some Python uses."""
-        for node in ast.walk(ast.parse(code)):
+    def make(self, what: str) -> None:
+        """Make the names that a call uses."""
+        is_python = what.split(" ", 1)[0] not in ("GET", "POST", "cofactor")
+        for node in ast.walk(ast.parse(what if is_python else ",".join(SERVED))):
             if isinstance(node, ast.Name) and node.id in NAMES and node.id not in self.names:
                 self.make(NAMES[node.id])
                 self.names[node.id] = eval(NAMES[node.id], self.names)
 
     def call(self, what: str) -> tuple[str, bool]:
         """Return what a call says, an error, warnings or notes, and whether it was to no avail."""
-        is_python = what.split(" ", 1)[0] not in ("GET", "POST", "cofactor")
-        self.make(what if is_python else ",".join(SERVED))
+        self.make(what)
         said, failed = self._said(what)
         return " ".join(said.split()), failed
 
@@ -182,6 +182,7 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
     source, tried, wrong = list(advice_of_source()), set[Advice](), []
     works: dict[str, str] = {}
     for call, advised in CASES:
+        doors.make(call)
         with functions_called() as called:
             message, _ = doors.call(call)
         given = set(given_in(message, called, source))
