@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.advice import CASES, FILES, NAMES, SERVED
+from tests import advice, advice_data, advice_doors, advice_ratings
+from tests.advice import SERVED
 from tests.advising import Advice, advice_of_source, functions_called, given_in
 
 from cofactor.cli import main
@@ -26,6 +27,11 @@ from cofactor.server.app import application
 from cofactor.server.limits import Limits
 from cofactor.tasks import answers_of
 from cofactor.tasks.served import Served
+
+_PARTS = (advice, advice_ratings, advice_data, advice_doors)
+NAMES = {name: code for part in _PARTS for name, code in part.NAMES.items()}
+FILES = {name: content for part in _PARTS for name, content in part.FILES.items()}
+CASES = [case for part in _PARTS for case in part.CASES]
 
 
 class Doors:
