@@ -1,12 +1,359 @@
-"""Further cases of advice, of data sets, columns, evaluation and plots."""
+"""Calls about data sets and models of labels that go wrong, and the calls that follow the advice."""
 
+# ruff: noqa: E501
 
 from __future__ import annotations
 
 #: Python for names that calls use.
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    "F": "np.random.default_rng(0).random((40, 5))",
+    "L": "(F[:, :4] > 0.5).astype(int)",
+    "savemat": "__import__('scipy.io').io.savemat",
+    "text_file": "lambda text, name='text.csv': (__import__('pathlib').Path(name).write_bytes(text.encode()), name)[1]",
+    "cut": "lambda name, part=slice(100): (__import__('pathlib').Path('cut-' + name).write_bytes(__import__('pathlib').Path(name).read_bytes()[part]), 'cut-' + name)[1]",
+    "arff_file": "lambda attributes, rows, relation='r', name='tags.arff': text_file(f'@relation {relation}\\n' + ''.join(f'@attribute {one}\\n' for one in attributes) + '@data\\n' + rows, name)",
+    "parquet_file": "lambda columns, name='table.parquet': (pd.DataFrame(columns).to_parquet(name), name)[1]",
+    "typed": "lambda text: setattr(__import__('sys'), 'stdin', __import__('io').TextIOWrapper(__import__('io').BytesIO(text.encode())))",
+    "words": "pd.DataFrame({'note': [f'word {i}' for i in range(60)], 'age': range(60), 'tag': [0, 1] * 30})",
+    "toned": "pd.DataFrame({'tone': ['low', 'high', 'low', 'mid'], 'age': [1, 2, 3, 4], 'tag': [0, 1, 1, 0]})",
+    "tags_model": "labels.LabelRidge(threshold=0.5).fit(datasets.read_label_table(toned, ['tag']))",
+    "lists": "datasets.write_chunks('lists.parquet', [(sp.csr_array(np.eye(3)), np.eye(3)[:, :2])])",
+    "libsvm": "datasets.write_chunks('tags.txt', [(np.eye(3), np.eye(3)[:, :2])])",
+    "matrices": "savemat('tags.mat', {'X': np.eye(3), 'Y': np.eye(3)[:, :2]})",
+    "rcv1": "savemat('rcv1-sample1.mat', {'X': np.eye(6000, 9), 'Y': np.eye(6000, 9)}), text_file('{\"rcv1subset1\": {\"header\": 3, \"rows_0_2999\": 2, \"rows_3000_5999\": 3}}', 'label_offsets.json'), arff_file(['a numeric', 'b numeric', 'c numeric', 'd {0, 1}', 'e {0, 1}'], '{0 1}\\n' * 6000, name='rcv1subset1.arff')",
+    "known_sets": "[text_file('1\\t1\\t5\\t1\\n1\\t2\\t4\\t2\\n2\\t1\\t1\\t3\\n', 'u.data'), text_file('1|Up (1999)|01-Jan-1999||u' + '|0' * 19 + '\\n2|Heat (1995)|01-Jan-1995||u' + '|1' * 19 + '\\n', 'u.item'), text_file('1|20|M|other|1\\n2|30|F|other|1\\n', 'u.user'), savemat('plant.mat', {'X': np.eye(978), 'Y': np.eye(978)[:, :12]})]",
+}
 
-FILES: dict[str, str] = {}
+FILES: dict[str, str] = {
+    "stars.csv": "user,item,rating\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
+    "commas.csv": 'x,"a,b",tag\n' + "".join(f"{i % 2},word {i},{i % 2}\n" for i in range(20)),
+}
 
 #: Calls, and the calls that follow what they advise.
-CASES: list[tuple[str, str | list[str]]] = []
+CASES: list[tuple[str, str | list[str]]] = [
+    # Bins.
+    ("datasets.bin_edges([], 3)", ["datasets.bin_edges([], 3, limits=(0, 1))", "datasets.bin_edges([], [0, 1, 2])"]),
+    ("datasets.bin_edges([1, 2, 3], 4)", "datasets.bin_edges([1, 2, 3], bins=3)"),
+    ("datasets.bin_edges([1, 2, 2], 4)", "datasets.bin_edges([1, 2, 2], bins=2)"),
+    ("datasets.bin_edges([-1, 1, 2], 2, 'log')", "datasets.bin_edges([-1, 1, 2], 2, bin_by='quantile')"),
+    (
+        "datasets.read_ratings('counts.csv', bins=20, bin_by='width')",
+        [
+            "datasets.read_ratings('counts.csv', bins=5)",
+            "datasets.read_ratings('counts.csv', bins=20, bin_by='quantile')",
+        ],
+    ),
+    # Data sets by name.
+    ("datasets.load_ratings('plant')", "known_sets; datasets.load_labels('plant', data_home='.')"),
+    ("datasets.load_labels('ml-100k')", "known_sets; datasets.load_ratings('ml-100k', data_home='.')"),
+    ("datasets.load_labels('plant', aligned='moved')", "known_sets; datasets.load_labels('plant', data_home='.')"),
+    (
+        "savemat('human.mat', {'X': np.eye(3), 'Y': np.eye(3)}); datasets.load_labels('human', data_home='.')",
+        "savemat('human.mat', {'X': np.eye(3106, 9), 'Y': np.eye(3106, 9)}); datasets.load_labels('human', data_home='.')",
+    ),
+    ("datasets.load_movielens('2m')", "known_sets; datasets.load_movielens(name='100k', data_home='.')"),
+    (
+        "datasets.load_ratings('ml-100k', 'nowhere')",
+        [
+            "known_sets; datasets.load_ratings('ml-100k', data_home='.')",
+            "datasets.make_movies(9, 9, 20)  # cofactor demo",
+        ],
+    ),
+    (
+        "known_sets; datasets.find_file('ml-100k', 'ratings', 'nowhere')",
+        "datasets.find_file('ml-100k', 'ratings', '.')",
+    ),
+    # Tables.
+    (
+        "datasets.read_ratings('stars.csv', ids='none')",
+        [f"datasets.read_ratings('stars.csv', ids='{ids}')" for ids in ("auto", "int", "str", "each")],
+    ),
+    (
+        "datasets.read_ratings('stars.csv', sep='')",
+        r"datasets.read_ratings('stars.csv', sep=','); datasets.read_ratings(text_file('1;1;5\n1;2;4\n'), sep=';'); datasets.read_ratings(text_file('1\t1\t5\n1\t2\t4\n'), sep='\t'); datasets.read_ratings(text_file('1::1::5\n1::2::4\n'), sep='::')",
+    ),
+    ("datasets.read_ratings('words.csv')", "datasets.read_ratings('words.csv', scale=['down', 'up'])"),
+    (
+        "datasets.read_ratings('stars.csv', scale=[1, 2, 3, 4, 5], bins=3)",
+        ["datasets.read_ratings('stars.csv', scale=[1, 2, 3, 4, 5])", "datasets.read_ratings('stars.csv', bins=3)"],
+    ),
+    (
+        "datasets.read_ratings('counts.csv', bin_by='quantile')",
+        "datasets.read_ratings('counts.csv', bins=5, bin_by='quantile')",
+    ),
+    (
+        "datasets.read_ratings(parquet_file(table.assign(rating=np.where(np.arange(len(y)) % 3, 0, y + 5))))",
+        "datasets.read_ratings('table.parquet', drop_rating=0)",
+    ),
+    (
+        "datasets.read_ratings(parquet_file(table.assign(user=0.5)))",
+        [
+            "datasets.read_ratings(parquet_file(table.assign(user=1)))",
+            "datasets.read_ratings(parquet_file(table.assign(user='0.5')))",
+        ],
+    ),
+    (
+        "datasets.read_ratings(parquet_file(table.assign(user=np.uint64(2**64 - 1))))",
+        "datasets.read_ratings(parquet_file(table.assign(user=str(2**64 - 1))))",
+    ),
+    (
+        "datasets.RatingDataset('plays', X, y, None).level_counts()",
+        "datasets.RatingDataset('plays', X, y, None).binned(3).level_counts()",
+    ),
+    (
+        r"datasets.read_takes(text_file('user,item,count,liked\n1,1,-1,1\n2,1,3,5\n'), count='count')",
+        [
+            r"datasets.read_takes(text_file('user,item,count,liked\n2,1,3,5\n3,1,1,1\n'), count='count')",
+            r"datasets.read_ratings('text.csv', rating='liked')",
+        ],
+    ),
+    (
+        "datasets.read_takes('stars.csv', count='rating')",
+        ["datasets.read_takes('stars.csv')", "cofactor fit stars.csv --model ease --implicit --out taken.cofactor"],
+    ),
+    # Shards.
+    (
+        "ratings.shard_files('pairs.csv', 'shards')",
+        [
+            "cofactor fit pairs.csv --model ease --implicit --out pairs.cofactor",
+            "ratings.Recommender(ratings.EASE(), None).fit(datasets.read_takes('pairs.csv'))",
+            r"ratings.shard_files(text_file('user,item,liked\n1,1,4\n1,2,3\n2,1,1\n'), 'shards', rating='liked')",
+        ],
+    ),
+    (
+        r"ratings.shard_files(text_file('user,item,rating\n1,1,yes\n1,2,no\n2,1,no\n'), 'words')",
+        "ratings.shard_files('text.csv', 'words', scale=['no', 'yes'])",
+    ),
+    # Features of users and items.
+    (
+        r"datasets.read_side_features(text_file('user,age\n1,\n2,3\n'))",
+        [
+            r"datasets.read_side_features(text_file('user,age\n1,4\n2,3\n'))",
+            r"datasets.read_side_features(text_file('user,age\n2,3\n'))",
+        ],
+    ),
+    (
+        r"datasets.read_side_features(text_file('user,age\n1,old\n2,3\n'))",
+        [
+            r"datasets.read_side_features(text_file('user,age\n1,4\n2,3\n'))",
+            r"datasets.read_side_features(text_file('user,age\n1,old\n2,young\n'))",
+        ],
+    ),
+    # Parquet.
+    (
+        "parquet_file(table); datasets.read_ratings(cut('table.parquet', slice(9, None)))",
+        "datasets.read_ratings('table.parquet')",
+    ),
+    ("parquet_file(table); datasets.read_ratings(cut('table.parquet'))", "datasets.read_ratings('table.parquet')"),
+    (
+        "datasets.write_table('mixed.parquet', {'item': np.array([1, 'a'], dtype=object)})",
+        "datasets.write_table('mixed.csv', {'item': np.array([1, 'a'], dtype=object)})",
+    ),
+    (
+        "datasets.write_table('list.parquet', {'item': [1]}, safe_csv=True)",
+        [
+            "datasets.write_table('list.parquet', {'item': [1]})",
+            "datasets.write_table('list.csv', {'item': [1]}, safe_csv=True)",
+        ],
+    ),
+    (
+        "datasets.write_table('list.txt', {'item': [1]})",
+        [
+            f"datasets.write_table('list{suffix}', {{'item': [1]}})"
+            for suffix in (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+        ],
+    ),
+    # Features and labels in tables.
+    (
+        "datasets.read_label_table(toned)",
+        [
+            "datasets.read_label_table(toned, labels='tag')",
+            "datasets.read_label_table(toned, labels=['tag'])",
+            "datasets.read_label_table(toned, labels=-1)",
+        ],
+    ),
+    (
+        "datasets.read_label_table(words, ['tag'])",
+        [
+            "datasets.read_label_table(words, ['tag'], text=['note'])",
+            "datasets.read_label_table(words, ['tag'], drop=['note'])",
+            "datasets.read_label_table(words, ['tag'], id='note')",
+            "datasets.read_label_table(words, ['tag'], max_values=60)",
+        ],
+    ),
+    ("datasets.read_label_table(toned, ['tag'], text='age')", "datasets.read_label_table(toned, ['tag'], text='tone')"),
+    (
+        "datasets.read_label_table(toned.assign(age=np.nan), ['tag'])",
+        "datasets.read_label_table(toned.assign(age=np.nan), ['tag'], drop=['age'])",
+    ),
+    (
+        "datasets.read_label_table(toned.assign(tag=[0, 1, np.nan, 1]), ['tag'])",
+        [
+            "datasets.read_label_table(toned.assign(tag=[0, 1, 0, 1]), ['tag'])",
+            "datasets.read_label_table(toned.assign(tag=[0, 1, np.nan, 1]), ['tag'], missing='ignore')",
+        ],
+    ),
+    (
+        "datasets.read_label_table(toned.assign(tag=['a,b', 'a', 'b', 'c']), ['tag'])",
+        "datasets.read_label_table(toned.assign(tag=['a,b', 'a', 'b', 'c']), ['tag'], label_sep=',')",
+    ),
+    (
+        "datasets.read_label_table(toned.assign(tag=['a;b', 'a;c', 'b;a', 'c;a']), ['tag'], label_sep=',')",
+        "datasets.read_label_table(toned.assign(tag=['a;b', 'a;c', 'b;a', 'c;a']), ['tag'], label_sep=';')",
+    ),
+    ("tags_model.predict(toned.assign(size=3).drop(columns='tag'))", "tags_model.predict(toned.drop(columns='tag'))"),
+    (
+        "datasets.read_label_table(toned.rename(columns={'age': 'tone=low'}).assign(last=1), ['tag'])",
+        "datasets.read_label_table(toned, ['tag'])",
+    ),
+    # ARFF.
+    (
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n'))",
+        "datasets.read_arff('tags.arff', labels=['tag'])",
+    ),
+    (
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n', '\\'r: -C 1-weka.filters.unsupervised.attribute.Remove\\''))",
+        "datasets.read_arff('tags.arff', labels=['tag'])",
+    ),
+    (
+        "datasets.read_arff(arff_file(['note string', 'x numeric', 'tag {0, 1}'], 'a,1,0\\nb,1,1\\n'), ['tag'])",
+        [
+            "datasets.read_arff('tags.arff', ['tag'], drop=['note'])",
+            "datasets.read_arff('tags.arff', ['tag'], id='note')",
+        ],
+    ),
+    (
+        "datasets.read_arff(text_file('x,y\\n', 'no.arff'), 1)",
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n'), 1)",
+    ),
+    (
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '', name='no.arff'), 1)",
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n'), 1)",
+    ),
+    (
+        "datasets.read_arff(text_file('@relation r\\n@attribute x numeric\\n', 'no.arff'), 1)",
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n'), 1)",
+    ),
+    (
+        "datasets.read_arff(text_file('@relation r\\n@attribute \\'x numeric\\n', 'no.arff'), 1)",
+        "datasets.read_arff(arff_file(['\\'x\\' numeric', 'tag {0, 1}'], '1,0\\n'), 1)",
+    ),
+    (
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '?,0\\n'), ['tag'])",
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,0\\n'), ['tag'])",
+    ),
+    (
+        "datasets.read_arff(arff_file(['x numeric', 'tag {0, 1}'], '1,?\\n2,1\\n'), ['tag'])",
+        "datasets.read_arff('tags.arff', ['tag'], missing='ignore')",
+    ),
+    # MATLAB.
+    ("matrices; datasets.read_mat(cut('tags.mat'))", "datasets.read_mat('tags.mat')"),
+    (
+        "datasets.read_mat(text_file('MATLAB 7.3 MAT-file', 'new.mat'))",
+        "matrices; datasets.read_mat('tags.mat')  # save(..., '-v7')",
+    ),
+    # Chunks.
+    ("datasets.LabelChunks([(np.eye(2), np.eye(2))])", "labels.LabelRidge().fit([(F, L)])"),
+    ("datasets.LabelChunks('-')", "libsvm; datasets.LabelChunks('tags.txt')"),
+    (
+        "datasets.LabelChunks('stars.csv')",
+        "datasets.write_chunks('stars.txt', [(d.X, d.Y) for d in [datasets.load_labels(text_file('a,tag\\n1,0\\n2,1\\n'), 'tag')]]); datasets.LabelChunks('stars.txt')",
+    ),
+    (
+        "datasets.write_chunks('named.txt', [(np.eye(2), np.eye(2))], label_names=['a', 'b'])",
+        "datasets.write_chunks('named.parquet', [(np.eye(2), np.eye(2))], label_names=['a', 'b'])",
+    ),
+    (
+        "datasets.LabelChunks(parquet_file(toned), labels=['tag'])",
+        [
+            "datasets.load_labels('table.parquet', labels=['tag'])",
+            "datasets.LabelChunks('table.parquet', labels=['tag'], drop=['tone'])",
+        ],
+    ),
+    # libsvm.
+    (
+        "datasets.read_libsvm(text_file('0 5:1\\n', 'tags.txt'), n_features=3)",
+        [
+            "datasets.read_libsvm('tags.txt', n_features=6)",
+            "datasets.read_libsvm(text_file('1 5:1\\n', 'tags.txt'), n_labels=1, n_features=5, zero_based=False)",
+        ],
+    ),
+    (
+        "datasets.read_libsvm('tags.txt', zero_based=3)",
+        "libsvm; datasets.read_libsvm('tags.txt', zero_based='auto'); datasets.read_libsvm('tags.txt', zero_based=True); datasets.read_libsvm('tags.txt', zero_based=(True, True))",
+    ),
+    (
+        "datasets.read_libsvm(text_file('3 2 2\\n0 0:1\\n', 'tags.txt'))",
+        "datasets.read_libsvm(text_file('1 2 2\\n0 0:1\\n', 'tags.txt'))",
+    ),
+    (
+        "datasets.read_libsvm(text_file('0 1 0:1\\n', 'tags.txt'))",
+        "datasets.read_libsvm(text_file('0,1 0:1\\n', 'tags.txt'))",
+    ),
+    (
+        "datasets.read_libsvm(text_file('0 0:1\\n', 'tags.txt'), sparse=3)",
+        [
+            "datasets.read_libsvm('tags.txt', sparse='auto')",
+            "datasets.read_libsvm('tags.txt', sparse=True)",
+            "datasets.read_libsvm('tags.txt', sparse=False)",
+        ],
+    ),
+    # What else files can be.
+    (
+        "datasets.load_labels('-', 'tag')",
+        r"typed('x,tag\n1,0\n2,1\n'); datasets.load_labels('-', 'tag', format='table')",
+    ),
+    (
+        "datasets.load_labels('stars.csv', format='none')",
+        "datasets.load_labels('stars.csv', 'rating', label_sep=',', format='table')",
+    ),
+    (
+        "datasets.read_label_table('stars.csv', __import__('pathlib').Path('rating'))",
+        "datasets.read_label_table('stars.csv', labels='rating', label_sep=',')",
+    ),
+    (
+        r"datasets.read_label_table(text_file('low,1,0\nmid,2,1\n'), recipe=tags_model.recipe_)",
+        r"datasets.read_label_table(text_file('tone,age,tag\nlow,1,0\nmid,2,1\n'), recipe=tags_model.recipe_)",
+    ),
+    (
+        "datasets.read_mat((savemat('nan.mat', {'X': np.full((2, 2), np.nan), 'Y': np.eye(2)}), 'nan.mat')[1])",
+        "matrices; datasets.read_mat('tags.mat')",
+    ),
+    (
+        "datasets.load_labels(parquet_file({'labels': [[0], None], 'indices': [[0], [1]], 'values': [[1.0], [2.0]]}))",
+        "datasets.load_labels(parquet_file({'labels': [[0], []], 'indices': [[0], [1]], 'values': [[1.0], [2.0]]}))",
+    ),
+    (
+        "known_sets; __import__('os').remove('u.user'); datasets.load_side_features('ml-100k', '.')",
+        r"text_file('1|20|M|other|1\n2|30|F|other|1\n', 'u.user'); datasets.load_side_features('ml-100k', '.')",
+    ),
+    (
+        "rcv1; datasets.load_labels('rcv1-sample1', aligned='realigned', data_home='.')",
+        "datasets.load_labels('rcv1subset1', aligned='realigned', data_home='.')",
+    ),
+    (
+        "cofactor fit commas.csv --labels tag --drop a,b --out x.cofactor",
+        "cofactor fit commas.csv --labels tag --drop '\"a,b\"' --out x.cofactor",
+    ),
+    # Invented data.
+    (
+        "datasets.make_movies(10, 10, 90)",
+        ["datasets.make_movies(10, 10, 40)", "datasets.make_movies(10, n_items=30, n_ratings=90)"],
+    ),
+    (
+        "datasets.make_takes(10, 10, 90)",
+        ["datasets.make_takes(10, 10, 20)", "datasets.make_takes(10, n_items=60, n_takes=90)"],
+    ),
+    ("datasets.make_labels(20, 16, 8, cardinality=9)", "datasets.make_labels(20, 16, 8, cardinality=2, tail=0)"),
+    (
+        "datasets.make_ratings(9, 9, 3, max_iter=1, random_state=0)",
+        [
+            "datasets.make_ratings(9, 9, 3, max_iter=1000, random_state=0)",
+            "datasets.make_ratings(9, 9, 1, max_iter=1000, random_state=0)",
+        ],
+    ),
+    (
+        "datasets.make_labels(20, 16, 8, cardinality=2)[0].split()",
+        "datasets.make_labels(20, 16, 8, cardinality=2)[0].take(next(iter(__import__('sklearn.model_selection').model_selection.KFold(2).split(np.eye(20))))[0])",
+    ),
+]

@@ -70,6 +70,8 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
     for child in ast.iter_child_nodes(node):
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
+        if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
+            continue  # it shows an object
         inner = function
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
@@ -97,7 +99,7 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
     finally:
         sys.setprofile(before)
         threading.setprofile(None)
-        for code in called:
+        for code in called.copy():  # threads may still add to it
             if code.co_filename.startswith(str(SOURCE)):
                 file = Path(code.co_filename).relative_to(SOURCE).as_posix()
                 found |= {(file, code.co_qualname), (file, "")}

@@ -70,7 +70,9 @@ def bin_edges(
     """
     values = _finite(y)
     if bin_by not in get_args(BinBy):
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, get_args(BinBy)))}", argument="bin_by", found=bin_by)
+        raise InvalidInputError(
+            f"expected one of {', '.join(map(repr, get_args(BinBy)))}", argument="bin_by", found=bin_by
+        )
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
         return _given(bins, bin_by, limits)
     n = int(bins)
