@@ -11,6 +11,8 @@ NAMES: dict[str, str] = {
     "N": "np.where(np.random.default_rng(1).random(L.shape) < 0.1, np.nan, L)",
     "ridge_frame": "labels.LabelRidge().fit(F, pd.DataFrame(L, columns=list('abcd')))",
     "bayes": "__import__('sklearn.naive_bayes').naive_bayes.MultinomialNB()",
+    "wide": "sp.csr_array(np.eye(3, 20_001))",
+    "nearly": "(np.outer(range(1, 41), range(1, 6)) + F) / 100",
     "lda": "__import__('sklearn.discriminant_analysis').discriminant_analysis.LinearDiscriminantAnalysis()",
     "savemat": "__import__('scipy.io').io.savemat",
     "text_file": "lambda text, name='text.csv': (__import__('pathlib').Path(name).write_bytes(text.encode()), name)[1]",
@@ -360,90 +362,406 @@ CASES: list[tuple[str, str | list[str]]] = [
         "datasets.make_labels(20, 16, 8, cardinality=2)[0].split()",
         "datasets.make_labels(20, 16, 8, cardinality=2)[0].take(next(iter(__import__('sklearn.model_selection').model_selection.KFold(2).split(np.eye(20))))[0])",
     ),
-
     # ------------------------------------------------------------------ models of labels
     # What they are given.
     ("labels.LabelRidge().fit(F)", "labels.LabelRidge().fit(F, y=L)"),
     ("labels.LabelRidge().fit(F, L[:, 0])", "labels.LabelRidge().fit(F, L[:, 0].reshape(-1, 1))"),
-    ("labels.LabelRidge().fit(np.where(F > 0.9, np.nan, F), L)", ["labels.LabelRidge().fit(__import__('sklearn.impute').impute.SimpleImputer().fit_transform(np.where(F > 0.9, np.nan, F)), L)", "labels.LabelRidge().fit(F[1:], L[1:])"]),
-    ("labels.LabelRidge().fit(np.where(F > 0.99, np.inf, F), L)", "labels.LabelRidge().fit(np.where(F > 0.99, 1, F), L)"),
-    ("labels.LabelRidge().fit(np.where(F > 0.99, 1e300, F), L)", ["labels.LabelRidge().fit(F[~(F > 0.99).any(axis=1)], L[~(F > 0.99).any(axis=1)])", "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)"]),
-    ("labels.LabelRidge(scale='none').fit(np.where(F == F.max(), 1e19, F), L)", ["labels.LabelRidge().fit(F, L)", "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)"]),
+    (
+        "labels.LabelRidge().fit(np.where(F > 0.9, np.nan, F), L)",
+        [
+            "labels.LabelRidge().fit(__import__('sklearn.impute').impute.SimpleImputer().fit_transform(np.where(F > 0.9, np.nan, F)), L)",
+            "labels.LabelRidge().fit(F[1:], L[1:])",
+        ],
+    ),
+    (
+        "labels.LabelRidge().fit(np.where(F > 0.99, np.inf, F), L)",
+        "labels.LabelRidge().fit(np.where(F > 0.99, 1, F), L)",
+    ),
+    (
+        "labels.LabelRidge().fit(np.where(F > 0.99, 1e300, F), L)",
+        [
+            "labels.LabelRidge().fit(F[~(F > 0.99).any(axis=1)], L[~(F > 0.99).any(axis=1)])",
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)",
+        ],
+    ),
+    (
+        "labels.LabelRidge(scale='none').fit(np.where(F == F.max(), 1e10, F), L)",
+        [
+            "labels.LabelRidge().fit(F, L)",
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)",
+        ],
+    ),
     ("labels.LabelRidge().fit(F * 1e-200, L)", "labels.LabelRidge().fit(F * 1e-200 * (1 / np.max(F * 1e-200)), L)"),
-    ("labels.LabelRidge().fit([['a', 1]] * 40, L)", ["labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.OneHotEncoder(sparse_output=False).fit_transform([['a'], ['b']] * 20), L)", "labels.LabelRidge().fit(F[:, 1:], L)"]),
-    ("labels.LabelRidge().fit([[None, 1]] * 40, L)", "labels.LabelRidge().fit(F, L)"),
-    ("labels.LabelRidge().fit(np.vstack([F] * 3), np.vstack([L] * 3))", "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 3))"),
+    (
+        "labels.LabelRidge().fit([['a', 1]] * 40, L)",
+        [
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.OneHotEncoder(sparse_output=False).fit_transform([['a'], ['b']] * 20), L)",
+            "labels.LabelRidge().fit(F[:, 1:], L)",
+        ],
+    ),
+    ("labels.LabelRidge().fit([[10**400, 1]] * 40, L)", "labels.LabelRidge().fit(F, L)"),
+    (
+        "labels.LabelRidge().fit(np.vstack([F] * 3), np.vstack([L] * 3))",
+        "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 3))",
+    ),
     ("tags_model.predict(['low'])", "tags_model.predict(toned[['tone', 'age']])"),
-    ("labels.FeatureSpace(F, sample_weight=np.zeros(40))", "labels.FeatureSpace(F[1:], sample_weight=np.ones(39))"),
-    ("labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='standard'), L)", "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='none'), L)"),
-    ("labels.LabelRidge().fit(labels.FeatureSpace(F), L, sample_weight=np.ones(40))", "labels.LabelRidge().fit(labels.FeatureSpace(F, sample_weight=np.ones(40)), L)"),
-    ("labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F), L)", "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F, fit_intercept=False), L)"),
-    ("labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=False), L)", "labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=True), L)"),
-    ("labels.AdaBoostMH(1).fit(F, L, sample_weight=np.full(40, 0.5))", "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))"),
-    ("labels.MLkNN().fit(F, L, sample_weight=np.full(40, 0.5))", ["labels.MLkNN().fit(F, L, sample_weight=np.rint(2 * np.full(40, 0.5)))", "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))"]),
-    ("labels.PLST(scale='none').fit(np.column_stack([F * 1e-9, 1e6 * F[:, 0]]), L)", "labels.PLST().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(np.column_stack([F * 1e-9, 1e6 * F[:, 0]])), L)"),
+    ("labels.FeatureSpace(F, sample_weight=np.arange(40))", "labels.FeatureSpace(F[1:], sample_weight=np.ones(39))"),
+    (
+        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='standard'), L)",
+        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='none'), L)",
+    ),
+    (
+        "labels.LabelRidge().fit(labels.FeatureSpace(F), L, sample_weight=np.arange(1, 41))",
+        "labels.LabelRidge().fit(labels.FeatureSpace(F, sample_weight=np.arange(1, 41)), L)",
+    ),
+    (
+        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F), L)",
+        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F, fit_intercept=False), L)",
+    ),
+    (
+        "labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=False), L)",
+        "labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=True), L)",
+    ),
+    (
+        "labels.AdaBoostMH(1).fit(F, L, sample_weight=np.full(40, 0.5))",
+        "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))",
+    ),
+    (
+        "labels.MLkNN().fit(F, L, sample_weight=np.full(40, 0.5))",
+        [
+            "labels.MLkNN().fit(F, L, sample_weight=np.rint(2 * np.full(40, 0.5)))",
+            "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))",
+        ],
+    ),
+    (
+        "labels.PLST(scale='none').fit(np.column_stack([1 + 1e-5 * F, 1e7 * F[:, 0]]), L)",
+        "labels.PLST().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(np.column_stack([1 + 1e-5 * F, 1e7 * F[:, 0]])), L)",
+    ),
     # Chunks.
     ("labels.LabelRidge().fit([(F, L)], L)", "labels.LabelRidge().fit([(F, L)])"),
-    ("labels.MLkNN().fit([(F, L)])", ["labels.LabelRidge().fit([(F, L)])", "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge()).fit([(F, L)])", "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC(C=1)).fit([(F, L)])", "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1)).fit([(F, L)])", "labels.OMF(2).partial_fit(F, L)"]),
-    ("labels.LabelRidge().fit([(F, L)], mask=L == 1)", ["labels.LabelRidge().fit([(F, L)])", "labels.LabelRidge().fit(F, L, mask=L < 2)"]),
-    ("labels.LabelRidge().fit(iter([(F, L)]))", "labels.LabelRidge().fit([(F, L)]); libsvm; labels.LabelRidge().fit(datasets.LabelChunks('tags.txt'))"),
+    (
+        "labels.MLkNN().fit([(F, L)])",
+        [
+            *(
+                f"labels.{model}(threshold=0.5).fit([(F, L)])"
+                for model in (
+                    "BinaryRelevance",
+                    "CPLST",
+                    "CSSP",
+                    "CompressedSensing",
+                    "FeatureLabelCCA",
+                    "LEML",
+                    "LabelPCA",
+                    "LabelRidge",
+                    "PLST",
+                )
+            ),
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge()).fit([(F, L)])",
+            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC(C=1)).fit([(F, L)])",
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1)).fit([(F, L)])",
+            "labels.OMF(2).partial_fit(F, L)",
+        ],
+    ),
+    (
+        "labels.LabelRidge().fit([(F, L)], mask=L == 1)",
+        ["labels.LabelRidge().fit([(F, L)])", "labels.LabelRidge().fit(F, L, mask=L < 2)"],
+    ),
+    (
+        "labels.LabelRidge().fit(iter([(F, L)]))",
+        "labels.LabelRidge().fit([(F, L)]); libsvm; labels.LabelRidge().fit(datasets.LabelChunks('tags.txt'))",
+    ),
     ("labels.LabelRidge().fit([(F, L, np.ones(40))])", "labels.LabelRidge().fit([(F, L)], sample_weight=np.ones(40))"),
-    ("labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'b': F[:, 1]}), L)])", "labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'a': F[:, 1]}), L)])"),
-    ("labels.LabelRidge().fit(type('Chunks', (), {'n': 0, '__iter__': lambda self: (setattr(self, 'n', self.n + 1), iter([(F[self.n:], L[self.n:])]))[1]})())", "labels.LabelRidge().fit([(F, L)])"),
-    ("labels.PLST().fit([(sp.csr_array(np.eye(3, 5001)), np.eye(3))])", ["labels.LabelRidge().fit([(sp.csr_array(np.eye(3, 5001)), np.eye(3))])", "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge()).fit([(sp.csr_array(np.eye(3, 5001)), np.eye(3))])"]),
-    ("labels.OMF(2, scale='standard').partial_fit(F, L)", ["labels.OMF(2, scale='standard').fit(F, L)", "labels.OMF(2, scale='auto').partial_fit(F, L)", "labels.OMF(2, scale='none').partial_fit(F, L)", "labels.OMF(2, scale='rows').partial_fit(F, L)"]),
-    ("labels.OMF(2).partial_fit(F[:3], L[:3])", ["labels.OMF(2).partial_fit(F[:5], L[:5])", "labels.OMF(2, scale='none').partial_fit(F[:3], L[:3])"]),
+    (
+        "labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'b': F[:, 1]}), L)])",
+        "labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'a': F[:, 1]}), L)])",
+    ),
+    (
+        "labels.LabelRidge().fit(type('Chunks', (), {'n': 0, '__iter__': lambda self: (setattr(self, 'n', self.n + 1), iter([(F[self.n:], L[self.n:])]))[1]})())",
+        "labels.LabelRidge().fit([(F, L)])",
+    ),
+    (
+        "labels.LEML(1).fit([(wide, np.eye(3))])",
+        [
+            "labels.LabelRidge(threshold=0.5).fit([(wide, np.eye(3))])",
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge(), threshold=0.5).fit([(wide, np.eye(3))])",
+        ],
+    ),
+    (
+        "labels.OMF(2, scale='standard').partial_fit(F, L)",
+        [
+            "labels.OMF(2, scale='standard').fit(F, L)",
+            "labels.OMF(2, scale='auto').partial_fit(F, L)",
+            "labels.OMF(2, scale='none').partial_fit(F, L)",
+            "labels.OMF(2, scale='rows').partial_fit(F, L)",
+        ],
+    ),
+    (
+        "labels.OMF(2).partial_fit(F[:3], L[:3])",
+        ["labels.OMF(2).partial_fit(F[:5], L[:5])", "labels.OMF(2, scale='none').partial_fit(F[:3], L[:3])"],
+    ),
     ("labels.OMF(2).partial_fit(F, L).partial_fit(F, 2 * L - 1)", "labels.OMF(2).partial_fit(F, L).partial_fit(F, L)"),
-    ("ridge_frame.score(F, pd.DataFrame(L, columns=list('abce')))", "ridge_frame.score(F, pd.DataFrame(L, columns=list('abcd')))"),
+    (
+        "ridge_frame.score(F, pd.DataFrame(L, columns=list('abce')))",
+        "ridge_frame.score(F, pd.DataFrame(L, columns=list('abcd')))",
+    ),
     # Labels that are not known.
     ("labels.LabelRidge().fit(F, N)", "labels.LabelRidge(missing='ignore').fit(F, N)"),
-    ("labels.LabelRidge(missing='ignore').fit(F, np.where([1, 0, 0, 0], np.nan, L))", "labels.LabelRidge().fit(F, L[:, 1:])"),
-    ("labels.LabelRidge(missing='ignore').fit(F, np.where(L * [1, 0, 0, 0] == [0, 1, 1, 1], np.nan, L))", "labels.LabelRidge().fit(F, L, recorded=0.9)"),
-    ("labels.MLkNN().fit(F, L, mask=N == N)", [f"labels.{model}(1, missing='ignore').fit(F, N)" for model in ("PLST", "LabelPCA", "CPLST", "FeatureLabelCCA", "CSSP", "FAiE", "LEML", "GroPLE", "CompressedSensing", "MME", "SSJDR")] + ["labels.LabelRidge(missing='ignore').fit(F, N)", "labels.BinaryRelevance(missing='ignore').fit(F, N)"]),
-    ("labels.LabelRidge(missing='ignore').fit(F, sp.csr_array(([np.nan], ([0], [0])), shape=(2**16, 2**16)))", "labels.LabelRidge(missing='ignore').fit(F, N)"),
-    ("labels.LEML(1, solver='als', missing='ignore').fit(F, N)", [f"labels.LEML(1, solver='{solver}', missing='ignore').fit(F, N)" for solver in ("lbfgs", "auto")]),
-    ("labels.MME(1, form='pairs', missing='ignore').fit(F, N)", "labels.MME(1, form='labels', missing='ignore').fit(F, N)"),
+    (
+        "labels.LabelRidge(missing='ignore').fit(F, np.where([1, 0, 0, 0], np.nan, L))",
+        "labels.LabelRidge().fit(F, L[:, 1:])",
+    ),
+    (
+        "labels.LabelRidge(missing='ignore').fit(F, np.where(L * [1, 0, 0, 0] == [0, 1, 1, 1], np.nan, L))",
+        "labels.LabelRidge().fit(F, L, recorded=0.9)",
+    ),
+    (
+        "labels.MLkNN().fit(F, L, mask=N == N)",
+        [
+            f"labels.{model}(1, missing='ignore', threshold=0.5).fit(F, N)"
+            for model in (
+                "PLST",
+                "LabelPCA",
+                "CPLST",
+                "FeatureLabelCCA",
+                "CSSP",
+                "FAiE",
+                "LEML",
+                "GroPLE",
+                "MME",
+                "SSJDR",
+            )
+        ]
+        + [
+            "labels.CompressedSensing(4, missing='ignore', threshold=0.5).fit(F, N)",
+            "labels.LabelRidge(missing='ignore').fit(F, N)",
+            "labels.BinaryRelevance(missing='ignore').fit(F, N)",
+        ],
+    ),
+    (
+        "labels.LabelRidge(missing='ignore').fit(F, sp.csr_array(([np.nan], ([0], [0])), shape=(2**16, 2**16)))",
+        "labels.LabelRidge(missing='ignore').fit(F, N)",
+    ),
+    (
+        "labels.LEML(1, threshold=0.5, solver='als', missing='ignore').fit(F, N)",
+        [
+            f"labels.LEML(1, threshold=0.5, solver='{solver}', missing='ignore').fit(F, N)"
+            for solver in ("lbfgs", "auto")
+        ],
+    ),
+    (
+        "labels.MME(1, threshold=0.5, form='pairs', missing='ignore').fit(F, N)",
+        "labels.MME(1, threshold=0.5, form='labels', missing='ignore').fit(F, N)",
+    ),
     # Decisions.
-    ("labels.LabelRidge(threshold=0.5, decide_for='macro').fit(F, L)", "labels.LabelRidge(threshold='auto', decide_for='macro').fit(F, L)"),
-    ("labels.CML(threshold='joint', decide_for='macro').fit(F, L)", ["labels.CML(threshold='joint').fit(F, L)", "labels.CML(threshold='auto', decide_for='macro').fit(F, L)"]),
-    ("labels.CML(threshold='joint').fit(F, L).decision_.apply(F[:, :4])", "labels.CML(threshold='joint').fit(F, L).predict(F)"),
-    ("labels.LabelRidge(threshold=0.5).fit(F, L).predict_set(F)", "labels.LabelRidge(threshold='auto').fit(F, L).predict_set(F)"),
-    ("labels.LabelRidge(threshold=0.5).fit(F, L).predict_proba(F)", ["labels.LabelRidge(threshold='auto').fit(F, L).predict_proba(F)", "labels.LabelRidge(threshold=0.5).fit(F, L).fit_threshold(F, L, 'auto').predict_proba(F)"]),
-    ("labels.OMF(2).partial_fit(F[:5], L[:5]).predict_proba(F)", "labels.OMF(2).partial_fit(F[:5], L[:5]).partial_fit(F, L).predict_proba(F)"),
-    ("labels.LabelRidge(threshold='rank').fit(F[:1], L[:1])", "labels.LabelRidge(threshold='rank').fit(F, L)"),
-    ("labels.LabelRidge(threshold=0.5).fit(F, L, recorded=0.9)", ["labels.LabelRidge(threshold=0.5).fit(F, L)", "labels.LabelRidge(threshold='auto').fit(F, L, recorded=0.9)"]),
+    (
+        "labels.LabelRidge(threshold=0.5, decide_for='macro').fit(F, L)",
+        "labels.LabelRidge(threshold='auto', decide_for='macro').fit(F, L)",
+    ),
+    (
+        "labels.CML(threshold='joint', decide_for='macro').fit(F, L)",
+        ["labels.CML(threshold='joint').fit(F, L)", "labels.CML(threshold='auto', decide_for='macro').fit(F, L)"],
+    ),
+    (
+        "labels.CML(threshold='joint').fit(F, L).decision_.apply(F[:, :4])",
+        "labels.CML(threshold='joint').fit(F, L).predict(F)",
+    ),
+    (
+        "labels.LabelRidge(threshold=0.5).fit(F, L).predict_set(F)",
+        "labels.LabelRidge(threshold='auto').fit(F, L).predict_set(F)",
+    ),
+    (
+        "labels.LabelRidge(threshold=0.5).fit(F, L).predict_proba(F)",
+        [
+            "labels.LabelRidge(threshold='auto').fit(F, L).predict_proba(F)",
+            "labels.LabelRidge(threshold=0.5).fit(F, L).fit_threshold(F, L, 'auto').predict_proba(F)",
+        ],
+    ),
+    (
+        "labels.OMF(2, scale='none').partial_fit(F[:2], L[:2]).predict_proba(F)",
+        "labels.OMF(2, scale='none').partial_fit(F[:2], L[:2]).partial_fit(F, L).predict_proba(F)",
+    ),
+    ("labels.LabelRidge(threshold='global').fit(F[:1], L[:1])", "labels.LabelRidge(threshold='global').fit(F, L)"),
+    (
+        "labels.LabelRidge(threshold=0.5).fit(F, L, recorded=0.9)",
+        ["labels.LabelRidge(threshold=0.5).fit(F, L)", "labels.LabelRidge(threshold='auto').fit(F, L, recorded=0.9)"],
+    ),
     ("labels.LabelRidge().fit(F, L, recorded=0.1)", "labels.LabelRidge().fit(F, L, recorded=0.9)"),
-    ("labels.MLkNN().fit(F, L).explain(F, 0)", "labels.LabelRidge().fit(F, L).explain(F, 0)"),
+    (
+        "labels.CompressedSensing(4, threshold=0.5).fit(F, L).explain(F, [0])",
+        [
+            f"labels.{model}(threshold=0.5).fit(F, L).explain(F, [0])"
+            for model in (
+                "PLST",
+                "LabelPCA",
+                "CPLST",
+                "FeatureLabelCCA",
+                "CSSP",
+                "FAiE",
+                "SSJDR",
+                "BinaryRelevance",
+                "LEML",
+                "MME",
+                "LabelRidge",
+                "OMF",
+                "MLCHMF",
+                "GroPLE",
+                "MLkNN",
+                "BRkNN",
+                "KNNVote",
+                "IBLR",
+                "AdaBoostMH",
+                "AdaBoostMR",
+                "LLSF",
+            )
+        ],
+    ),
     # Parameters.
-    ("labels.BPMLL(learning_rate=1e300, decay=1e300, max_iter=3, random_state=0).fit(F, L)", "labels.BPMLL(learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)"),
-    ("labels.BPMLL(learning_rate=1e3, decay=1e-5, max_iter=3, random_state=0).fit(F, L)", "labels.BPMLL(learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)"),
+    (
+        "labels.BPMLL(threshold=0.5, learning_rate=1e300, decay=1e300, max_iter=3, random_state=0).fit(F, L)",
+        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
+    ),
+    (
+        "labels.BPMLL(threshold=0.5, learning_rate=1e3, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
+        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
+    ),
     ("labels.BRkNN(5, extension='a').fit(F, L)", "labels.BRkNN(5, extension='a', threshold='joint').fit(F, L)"),
-    ("labels.KNNVote(4).fit(F, L)", ["labels.KNNVote(5).fit(F, L)", "labels.BRkNN(4).fit(F, L)"]),
+    ("labels.KNNVote(4).fit(F, L)", ["labels.KNNVote(n_neighbors=5).fit(F, L)", "labels.BRkNN(4).fit(F, L)"]),
     ("labels.LabelRidge(class_weight={0: 1, 1: 2}).fit(F, L)", "labels.LabelRidge(class_weight=[2.0] * 4).fit(F, L)"),
-    ("labels.CML(inference='gibbs', scale='none', max_iter=2).fit(F + 100, L)", ["labels.CML(inference='gibbs', scale='standard', max_iter=2).fit(F + 100, L)", "labels.CML(inference='supported', scale='none').fit(F + 100, L)"]),
-    ("labels.CML(inference='exact').fit(F, np.tile(L, 4))", [f"labels.CML(inference='{inference}', max_iter=2).fit(F, np.tile(L, 4))" for inference in ("supported", "gibbs")]),
-    ("labels.TreeCRF(structure=[[0, 9], [1, 2], [2, 3]]).fit(F, L)", "labels.TreeCRF(structure=[[0, 1], [1, 2], [2, 3]]).fit(F, L)"),
-    ("labels.CompressedSensing(1, random_state=0).fit(F, L)", "labels.CompressedSensing(n_components=4, random_state=0).fit(F, L)"),
-    ("labels.GroPLE(2, correlation='printed', alpha_r=1e6).fit(F, L)", ["labels.GroPLE(2, correlation='psd', alpha_r=1e6).fit(F, L)", "labels.GroPLE(2, correlation='printed', alpha_r=1e-9).fit(F, L)"]),
-    ("labels.LEML(1, solver='als', loss='logistic').fit(F, L)", ["labels.LEML(1, solver='als', loss='squared').fit(F, L)", "labels.LEML(1, solver='lbfgs', loss='logistic').fit(F, L)", "labels.LEML(1, solver='auto', loss='logistic').fit(F, L)"]),
-    ("labels.MLCHMF(1, alpha=1.0, max_iter=1, random_state=0).fit(F, L)", ["labels.MLCHMF(1, alpha=1.0, max_iter=500, random_state=0).fit(F, L)"]),
-    ("labels.MNMF(2, scale='none', random_state=0).fit(sp.csr_array(-F), L)", "labels.MNMF(2, scale='none', random_state=0).fit(-F, L)"),
-    ("labels.FeatureNMF(2).fit(-F, L)", ["labels.FeatureNMF(2).fit(__import__('sklearn.preprocessing').preprocessing.MinMaxScaler(clip=True).fit_transform(-F), L)", "labels.FeatureNMF(2).fit(1 - F, L)"]),
-    ("labels.FeatureNMF(2, max_iter=1, random_state=0).fit(F, L)", ["labels.FeatureNMF(2, max_iter=1000, random_state=0).fit(F, L)", "labels.FeatureNMF(2, max_iter=1000, tol=0.1, random_state=0).fit(F, L)"]),
-    ("labels.MDDM(1, kernel='rbf', gamma=1e-30).fit(F, L)", ["labels.MDDM(1, kernel='rbf', gamma=1.0).fit(F, L)", "labels.MDDM(1, kernel='rbf', gamma='auto').fit(F, L)"]),
-    ("labels.LLSF(0.1, 1e5, correlation='printed', scale='none').fit(np.hstack([F, F]), L)", "labels.LLSF(0.1, 1e5, correlation='psd', scale='none').fit(np.hstack([F, F]), L)"),
-    ("labels.CalibratedLabelRanking().fit(np.eye(3), np.eye(3, 600))", ["labels.RAkEL().fit(F, L)", "labels.HOMER().fit(F, L)", "labels.BinaryRelevance().fit(F, L)"]),
+    (
+        "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='none', tol=1.0).fit(F + 100, L)",
+        [
+            "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='standard', tol=1.0).fit(F + 100, L)",
+            "labels.CMLF(1.0, inference='supported', threshold=0.5, tol=1.0, scale='none').fit(F + 100, L)",
+        ],
+    ),
+    (
+        "labels.CML(inference='exact').fit(F, np.tile(L, 4))",
+        [
+            f"labels.CML(1.0, inference='{inference}', threshold=0.5, tol=1.0).fit(F, np.tile(L, 4))"
+            for inference in ("supported", "gibbs")
+        ],
+    ),
+    (
+        "labels.TreeCRF(structure=[[0, 9], [1, 2], [2, 3]]).fit(F, L)",
+        "labels.TreeCRF(structure=np.array([[0, 1], [1, 2], [2, 3]])).fit(F, L)",
+    ),
+    (
+        "labels.CompressedSensing(1, random_state=0).fit(F, L)",
+        "labels.CompressedSensing(n_components=4, random_state=0).fit(F, L)",
+    ),
+    (
+        "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e6).fit(F, L)",
+        [
+            "labels.GroPLE(2, threshold=0.5, correlation='psd', alpha_r=1e6).fit(F, L)",
+            "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e-9).fit(F, L)",
+        ],
+    ),
+    (
+        "labels.LEML(1, threshold=0.5, solver='als', loss='logistic').fit(F, L)",
+        [
+            "labels.LEML(1, threshold=0.5, solver='als', loss='squared').fit(F, L)",
+            "labels.LEML(1, threshold=0.5, solver='lbfgs', loss='logistic').fit(F, L)",
+            "labels.LEML(1, threshold=0.5, solver='auto', loss='logistic').fit(F, L)",
+        ],
+    ),
+    (
+        "labels.MLCHMF(1, alpha=1.0, max_iter=1, threshold=0.5, random_state=0).fit(F, L)",
+        ["labels.MLCHMF(1, alpha=1.0, max_iter=500, threshold=0.5, random_state=0).fit(F, L)"],
+    ),
+    (
+        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(sp.csr_array(-F), L)",
+        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(-F, L)",
+    ),
+    (
+        "labels.FeatureNMF(2).fit(-F, L)",
+        [
+            "labels.FeatureNMF(2).fit(__import__('sklearn.preprocessing').preprocessing.MinMaxScaler(clip=True).fit_transform(-F), L)",
+            "labels.FeatureNMF(2).fit(1 - F, L)",
+        ],
+    ),
+    (
+        "labels.FeatureNMF(2, max_iter=1, random_state=0).fit(F, L)",
+        [
+            "labels.FeatureNMF(2, max_iter=1000, random_state=0).fit(F, L)",
+            "labels.FeatureNMF(2, max_iter=1000, tol=0.1, random_state=0).fit(F, L)",
+        ],
+    ),
+    (
+        "labels.MDDM(1, kernel='rbf', gamma=1e-30).fit(F, L)",
+        ["labels.MDDM(1, kernel='rbf', gamma=1.0).fit(F, L)", "labels.MDDM(1, kernel='rbf', gamma='auto').fit(F, L)"],
+    ),
+    (
+        "labels.LLSF(50.0, 0.1, correlation='original', threshold=0.5).fit(np.hstack([F, F]), L)",
+        "labels.LLSF(50.0, 0.1, correlation='psd', threshold=0.5).fit(np.hstack([F, F]), L)",
+    ),
+    (
+        "labels.CalibratedLabelRanking().fit(np.eye(3), [[0] * 450, [1] * 450, [1] * 450])",
+        ["labels.RAkEL().fit(F, L)", "labels.HOMER().fit(F, L)", "labels.BinaryRelevance().fit(F, L)"],
+    ),
     ("labels.ClassifierChain(order=[0, 0, 1, 2]).fit(F, L)", "labels.ClassifierChain(order=[3, 0, 1, 2]).fit(F, L)"),
-    ("labels.ProbabilisticChain(inference='exact').fit(F, np.tile(L, 4))", [f"labels.ProbabilisticChain(inference='{inference}').fit(F, np.tile(L, 4))" for inference in ("beam", "monte-carlo")]),
-    ("labels.RAkEL(overlapping=False, n_estimators=3).fit(F, L)", ["labels.RAkEL(overlapping=False).fit(F, L)", "labels.RAkEL(overlapping=True, n_estimators=3).fit(F, L)"]),
+    (
+        "labels.ProbabilisticChain(inference='exact').fit(F, np.tile(L, 4))",
+        [
+            f"labels.ProbabilisticChain(inference='{inference}', threshold=0.5).fit(F, np.tile(L, 4))"
+            for inference in ("beam", "monte-carlo")
+        ],
+    ),
+    (
+        "labels.RAkEL(overlapping=False, n_estimators=3).fit(F, L)",
+        ["labels.RAkEL(overlapping=False).fit(F, L)", "labels.RAkEL(overlapping=True, n_estimators=3).fit(F, L)"],
+    ),
+    (
+        "labels.FeatureNMF(3, max_iter=1000, random_state=0).fit(nearly, L).transform(nearly)",
+        "labels.FeatureNMF(n_components=2, max_iter=1000, random_state=0).fit(nearly, L).transform(nearly)",
+    ),
     # Base learners.
-    ("labels.BinaryRelevance(bayes).fit(-F, L)", "labels.BinaryRelevance(bayes).fit(F, L)"),
-    ("labels.BinaryRelevance(lda).fit(sp.csr_array(F), L)", ["labels.BinaryRelevance(lda).fit(F, L)", "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC()).fit(sp.csr_array(F), L)", "labels.BinaryRelevance(bayes).fit(sp.csr_array(F), L)", "labels.BinaryRelevance(__import__('sklearn.tree').tree.DecisionTreeClassifier()).fit(sp.csr_array(F), L)"]),
-    ("labels.BinaryRelevance(lda).fit(F, L, sample_weight=np.ones(40))", ["labels.BinaryRelevance(lda).fit(F, L)", "labels.BinaryRelevance(bayes).fit(F, L, sample_weight=np.ones(40))"]),
-    ("labels.BinaryRelevance(lda).fit(F, L).save('lda.cofactor')", ["labels.BinaryRelevance(bayes).fit(F, L).save('bayes.cofactor')", "labels.BinaryRelevance(lda).fit(F, L).predict(F)"]),
-    ("labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(3, metric=lambda a, b: abs(a - b).sum())).fit(F, L).save('knn.cofactor')", "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(3, metric='manhattan')).fit(F, L).save('knn.cofactor')"),
-    ("labels.BinaryRelevance(__import__('sklearn.pipeline').pipeline.make_pipeline(__import__('sklearn.preprocessing').preprocessing.StandardScaler(), __import__('sklearn.svm').svm.LinearSVC())).fit(F, L).save('pipe.cofactor')", "cofactor.save(__import__('sklearn.pipeline').pipeline.make_pipeline(__import__('sklearn.preprocessing').preprocessing.StandardScaler(), labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC())).fit(F, L), 'pipe.cofactor')"),
-    ("labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(50)).fit(F, L)", ["labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(5)).fit(F, L)", "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(50)).fit(np.vstack([F, 1 - F]), np.vstack([L, 1 - L]))"]),
-    ("labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1e6, max_iter=1)).fit(F, L)", ["labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1.0, max_iter=1000)).fit(F, L)"]),
-    ("labels.PLST(1, alpha=1e-300, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])", "labels.PLST(1, alpha=1.0, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])"),
+    (
+        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=0, force_alpha=True)).fit(F * [1, 1, 1, 1, 0], L)",
+        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=1)).fit(F * [1, 1, 1, 1, 0], L)",
+    ),
+    (
+        "labels.BinaryRelevance(lda, threshold=0.5).fit(sp.csr_array(F), L)",
+        [
+            "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L)",
+            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC()).fit(sp.csr_array(F), L)",
+            "labels.BinaryRelevance(bayes, threshold=0.5).fit(sp.csr_array(F), L)",
+            "labels.BinaryRelevance(__import__('sklearn.tree').tree.DecisionTreeClassifier()).fit(sp.csr_array(F), L)",
+        ],
+    ),
+    (
+        "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L).set_params(estimator=bayes).save('lda.cofactor')",
+        "labels.BinaryRelevance(estimator=bayes, threshold=0.5).fit(F, L).save('bayes.cofactor')",
+    ),
+    (
+        "labels.BinaryRelevance(estimator=lda, threshold=0.5).fit(F, L).save('lda.cofactor')",
+        [
+            "labels.BinaryRelevance(bayes, threshold=0.5).fit(F, L).save('bayes.cofactor')",
+            "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L).predict(F)",
+        ],
+    ),
+    (
+        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric=lambda a, b: abs(a - b).sum())).fit(F, L).save('knn.cofactor')",
+        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric='manhattan')).fit(F, L).save('knn.cofactor')",
+    ),
+    (
+        "labels.BinaryRelevance(estimator=__import__('sklearn.pipeline').pipeline.Pipeline(steps=[('scale', __import__('sklearn.preprocessing').preprocessing.StandardScaler()), ('machine', __import__('sklearn.svm').svm.LinearSVC())])).fit(F, L).save('pipe.cofactor')",
+        "cofactor.save(__import__('sklearn.pipeline').pipeline.make_pipeline(__import__('sklearn.preprocessing').preprocessing.StandardScaler(), labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC())).fit(F, L), 'pipe.cofactor')",
+    ),
+    (
+        "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(F, L)",
+        [
+            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(5)).fit(F, L)",
+            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(np.vstack([F, 1 - F]), np.vstack([L, 1 - L]))",
+        ],
+    ),
+    (
+        "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1e6, max_iter=1)).fit(F, L)",
+        [
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1.0, max_iter=1000)).fit(F, L)"
+        ],
+    ),
+    (
+        "labels.PLST(1, alpha=1e-300, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])",
+        "labels.PLST(1, alpha=1.0, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])",
+    ),
 ]
