@@ -14,6 +14,7 @@ NAMES: dict[str, str] = {
     "wide": "sp.csr_array(np.eye(3, 20_001))",
     "nearly": "(np.outer(range(1, 41), range(1, 6)) + F) / 100",
     "lda": "__import__('sklearn.discriminant_analysis').discriminant_analysis.LinearDiscriminantAnalysis()",
+    "succeeds": "lambda line: __import__('cofactor.cli').cli.main(line.split()[1:]) and exec('raise AssertionError')",
     "savemat": "__import__('scipy.io').io.savemat",
     "text_file": "lambda text, name='text.csv': (__import__('pathlib').Path(name).write_bytes(text.encode()), name)[1]",
     "cut": "lambda name, part=slice(100): (__import__('pathlib').Path('cut-' + name).write_bytes(__import__('pathlib').Path(name).read_bytes()[part]), 'cut-' + name)[1]",
@@ -32,8 +33,25 @@ NAMES: dict[str, str] = {
 
 FILES: dict[str, str] = {
     "stars.csv": "user,item,rating\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
+    "notes.csv": "note,age,tag\n" + "".join(f"word {i},{i % 7},{i % 2}\n" for i in range(60)),
+    "toned.csv": "tone,age,tag,loud\n"
+    + "".join(f"{['low', 'high', 'mid'][i % 3]},{i % 7},{i % 2},{i // 2 % 2}\n" for i in range(60)),
+    "aged.csv": "age,tag\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
+    "gaps.csv": "age,tag\n" + "".join(f"{i % 7},{i % 2 if i else ''}\n" for i in range(60)),
+    "tagged.csv": "age,tags\n" + "".join(f"{i % 7},{['a;b', 'a;c', 'b', 'c;a'][i % 4]}\n" for i in range(60)),
+    "zeros.csv": "user,item,rating\n"
+    + "".join(f"{u},{i},{0 if (u + i) % 3 else 4 + u * i % 4}\n" for u in range(9) for i in range(9)),
+    "liked.csv": "user,item,liked\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
+    "labels.arff": "@relation r\n@attribute x numeric\n@attribute tag {0,1}\n@data\n"
+    + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
     "commas.csv": 'x,"a,b",tag\n' + "".join(f"{i % 2},word {i},{i % 2}\n" for i in range(20)),
 }
+
+
+def noting(*commands: str) -> list[str]:
+    """Return calls of commands that succeed, and may say more."""
+    return [f"succeeds('cofactor {command}')" for command in commands]
+
 
 #: Calls, and the calls that follow what they advise.
 CASES: list[tuple[str, str | list[str]]] = [
@@ -763,5 +781,111 @@ CASES: list[tuple[str, str | list[str]]] = [
     (
         "labels.PLST(1, alpha=1e-300, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])",
         "labels.PLST(1, alpha=1.0, scale='none').fit(np.diag([1e7, 1.0, 1.0]), [[0], [1], [1]])",
+    ),
+    # The same in a shell.
+    (
+        "cofactor fit notes.csv --labels tag --out n.cofactor",
+        [
+            "cofactor fit notes.csv --labels tag --drop note --out n.cofactor",
+            "cofactor fit notes.csv --labels tag --id note --out n.cofactor",
+            *noting(
+                "fit notes.csv --labels tag --text note --out n.cofactor",
+                "fit notes.csv --labels tag --max-values 60 --out n.cofactor",
+            ),
+        ],
+    ),
+    ("cofactor fit aged.csv --task labels --out n.cofactor", "cofactor fit aged.csv --labels tag --out n.cofactor"),
+    (
+        "cofactor fit gaps.csv --labels tag --out n.cofactor",
+        noting("fit gaps.csv --labels tag --missing ignore --out n.cofactor"),
+    ),
+    (
+        "cofactor fit tagged.csv --labels tags --out n.cofactor",
+        "cofactor fit tagged.csv --labels tags --label-sep ';' --out n.cofactor",
+    ),
+    (
+        "cofactor fit tagged.csv --labels tags --label-sep , --out n.cofactor",
+        "cofactor fit tagged.csv --labels tags --label-sep ';' --out n.cofactor",
+    ),
+    ("cofactor fit labels.arff --out n.cofactor", "cofactor fit labels.arff --labels tag --out n.cofactor"),
+    (
+        "cofactor fit counts.csv --model als --alpha 1 --bin-by quantile --out n.cofactor",
+        noting("fit counts.csv --model als --alpha 1 --bins 5 --bin-by quantile --out n.cofactor"),
+    ),
+    (
+        "cofactor fit zeros.csv --model als --alpha 1 --out n.cofactor",
+        noting("fit zeros.csv --model als --alpha 1 --drop-rating 0 --out n.cofactor"),
+    ),
+    (
+        "cofactor fit stars.csv --model ease --count rating --out n.cofactor",
+        noting("fit stars.csv --model ease --out n.cofactor"),
+    ),
+    (
+        "cofactor shard pairs.csv --out shards-of-pairs",
+        [
+            "cofactor fit pairs.csv --model ease --implicit --out n.cofactor",
+            "cofactor shard liked.csv --rating liked --out shards-of-likes",
+            "datasets.read_takes('pairs.csv')",
+        ],
+    ),
+    (
+        "cofactor recommend als.cofactor --all --out x.parquet --safe-csv",
+        noting(
+            "recommend als.cofactor --all -n 3 --out x.parquet",
+            "recommend als.cofactor --all -n 3 --out x.csv --safe-csv",
+        ),
+    ),
+    ("cofactor recommend als.cofactor --all --out x.txt", noting("recommend als.cofactor --all -n 3 --out x.tsv.gz")),
+    (
+        "cofactor fit aged.csv --labels tag --threshold 0.5 --decide-for macro --out n.cofactor",
+        "cofactor fit aged.csv --labels tag --threshold auto --decide-for macro --out n.cofactor",
+    ),
+    (
+        "cofactor fit aged.csv --labels tag --model knn-vote --param n_neighbors=4 --out n.cofactor",
+        [
+            f"cofactor fit aged.csv --labels tag --model {model} --out n.cofactor"
+            for model in ("knn-vote --param n_neighbors=5", "BRkNN --param n_neighbors=4")
+        ],
+    ),
+    (
+        "cofactor fit aged.csv --labels tag --model leml --param solver=als --param loss=logistic --out n.cofactor",
+        [
+            f"cofactor fit aged.csv --labels tag --model leml --param solver={solver} --out n.cofactor"
+            for solver in ("als --param loss=squared", "lbfgs --param loss=logistic", "auto --param loss=logistic")
+        ],
+    ),
+    (
+        "cofactor fit aged.csv --labels tag --threshold 0.5 --recorded 0.9 --out n.cofactor",
+        ["cofactor fit aged.csv --labels tag --threshold auto --recorded 0.9 --out n.cofactor"],
+    ),
+    (
+        "cofactor fit aged.csv --labels tag --threshold 0.9 --out plain.cofactor",
+        "cofactor fit aged.csv --labels tag --threshold auto --out n.cofactor",
+    ),
+    (
+        "cofactor predict plain.cofactor aged.csv --coverage 0.9",
+        "cofactor fit aged.csv --labels tag --threshold auto --out n.cofactor",
+    ),
+    (
+        "cofactor fit toned.csv --labels tag --text age --out n.cofactor",
+        noting("fit toned.csv --labels tag --text tone --out n.cofactor"),
+    ),
+    (
+        "cofactor fit gaps.csv --labels tag --missing ignore --model mlknn --out n.cofactor",
+        noting(
+            "fit gaps.csv --labels tag --missing ignore --model LabelRidge --out n.cofactor",
+            "fit gaps.csv --labels tag --missing ignore --model BinaryRelevance --out n.cofactor",
+        ),
+    ),
+    (
+        "cofactor fit stars.csv --model ordinal-probit --item-features gaps.csv --out n.cofactor",
+        "cofactor fit aged.csv --labels tag --out n.cofactor",
+    ),
+    (
+        "cofactor fit aged.csv --labels tag --model rakel --param n_estimators=3 --param overlapping=false --out n.cofactor",
+        [
+            "cofactor fit toned.csv --drop tone --labels tag,loud --model rakel --param overlapping=false --out n.cofactor",
+            "cofactor fit toned.csv --drop tone --labels tag,loud --model rakel --param n_estimators=3 --out n.cofactor",
+        ],
     ),
 ]

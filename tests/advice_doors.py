@@ -1,6 +1,5 @@
 """Further cases of advice, of labels, a shell and HTTP."""
 
-
 from __future__ import annotations
 
 #: Python for names that calls use.

@@ -1,6 +1,5 @@
 """Further cases of advice, of ratings, models, files and solvers."""
 
-
 from __future__ import annotations
 
 #: Python for names that calls use.

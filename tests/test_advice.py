@@ -47,12 +47,20 @@ class Doors:
                 self.make(NAMES[node.id])
                 self.names[node.id] = eval(NAMES[node.id], self.names)
 
-    def call(self, what: str) -> tuple[str, set[tuple[str, str]]]:
-        """Return what a call says, an error, warnings or notes, or nothing where all is well, and what it called."""
+    def call(self, what: str) -> str:
+        """Return what a call says, an error, warnings or notes, or nothing where all is well."""
+        self._make_for(what)
+        return " ".join(self._said(what).split())
+
+    def watched(self, what: str) -> tuple[str, set[tuple[str, str]]]:
+        """Return what a call says, and what it called."""
+        self._make_for(what)
+        with functions_called() as called:
+            return self.call(what), called
+
+    def _make_for(self, what: str) -> None:
         is_python = what.split(" ", 1)[0] not in ("GET", "POST", "cofactor")
         self.make(what if is_python else ",".join(SERVED))
-        with functions_called() as called:
-            return " ".join(self._said(what).split()), called
 
     def _said(self, what: str) -> str:
         first, _, rest = what.partition(" ")
@@ -140,7 +148,7 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
     """One test: all cases together say which advice of the source none has provoked."""
     source, tried, wrong = list(advice_of_source()), set[Advice](), []
     for call, advised in CASES:
-        message, called = doors.call(call)
+        message, called = doors.watched(call)
         given = set(given_in(message, called, source))
         tried |= given
         if not given:
@@ -150,7 +158,7 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
         if untried:
             wrong.append(f"{call}\n  says: {message}\n  but no call tries {untried}")
         for one in follow:
-            still, _ = doors.call(one)
+            still = doors.call(one)
             if still:
                 wrong.append(f"{call}\n  says: {message}\n  but {one}\n  says: {still}")
     assert not wrong, "\n\n".join(wrong)
