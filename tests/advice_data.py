@@ -6,15 +6,14 @@ from __future__ import annotations
 
 #: Python for names that calls use.
 NAMES: dict[str, str] = {
-    "F": "np.random.default_rng(0).random((40, 5))",
-    "L": "(F[:, :4] > 0.5).astype(int)",
-    "N": "np.where(np.random.default_rng(1).random(L.shape) < 0.1, np.nan, L)",
-    "ridge_frame": "labels.LabelRidge().fit(F, pd.DataFrame(L, columns=list('abcd')))",
+    "features": "np.random.default_rng(0).random((40, 5))",
+    "tags": "(features[:, :4] > 0.5).astype(int)",
+    "gappy": "np.where(np.random.default_rng(1).random(tags.shape) < 0.1, np.nan, tags)",
+    "ridge_frame": "labels.LabelRidge().fit(features, pd.DataFrame(tags, columns=list('abcd')))",
     "bayes": "__import__('sklearn.naive_bayes').naive_bayes.MultinomialNB()",
     "wide": "sp.csr_array(np.eye(3, 20_001))",
-    "nearly": "(np.outer(range(1, 41), range(1, 6)) + F) / 100",
+    "nearly": "(np.outer(range(1, 41), range(1, 6)) + features) / 100",
     "lda": "__import__('sklearn.discriminant_analysis').discriminant_analysis.LinearDiscriminantAnalysis()",
-    "succeeds": "lambda line: __import__('cofactor.cli').cli.main(line.split()[1:]) and exec('raise AssertionError')",
     "savemat": "__import__('scipy.io').io.savemat",
     "text_file": "lambda text, name='text.csv': (__import__('pathlib').Path(name).write_bytes(text.encode()), name)[1]",
     "cut": "lambda name, part=slice(100): (__import__('pathlib').Path('cut-' + name).write_bytes(__import__('pathlib').Path(name).read_bytes()[part]), 'cut-' + name)[1]",
@@ -28,12 +27,12 @@ NAMES: dict[str, str] = {
     "libsvm": "datasets.write_chunks('tags.txt', [(np.eye(3), np.eye(3)[:, :2])])",
     "matrices": "savemat('tags.mat', {'X': np.eye(3), 'Y': np.eye(3)[:, :2]})",
     "rcv1": "savemat('rcv1-sample1.mat', {'X': np.eye(6000, 9), 'Y': np.eye(6000, 9)}), text_file('{\"rcv1subset1\": {\"header\": 3, \"rows_0_2999\": 2, \"rows_3000_5999\": 3}}', 'label_offsets.json'), arff_file(['a numeric', 'b numeric', 'c numeric', 'd {0, 1}', 'e {0, 1}'], '{0 1}\\n' * 6000, name='rcv1subset1.arff')",
-    "known_sets": "[text_file('1\\t1\\t5\\t1\\n1\\t2\\t4\\t2\\n2\\t1\\t1\\t3\\n', 'u.data'), text_file('1|Up (1999)|01-Jan-1999||u' + '|0' * 19 + '\\n2|Heat (1995)|01-Jan-1995||u' + '|1' * 19 + '\\n', 'u.item'), text_file('1|20|M|other|1\\n2|30|F|other|1\\n', 'u.user'), savemat('plant.mat', {'X': np.eye(978), 'Y': np.eye(978)[:, :12]})]",
+    "known_sets": "[text_file('1\\t1\\t5\\t1\\n1\\t2\\t4\\t2\\n2\\t1\\t1\\t3\\n', 'u.data'), text_file('1|Up (1999)|01-Jan-1999||u' + '|0' * 19 + '\\n2|Heat (1995)|01-Jan-1995||u' + '|1' * 19 + '\\n', 'u.item'), text_file('1|20|M|other|1\\n2|30|features|other|1\\n', 'u.user'), savemat('plant.mat', {'X': np.eye(978), 'Y': np.eye(978)[:, :12]})]",
 }
 
 FILES: dict[str, str] = {
     "stars.csv": "user,item,rating\n" + "".join(f"{u},{i},{5 - (u * i) % 4}\n" for u in range(6) for i in range(6)),
-    "notes.csv": "note,age,tag\n" + "".join(f"word {i},{i % 7},{i % 2}\n" for i in range(60)),
+    "texts.csv": "note,age,tag\n" + "".join(f"word {i},{i % 7},{i % 2}\n" for i in range(60)),
     "toned.csv": "tone,age,tag,loud\n"
     + "".join(f"{['low', 'high', 'mid'][i % 3]},{i % 7},{i % 2},{i // 2 % 2}\n" for i in range(60)),
     "aged.csv": "age,tag\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
@@ -46,12 +45,6 @@ FILES: dict[str, str] = {
     + "".join(f"{i % 7},{i % 2}\n" for i in range(60)),
     "commas.csv": 'x,"a,b",tag\n' + "".join(f"{i % 2},word {i},{i % 2}\n" for i in range(20)),
 }
-
-
-def noting(*commands: str) -> list[str]:
-    """Return calls of commands that succeed, and may say more."""
-    return [f"succeeds('cofactor {command}')" for command in commands]
-
 
 #: Calls, and the calls that follow what they advise.
 CASES: list[tuple[str, str | list[str]]] = [
@@ -277,7 +270,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "matrices; datasets.read_mat('tags.mat')  # save(..., '-v7')",
     ),
     # Chunks.
-    ("datasets.LabelChunks([(np.eye(2), np.eye(2))])", "labels.LabelRidge().fit([(F, L)])"),
+    ("datasets.LabelChunks([(np.eye(2), np.eye(2))])", "labels.LabelRidge().fit([(features, tags)])"),
     ("datasets.LabelChunks('-')", "libsvm; datasets.LabelChunks('tags.txt')"),
     (
         "datasets.LabelChunks('stars.csv')",
@@ -349,7 +342,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "known_sets; __import__('os').remove('u.user'); datasets.load_side_features('ml-100k', '.')",
-        r"text_file('1|20|M|other|1\n2|30|F|other|1\n', 'u.user'); datasets.load_side_features('ml-100k', '.')",
+        r"text_file('1|20|M|other|1\n2|30|features|other|1\n', 'u.user'); datasets.load_side_features('ml-100k', '.')",
     ),
     (
         "rcv1; datasets.load_labels('rcv1-sample1', aligned='realigned', data_home='.')",
@@ -382,86 +375,92 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # ------------------------------------------------------------------ models of labels
     # What they are given.
-    ("labels.LabelRidge().fit(F)", "labels.LabelRidge().fit(F, y=L)"),
-    ("labels.LabelRidge().fit(F, L[:, 0])", "labels.LabelRidge().fit(F, L[:, 0].reshape(-1, 1))"),
+    ("labels.LabelRidge().fit(features)", "labels.LabelRidge().fit(features, y=tags)"),
+    ("labels.LabelRidge().fit(features, tags[:, 0])", "labels.LabelRidge().fit(features, tags[:, 0].reshape(-1, 1))"),
     (
-        "labels.LabelRidge().fit(np.where(F > 0.9, np.nan, F), L)",
+        "labels.LabelRidge().fit(np.where(features > 0.9, np.nan, features), tags)",
         [
-            "labels.LabelRidge().fit(__import__('sklearn.impute').impute.SimpleImputer().fit_transform(np.where(F > 0.9, np.nan, F)), L)",
-            "labels.LabelRidge().fit(F[1:], L[1:])",
+            "labels.LabelRidge().fit(__import__('sklearn.impute').impute.SimpleImputer().fit_transform(np.where(features > 0.9, np.nan, features)), tags)",
+            "labels.LabelRidge().fit(features[1:], tags[1:])",
         ],
     ),
     (
-        "labels.LabelRidge().fit(np.where(F > 0.99, np.inf, F), L)",
-        "labels.LabelRidge().fit(np.where(F > 0.99, 1, F), L)",
+        "labels.LabelRidge().fit(np.where(features > 0.99, np.inf, features), tags)",
+        "labels.LabelRidge().fit(np.where(features > 0.99, 1, features), tags)",
     ),
     (
-        "labels.LabelRidge().fit(np.where(F > 0.99, 1e300, F), L)",
+        "labels.LabelRidge().fit(np.where(features > 0.99, 1e300, features), tags)",
         [
-            "labels.LabelRidge().fit(F[~(F > 0.99).any(axis=1)], L[~(F > 0.99).any(axis=1)])",
-            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)",
+            "labels.LabelRidge().fit(features[~(features > 0.99).any(axis=1)], tags[~(features > 0.99).any(axis=1)])",
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(features), tags)",
         ],
     ),
     (
-        "labels.LabelRidge(scale='none').fit(np.where(F == F.max(), 1e10, F), L)",
+        "labels.LabelRidge(scale='none').fit(np.where(features == features.max(), 1e10, features), tags)",
         [
-            "labels.LabelRidge().fit(F, L)",
-            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(F), L)",
+            "labels.LabelRidge().fit(features, tags)",
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(features), tags)",
         ],
     ),
-    ("labels.LabelRidge().fit(F * 1e-200, L)", "labels.LabelRidge().fit(F * 1e-200 * (1 / np.max(F * 1e-200)), L)"),
     (
-        "labels.LabelRidge().fit([['a', 1]] * 40, L)",
+        "labels.LabelRidge().fit(features * 1e-200, tags)",
+        "labels.LabelRidge().fit(features * 1e-200 * (1 / np.max(features * 1e-200)), tags)",
+    ),
+    (
+        "labels.LabelRidge().fit([['a', 1]] * 40, tags)",
         [
-            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.OneHotEncoder(sparse_output=False).fit_transform([['a'], ['b']] * 20), L)",
-            "labels.LabelRidge().fit(F[:, 1:], L)",
+            "labels.LabelRidge().fit(__import__('sklearn.preprocessing').preprocessing.OneHotEncoder(sparse_output=False).fit_transform([['a'], ['b']] * 20), tags)",
+            "labels.LabelRidge().fit(features[:, 1:], tags)",
         ],
     ),
-    ("labels.LabelRidge().fit([[10**400, 1]] * 40, L)", "labels.LabelRidge().fit(F, L)"),
+    ("labels.LabelRidge().fit([[10**400, 1]] * 40, tags)", "labels.LabelRidge().fit(features, tags)"),
     (
-        "labels.LabelRidge().fit(np.vstack([F] * 3), np.vstack([L] * 3))",
-        "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 3))",
+        "labels.LabelRidge().fit(np.vstack([features] * 3), np.vstack([tags] * 3))",
+        "labels.LabelRidge().fit(features, tags, sample_weight=np.full(40, 3))",
     ),
     ("tags_model.predict(['low'])", "tags_model.predict(toned[['tone', 'age']])"),
-    ("labels.FeatureSpace(F, sample_weight=np.arange(40))", "labels.FeatureSpace(F[1:], sample_weight=np.ones(39))"),
     (
-        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='standard'), L)",
-        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(F, scale='none'), L)",
+        "labels.FeatureSpace(features, sample_weight=np.arange(40))",
+        "labels.FeatureSpace(features[1:], sample_weight=np.ones(39))",
     ),
     (
-        "labels.LabelRidge().fit(labels.FeatureSpace(F), L, sample_weight=np.arange(1, 41))",
-        "labels.LabelRidge().fit(labels.FeatureSpace(F, sample_weight=np.arange(1, 41)), L)",
+        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(features, scale='standard'), tags)",
+        "labels.LabelRidge(scale='none').fit(labels.FeatureSpace(features, scale='none'), tags)",
     ),
     (
-        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F), L)",
-        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(F, fit_intercept=False), L)",
+        "labels.LabelRidge().fit(labels.FeatureSpace(features), tags, sample_weight=np.arange(1, 41))",
+        "labels.LabelRidge().fit(labels.FeatureSpace(features, sample_weight=np.arange(1, 41)), tags)",
     ),
     (
-        "labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=False), L)",
-        "labels.CCA().fit(labels.FeatureSpace(F, fit_intercept=True), L)",
+        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(features), tags)",
+        "labels.PLST(fit_intercept=False).fit(labels.FeatureSpace(features, fit_intercept=False), tags)",
     ),
     (
-        "labels.AdaBoostMH(1).fit(F, L, sample_weight=np.full(40, 0.5))",
-        "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))",
+        "labels.CCA().fit(labels.FeatureSpace(features, fit_intercept=False), tags)",
+        "labels.CCA().fit(labels.FeatureSpace(features, fit_intercept=True), tags)",
     ),
     (
-        "labels.MLkNN().fit(F, L, sample_weight=np.full(40, 0.5))",
+        "labels.AdaBoostMH(1).fit(features, tags, sample_weight=np.full(40, 0.5))",
+        "labels.LabelRidge().fit(features, tags, sample_weight=np.full(40, 0.5))",
+    ),
+    (
+        "labels.MLkNN().fit(features, tags, sample_weight=np.full(40, 0.5))",
         [
-            "labels.MLkNN().fit(F, L, sample_weight=np.rint(2 * np.full(40, 0.5)))",
-            "labels.LabelRidge().fit(F, L, sample_weight=np.full(40, 0.5))",
+            "labels.MLkNN().fit(features, tags, sample_weight=np.rint(2 * np.full(40, 0.5)))",
+            "labels.LabelRidge().fit(features, tags, sample_weight=np.full(40, 0.5))",
         ],
     ),
     (
-        "labels.PLST(scale='none').fit(np.column_stack([1 + 1e-5 * F, 1e7 * F[:, 0]]), L)",
-        "labels.PLST().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(np.column_stack([1 + 1e-5 * F, 1e7 * F[:, 0]])), L)",
+        "labels.PLST(scale='none').fit(np.column_stack([1 + 1e-5 * features, 1e7 * features[:, 0]]), tags)",
+        "labels.PLST().fit(__import__('sklearn.preprocessing').preprocessing.MaxAbsScaler().fit_transform(np.column_stack([1 + 1e-5 * features, 1e7 * features[:, 0]])), tags)",
     ),
     # Chunks.
-    ("labels.LabelRidge().fit([(F, L)], L)", "labels.LabelRidge().fit([(F, L)])"),
+    ("labels.LabelRidge().fit([(features, tags)], tags)", "labels.LabelRidge().fit([(features, tags)])"),
     (
-        "labels.MLkNN().fit([(F, L)])",
+        "labels.MLkNN().fit([(features, tags)])",
         [
             *(
-                f"labels.{model}(threshold=0.5).fit([(F, L)])"
+                f"labels.{model}(threshold=0.5).fit([(features, tags)])"
                 for model in (
                     "BinaryRelevance",
                     "CPLST",
@@ -474,28 +473,31 @@ CASES: list[tuple[str, str | list[str]]] = [
                     "PLST",
                 )
             ),
-            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge()).fit([(F, L)])",
-            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC(C=1)).fit([(F, L)])",
-            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1)).fit([(F, L)])",
-            "labels.OMF(2).partial_fit(F, L)",
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.Ridge()).fit([(features, tags)])",
+            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC(C=1)).fit([(features, tags)])",
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1)).fit([(features, tags)])",
+            "labels.OMF(2).partial_fit(features, tags)",
         ],
     ),
     (
-        "labels.LabelRidge().fit([(F, L)], mask=L == 1)",
-        ["labels.LabelRidge().fit([(F, L)])", "labels.LabelRidge().fit(F, L, mask=L < 2)"],
+        "labels.LabelRidge().fit([(features, tags)], mask=tags == 1)",
+        ["labels.LabelRidge().fit([(features, tags)])", "labels.LabelRidge().fit(features, tags, mask=tags < 2)"],
     ),
     (
-        "labels.LabelRidge().fit(iter([(F, L)]))",
-        "labels.LabelRidge().fit([(F, L)]); libsvm; labels.LabelRidge().fit(datasets.LabelChunks('tags.txt'))",
-    ),
-    ("labels.LabelRidge().fit([(F, L, np.ones(40))])", "labels.LabelRidge().fit([(F, L)], sample_weight=np.ones(40))"),
-    (
-        "labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'b': F[:, 1]}), L)])",
-        "labels.LabelRidge().fit([(pd.DataFrame({'a': F[:, 0]}), L), (pd.DataFrame({'a': F[:, 1]}), L)])",
+        "labels.LabelRidge().fit(iter([(features, tags)]))",
+        "labels.LabelRidge().fit([(features, tags)]); libsvm; labels.LabelRidge().fit(datasets.LabelChunks('tags.txt'))",
     ),
     (
-        "labels.LabelRidge().fit(type('Chunks', (), {'n': 0, '__iter__': lambda self: (setattr(self, 'n', self.n + 1), iter([(F[self.n:], L[self.n:])]))[1]})())",
-        "labels.LabelRidge().fit([(F, L)])",
+        "labels.LabelRidge().fit([(features, tags, np.ones(40))])",
+        "labels.LabelRidge().fit([(features, tags)], sample_weight=np.ones(40))",
+    ),
+    (
+        "labels.LabelRidge().fit([(pd.DataFrame({'a': features[:, 0]}), tags), (pd.DataFrame({'b': features[:, 1]}), tags)])",
+        "labels.LabelRidge().fit([(pd.DataFrame({'a': features[:, 0]}), tags), (pd.DataFrame({'a': features[:, 1]}), tags)])",
+    ),
+    (
+        "labels.LabelRidge().fit(type('Chunks', (), {'n': 0, '__iter__': lambda self: (setattr(self, 'n', self.n + 1), iter([(features[self.n:], tags[self.n:])]))[1]})())",
+        "labels.LabelRidge().fit([(features, tags)])",
     ),
     (
         "labels.LEML(1).fit([(wide, np.eye(3))])",
@@ -505,37 +507,43 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
-        "labels.OMF(2, scale='standard').partial_fit(F, L)",
+        "labels.OMF(2, scale='standard').partial_fit(features, tags)",
         [
-            "labels.OMF(2, scale='standard').fit(F, L)",
-            "labels.OMF(2, scale='auto').partial_fit(F, L)",
-            "labels.OMF(2, scale='none').partial_fit(F, L)",
-            "labels.OMF(2, scale='rows').partial_fit(F, L)",
+            "labels.OMF(2, scale='standard').fit(features, tags)",
+            "labels.OMF(2, scale='auto').partial_fit(features, tags)",
+            "labels.OMF(2, scale='none').partial_fit(features, tags)",
+            "labels.OMF(2, scale='rows').partial_fit(features, tags)",
         ],
     ),
     (
-        "labels.OMF(2).partial_fit(F[:3], L[:3])",
-        ["labels.OMF(2).partial_fit(F[:5], L[:5])", "labels.OMF(2, scale='none').partial_fit(F[:3], L[:3])"],
+        "labels.OMF(2).partial_fit(features[:3], tags[:3])",
+        [
+            "labels.OMF(2).partial_fit(features[:5], tags[:5])",
+            "labels.OMF(2, scale='none').partial_fit(features[:3], tags[:3])",
+        ],
     ),
-    ("labels.OMF(2).partial_fit(F, L).partial_fit(F, 2 * L - 1)", "labels.OMF(2).partial_fit(F, L).partial_fit(F, L)"),
     (
-        "ridge_frame.score(F, pd.DataFrame(L, columns=list('abce')))",
-        "ridge_frame.score(F, pd.DataFrame(L, columns=list('abcd')))",
+        "labels.OMF(2).partial_fit(features, tags).partial_fit(features, 2 * tags - 1)",
+        "labels.OMF(2).partial_fit(features, tags).partial_fit(features, tags)",
+    ),
+    (
+        "ridge_frame.score(features, pd.DataFrame(tags, columns=list('abce')))",
+        "ridge_frame.score(features, pd.DataFrame(tags, columns=list('abcd')))",
     ),
     # Labels that are not known.
-    ("labels.LabelRidge().fit(F, N)", "labels.LabelRidge(missing='ignore').fit(F, N)"),
+    ("labels.LabelRidge().fit(features, gappy)", "labels.LabelRidge(missing='ignore').fit(features, gappy)"),
     (
-        "labels.LabelRidge(missing='ignore').fit(F, np.where([1, 0, 0, 0], np.nan, L))",
-        "labels.LabelRidge().fit(F, L[:, 1:])",
+        "labels.LabelRidge(missing='ignore').fit(features, np.where([1, 0, 0, 0], np.nan, tags))",
+        "labels.LabelRidge().fit(features, tags[:, 1:])",
     ),
     (
-        "labels.LabelRidge(missing='ignore').fit(F, np.where(L * [1, 0, 0, 0] == [0, 1, 1, 1], np.nan, L))",
-        "labels.LabelRidge().fit(F, L, recorded=0.9)",
+        "labels.LabelRidge(missing='ignore').fit(features, np.where(tags * [1, 0, 0, 0] == [0, 1, 1, 1], np.nan, tags))",
+        "labels.LabelRidge().fit(features, tags, recorded=0.9)",
     ),
     (
-        "labels.MLkNN().fit(F, L, mask=N == N)",
+        "labels.MLkNN().fit(features, tags, mask=gappy == gappy)",
         [
-            f"labels.{model}(1, missing='ignore', threshold=0.5).fit(F, N)"
+            f"labels.{model}(1, missing='ignore', threshold=0.5).fit(features, gappy)"
             for model in (
                 "PLST",
                 "LabelPCA",
@@ -550,64 +558,73 @@ CASES: list[tuple[str, str | list[str]]] = [
             )
         ]
         + [
-            "labels.CompressedSensing(4, missing='ignore', threshold=0.5).fit(F, N)",
-            "labels.LabelRidge(missing='ignore').fit(F, N)",
-            "labels.BinaryRelevance(missing='ignore').fit(F, N)",
+            "labels.CompressedSensing(4, missing='ignore', threshold=0.5).fit(features, gappy)",
+            "labels.LabelRidge(missing='ignore').fit(features, gappy)",
+            "labels.BinaryRelevance(missing='ignore').fit(features, gappy)",
         ],
     ),
     (
-        "labels.LabelRidge(missing='ignore').fit(F, sp.csr_array(([np.nan], ([0], [0])), shape=(2**16, 2**16)))",
-        "labels.LabelRidge(missing='ignore').fit(F, N)",
+        "labels.LabelRidge(missing='ignore').fit(features, sp.csr_array(([np.nan], ([0], [0])), shape=(2**16, 2**16)))",
+        "labels.LabelRidge(missing='ignore').fit(features, gappy)",
     ),
     (
-        "labels.LEML(1, threshold=0.5, solver='als', missing='ignore').fit(F, N)",
+        "labels.LEML(1, threshold=0.5, solver='als', missing='ignore').fit(features, gappy)",
         [
-            f"labels.LEML(1, threshold=0.5, solver='{solver}', missing='ignore').fit(F, N)"
+            f"labels.LEML(1, threshold=0.5, solver='{solver}', missing='ignore').fit(features, gappy)"
             for solver in ("lbfgs", "auto")
         ],
     ),
     (
-        "labels.MME(1, threshold=0.5, form='pairs', missing='ignore').fit(F, N)",
-        "labels.MME(1, threshold=0.5, form='labels', missing='ignore').fit(F, N)",
+        "labels.MME(1, threshold=0.5, form='pairs', missing='ignore').fit(features, gappy)",
+        "labels.MME(1, threshold=0.5, form='labels', missing='ignore').fit(features, gappy)",
     ),
     # Decisions.
     (
-        "labels.LabelRidge(threshold=0.5, decide_for='macro').fit(F, L)",
-        "labels.LabelRidge(threshold='auto', decide_for='macro').fit(F, L)",
+        "labels.LabelRidge(threshold=0.5, decide_for='macro').fit(features, tags)",
+        "labels.LabelRidge(threshold='auto', decide_for='macro').fit(features, tags)",
     ),
     (
-        "labels.CML(threshold='joint', decide_for='macro').fit(F, L)",
-        ["labels.CML(threshold='joint').fit(F, L)", "labels.CML(threshold='auto', decide_for='macro').fit(F, L)"],
-    ),
-    (
-        "labels.CML(threshold='joint').fit(F, L).decision_.apply(F[:, :4])",
-        "labels.CML(threshold='joint').fit(F, L).predict(F)",
-    ),
-    (
-        "labels.LabelRidge(threshold=0.5).fit(F, L).predict_set(F)",
-        "labels.LabelRidge(threshold='auto').fit(F, L).predict_set(F)",
-    ),
-    (
-        "labels.LabelRidge(threshold=0.5).fit(F, L).predict_proba(F)",
+        "labels.CML(threshold='joint', decide_for='macro').fit(features, tags)",
         [
-            "labels.LabelRidge(threshold='auto').fit(F, L).predict_proba(F)",
-            "labels.LabelRidge(threshold=0.5).fit(F, L).fit_threshold(F, L, 'auto').predict_proba(F)",
+            "labels.CML(threshold='joint').fit(features, tags)",
+            "labels.CML(threshold='auto', decide_for='macro').fit(features, tags)",
         ],
     ),
     (
-        "labels.OMF(2, scale='none').partial_fit(F[:2], L[:2]).predict_proba(F)",
-        "labels.OMF(2, scale='none').partial_fit(F[:2], L[:2]).partial_fit(F, L).predict_proba(F)",
+        "labels.CML(threshold='joint').fit(features, tags).decision_.apply(features[:, :4])",
+        "labels.CML(threshold='joint').fit(features, tags).predict(features)",
     ),
-    ("labels.LabelRidge(threshold='global').fit(F[:1], L[:1])", "labels.LabelRidge(threshold='global').fit(F, L)"),
     (
-        "labels.LabelRidge(threshold=0.5).fit(F, L, recorded=0.9)",
-        ["labels.LabelRidge(threshold=0.5).fit(F, L)", "labels.LabelRidge(threshold='auto').fit(F, L, recorded=0.9)"],
+        "labels.LabelRidge(threshold=0.5).fit(features, tags).predict_set(features)",
+        "labels.LabelRidge(threshold='auto').fit(features, tags).predict_set(features)",
     ),
-    ("labels.LabelRidge().fit(F, L, recorded=0.1)", "labels.LabelRidge().fit(F, L, recorded=0.9)"),
     (
-        "labels.CompressedSensing(4, threshold=0.5).fit(F, L).explain(F, [0])",
+        "labels.LabelRidge(threshold=0.5).fit(features, tags).predict_proba(features)",
         [
-            f"labels.{model}(threshold=0.5).fit(F, L).explain(F, [0])"
+            "labels.LabelRidge(threshold='auto').fit(features, tags).predict_proba(features)",
+            "labels.LabelRidge(threshold=0.5).fit(features, tags).fit_threshold(features, tags, 'auto').predict_proba(features)",
+        ],
+    ),
+    (
+        "labels.OMF(2, scale='none').partial_fit(features[:2], tags[:2]).predict_proba(features)",
+        "labels.OMF(2, scale='none').partial_fit(features[:2], tags[:2]).partial_fit(features, tags).predict_proba(features)",
+    ),
+    (
+        "labels.LabelRidge(threshold='global').fit(features[:1], tags[:1])",
+        "labels.LabelRidge(threshold='global').fit(features, tags)",
+    ),
+    (
+        "labels.LabelRidge(threshold=0.5).fit(features, tags, recorded=0.9)",
+        [
+            "labels.LabelRidge(threshold=0.5).fit(features, tags)",
+            "labels.LabelRidge(threshold='auto').fit(features, tags, recorded=0.9)",
+        ],
+    ),
+    ("labels.LabelRidge().fit(features, tags, recorded=0.1)", "labels.LabelRidge().fit(features, tags, recorded=0.9)"),
+    (
+        "labels.CompressedSensing(4, threshold=0.5).fit(features, tags).explain(features, [0])",
+        [
+            f"labels.{model}(threshold=0.5).fit(features, tags).explain(features, [0])"
             for model in (
                 "PLST",
                 "LabelPCA",
@@ -635,147 +652,169 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Parameters.
     (
-        "labels.BPMLL(threshold=0.5, learning_rate=1e300, decay=1e300, max_iter=3, random_state=0).fit(F, L)",
-        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
+        "labels.BPMLL(threshold=0.5, learning_rate=1e300, decay=1e300, max_iter=3, random_state=0).fit(features, tags)",
+        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(features, tags)",
     ),
     (
-        "labels.BPMLL(threshold=0.5, learning_rate=1e3, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
-        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(F, L)",
+        "labels.BPMLL(threshold=0.5, learning_rate=1e3, decay=1e-5, max_iter=3, random_state=0).fit(features, tags)",
+        "labels.BPMLL(threshold=0.5, learning_rate=0.05, decay=1e-5, max_iter=3, random_state=0).fit(features, tags)",
     ),
-    ("labels.BRkNN(5, extension='a').fit(F, L)", "labels.BRkNN(5, extension='a', threshold='joint').fit(F, L)"),
-    ("labels.KNNVote(4).fit(F, L)", ["labels.KNNVote(n_neighbors=5).fit(F, L)", "labels.BRkNN(4).fit(F, L)"]),
-    ("labels.LabelRidge(class_weight={0: 1, 1: 2}).fit(F, L)", "labels.LabelRidge(class_weight=[2.0] * 4).fit(F, L)"),
     (
-        "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='none', tol=1.0).fit(F + 100, L)",
+        "labels.BRkNN(5, extension='a').fit(features, tags)",
+        "labels.BRkNN(5, extension='a', threshold='joint').fit(features, tags)",
+    ),
+    (
+        "labels.KNNVote(4).fit(features, tags)",
+        ["labels.KNNVote(n_neighbors=5).fit(features, tags)", "labels.BRkNN(4).fit(features, tags)"],
+    ),
+    (
+        "labels.LabelRidge(class_weight={0: 1, 1: 2}).fit(features, tags)",
+        "labels.LabelRidge(class_weight=[2.0] * 4).fit(features, tags)",
+    ),
+    (
+        "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='none', tol=1.0).fit(features + 100, tags)",
         [
-            "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='standard', tol=1.0).fit(F + 100, L)",
-            "labels.CMLF(1.0, inference='supported', threshold=0.5, tol=1.0, scale='none').fit(F + 100, L)",
+            "labels.CMLF(1.0, inference='gibbs', threshold=0.5, scale='standard', tol=1.0).fit(features + 100, tags)",
+            "labels.CMLF(1.0, inference='supported', threshold=0.5, tol=1.0, scale='none').fit(features + 100, tags)",
         ],
     ),
     (
-        "labels.CML(inference='exact').fit(F, np.tile(L, 4))",
+        "labels.CML(inference='exact').fit(features, np.tile(tags, 4))",
         [
-            f"labels.CML(1.0, inference='{inference}', threshold=0.5, tol=1.0).fit(F, np.tile(L, 4))"
+            f"labels.CML(1.0, inference='{inference}', threshold=0.5, tol=1.0).fit(features, np.tile(tags, 4))"
             for inference in ("supported", "gibbs")
         ],
     ),
     (
-        "labels.TreeCRF(structure=[[0, 9], [1, 2], [2, 3]]).fit(F, L)",
-        "labels.TreeCRF(structure=np.array([[0, 1], [1, 2], [2, 3]])).fit(F, L)",
+        "labels.TreeCRF(structure=[[0, 9], [1, 2], [2, 3]]).fit(features, tags)",
+        "labels.TreeCRF(structure=np.array([[0, 1], [1, 2], [2, 3]])).fit(features, tags)",
     ),
     (
-        "labels.CompressedSensing(1, random_state=0).fit(F, L)",
-        "labels.CompressedSensing(n_components=4, random_state=0).fit(F, L)",
+        "labels.CompressedSensing(1, random_state=0).fit(features, tags)",
+        "labels.CompressedSensing(n_components=4, random_state=0).fit(features, tags)",
     ),
     (
-        "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e6).fit(F, L)",
+        "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e6).fit(features, tags)",
         [
-            "labels.GroPLE(2, threshold=0.5, correlation='psd', alpha_r=1e6).fit(F, L)",
-            "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e-9).fit(F, L)",
+            "labels.GroPLE(2, threshold=0.5, correlation='psd', alpha_r=1e6).fit(features, tags)",
+            "labels.GroPLE(2, threshold=0.5, correlation='printed', alpha_r=1e-9).fit(features, tags)",
         ],
     ),
     (
-        "labels.LEML(1, threshold=0.5, solver='als', loss='logistic').fit(F, L)",
+        "labels.LEML(1, threshold=0.5, solver='als', loss='logistic').fit(features, tags)",
         [
-            "labels.LEML(1, threshold=0.5, solver='als', loss='squared').fit(F, L)",
-            "labels.LEML(1, threshold=0.5, solver='lbfgs', loss='logistic').fit(F, L)",
-            "labels.LEML(1, threshold=0.5, solver='auto', loss='logistic').fit(F, L)",
+            "labels.LEML(1, threshold=0.5, solver='als', loss='squared').fit(features, tags)",
+            "labels.LEML(1, threshold=0.5, solver='lbfgs', loss='logistic').fit(features, tags)",
+            "labels.LEML(1, threshold=0.5, solver='auto', loss='logistic').fit(features, tags)",
         ],
     ),
     (
-        "labels.MLCHMF(1, alpha=1.0, max_iter=1, threshold=0.5, random_state=0).fit(F, L)",
-        ["labels.MLCHMF(1, alpha=1.0, max_iter=500, threshold=0.5, random_state=0).fit(F, L)"],
+        "labels.MLCHMF(1, alpha=1.0, max_iter=1, threshold=0.5, random_state=0).fit(features, tags)",
+        ["labels.MLCHMF(1, alpha=1.0, max_iter=500, threshold=0.5, random_state=0).fit(features, tags)"],
     ),
     (
-        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(sp.csr_array(-F), L)",
-        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(-F, L)",
+        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(sp.csr_array(-features), tags)",
+        "labels.MNMF(2, threshold=0.5, scale='none', random_state=0).fit(-features, tags)",
     ),
     (
-        "labels.FeatureNMF(2).fit(-F, L)",
+        "labels.FeatureNMF(2).fit(-features, tags)",
         [
-            "labels.FeatureNMF(2).fit(__import__('sklearn.preprocessing').preprocessing.MinMaxScaler(clip=True).fit_transform(-F), L)",
-            "labels.FeatureNMF(2).fit(1 - F, L)",
+            "labels.FeatureNMF(2).fit(__import__('sklearn.preprocessing').preprocessing.MinMaxScaler(clip=True).fit_transform(-features), tags)",
+            "labels.FeatureNMF(2).fit(1 - features, tags)",
         ],
     ),
     (
-        "labels.FeatureNMF(2, max_iter=1, random_state=0).fit(F, L)",
+        "labels.FeatureNMF(2, max_iter=1, random_state=0).fit(features, tags)",
         [
-            "labels.FeatureNMF(2, max_iter=1000, random_state=0).fit(F, L)",
-            "labels.FeatureNMF(2, max_iter=1000, tol=0.1, random_state=0).fit(F, L)",
+            "labels.FeatureNMF(2, max_iter=1000, random_state=0).fit(features, tags)",
+            "labels.FeatureNMF(2, max_iter=1000, tol=0.1, random_state=0).fit(features, tags)",
         ],
     ),
     (
-        "labels.MDDM(1, kernel='rbf', gamma=1e-30).fit(F, L)",
-        ["labels.MDDM(1, kernel='rbf', gamma=1.0).fit(F, L)", "labels.MDDM(1, kernel='rbf', gamma='auto').fit(F, L)"],
+        "labels.MDDM(1, kernel='rbf', gamma=1e-30).fit(features, tags)",
+        [
+            "labels.MDDM(1, kernel='rbf', gamma=1.0).fit(features, tags)",
+            "labels.MDDM(1, kernel='rbf', gamma='auto').fit(features, tags)",
+        ],
     ),
     (
-        "labels.LLSF(50.0, 0.1, correlation='original', threshold=0.5).fit(np.hstack([F, F]), L)",
-        "labels.LLSF(50.0, 0.1, correlation='psd', threshold=0.5).fit(np.hstack([F, F]), L)",
+        "labels.LLSF(50.0, 0.1, correlation='original', threshold=0.5).fit(np.hstack([features, features]), tags)",
+        "labels.LLSF(50.0, 0.1, correlation='psd', threshold=0.5).fit(np.hstack([features, features]), tags)",
     ),
     (
         "labels.CalibratedLabelRanking().fit(np.eye(3), [[0] * 450, [1] * 450, [1] * 450])",
-        ["labels.RAkEL().fit(F, L)", "labels.HOMER().fit(F, L)", "labels.BinaryRelevance().fit(F, L)"],
-    ),
-    ("labels.ClassifierChain(order=[0, 0, 1, 2]).fit(F, L)", "labels.ClassifierChain(order=[3, 0, 1, 2]).fit(F, L)"),
-    (
-        "labels.ProbabilisticChain(inference='exact').fit(F, np.tile(L, 4))",
         [
-            f"labels.ProbabilisticChain(inference='{inference}', threshold=0.5).fit(F, np.tile(L, 4))"
+            "labels.RAkEL().fit(features, tags)",
+            "labels.HOMER().fit(features, tags)",
+            "labels.BinaryRelevance().fit(features, tags)",
+        ],
+    ),
+    (
+        "labels.ClassifierChain(order=[0, 0, 1, 2]).fit(features, tags)",
+        "labels.ClassifierChain(order=[3, 0, 1, 2]).fit(features, tags)",
+    ),
+    (
+        "labels.ProbabilisticChain(inference='exact').fit(features, np.tile(tags, 4))",
+        [
+            f"labels.ProbabilisticChain(inference='{inference}', threshold=0.5).fit(features, np.tile(tags, 4))"
             for inference in ("beam", "monte-carlo")
         ],
     ),
     (
-        "labels.RAkEL(overlapping=False, n_estimators=3).fit(F, L)",
-        ["labels.RAkEL(overlapping=False).fit(F, L)", "labels.RAkEL(overlapping=True, n_estimators=3).fit(F, L)"],
+        "labels.RAkEL(overlapping=False, n_estimators=3).fit(features, tags)",
+        [
+            "labels.RAkEL(overlapping=False).fit(features, tags)",
+            "labels.RAkEL(overlapping=True, n_estimators=3).fit(features, tags)",
+        ],
     ),
     (
-        "labels.FeatureNMF(3, max_iter=1000, random_state=0).fit(nearly, L).transform(nearly)",
-        "labels.FeatureNMF(n_components=2, max_iter=1000, random_state=0).fit(nearly, L).transform(nearly)",
+        "labels.FeatureNMF(3, max_iter=1000, random_state=0).fit(nearly, tags).transform(nearly)",
+        "labels.FeatureNMF(n_components=2, max_iter=1000, random_state=0).fit(nearly, tags).transform(nearly)",
     ),
     # Base learners.
     (
-        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=0, force_alpha=True)).fit(F * [1, 1, 1, 1, 0], L)",
-        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=1)).fit(F * [1, 1, 1, 1, 0], L)",
+        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=0, force_alpha=True)).fit(features * [1, 1, 1, 1, 0], tags)",
+        "labels.BinaryRelevance(__import__('sklearn.naive_bayes').naive_bayes.BernoulliNB(alpha=1)).fit(features * [1, 1, 1, 1, 0], tags)",
     ),
     (
-        "labels.BinaryRelevance(lda, threshold=0.5).fit(sp.csr_array(F), L)",
+        "labels.BinaryRelevance(lda, threshold=0.5).fit(sp.csr_array(features), tags)",
         [
-            "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L)",
-            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC()).fit(sp.csr_array(F), L)",
-            "labels.BinaryRelevance(bayes, threshold=0.5).fit(sp.csr_array(F), L)",
-            "labels.BinaryRelevance(__import__('sklearn.tree').tree.DecisionTreeClassifier()).fit(sp.csr_array(F), L)",
+            "labels.BinaryRelevance(lda, threshold=0.5).fit(features, tags)",
+            "labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC()).fit(sp.csr_array(features), tags)",
+            "labels.BinaryRelevance(bayes, threshold=0.5).fit(sp.csr_array(features), tags)",
+            "labels.BinaryRelevance(__import__('sklearn.tree').tree.DecisionTreeClassifier()).fit(sp.csr_array(features), tags)",
         ],
     ),
     (
-        "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L).set_params(estimator=bayes).save('lda.cofactor')",
-        "labels.BinaryRelevance(estimator=bayes, threshold=0.5).fit(F, L).save('bayes.cofactor')",
+        "labels.BinaryRelevance(lda, threshold=0.5).fit(features, tags).set_params(estimator=bayes).save('lda.cofactor')",
+        "labels.BinaryRelevance(estimator=bayes, threshold=0.5).fit(features, tags).save('bayes.cofactor')",
     ),
     (
-        "labels.BinaryRelevance(estimator=lda, threshold=0.5).fit(F, L).save('lda.cofactor')",
+        "labels.BinaryRelevance(estimator=lda, threshold=0.5).fit(features, tags).save('lda.cofactor')",
         [
-            "labels.BinaryRelevance(bayes, threshold=0.5).fit(F, L).save('bayes.cofactor')",
-            "labels.BinaryRelevance(lda, threshold=0.5).fit(F, L).predict(F)",
+            "labels.BinaryRelevance(bayes, threshold=0.5).fit(features, tags).save('bayes.cofactor')",
+            "labels.BinaryRelevance(lda, threshold=0.5).fit(features, tags).predict(features)",
         ],
     ),
     (
-        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric=lambda a, b: abs(a - b).sum())).fit(F, L).save('knn.cofactor')",
-        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric='manhattan')).fit(F, L).save('knn.cofactor')",
+        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric=lambda a, b: abs(a - b).sum())).fit(features, tags).save('knn.cofactor')",
+        "labels.BinaryRelevance(estimator=__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=3, metric='manhattan')).fit(features, tags).save('knn.cofactor')",
     ),
     (
-        "labels.BinaryRelevance(estimator=__import__('sklearn.pipeline').pipeline.Pipeline(steps=[('scale', __import__('sklearn.preprocessing').preprocessing.StandardScaler()), ('machine', __import__('sklearn.svm').svm.LinearSVC())])).fit(F, L).save('pipe.cofactor')",
-        "cofactor.save(__import__('sklearn.pipeline').pipeline.make_pipeline(__import__('sklearn.preprocessing').preprocessing.StandardScaler(), labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC())).fit(F, L), 'pipe.cofactor')",
+        "labels.BinaryRelevance(estimator=__import__('sklearn.pipeline').pipeline.Pipeline(steps=[('scale', __import__('sklearn.preprocessing').preprocessing.StandardScaler()), ('machine', __import__('sklearn.svm').svm.LinearSVC())])).fit(features, tags).save('pipe.cofactor')",
+        "cofactor.save(__import__('sklearn.pipeline').pipeline.make_pipeline(__import__('sklearn.preprocessing').preprocessing.StandardScaler(), labels.BinaryRelevance(__import__('sklearn.svm').svm.LinearSVC())).fit(features, tags), 'pipe.cofactor')",
     ),
     (
-        "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(F, L)",
+        "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(features, tags)",
         [
-            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(5)).fit(F, L)",
-            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(np.vstack([F, 1 - F]), np.vstack([L, 1 - L]))",
+            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(5)).fit(features, tags)",
+            "labels.BinaryRelevance(__import__('sklearn.neighbors').neighbors.KNeighborsClassifier(n_neighbors=50)).fit(np.vstack([features, 1 - features]), np.vstack([tags, 1 - tags]))",
         ],
     ),
     (
-        "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1e6, max_iter=1)).fit(F, L)",
+        "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1e6, max_iter=1)).fit(features, tags)",
         [
-            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1.0, max_iter=1000)).fit(F, L)"
+            "labels.BinaryRelevance(__import__('sklearn.linear_model').linear_model.LogisticRegression(C=1.0, max_iter=1000)).fit(features, tags)"
         ],
     ),
     (
@@ -784,21 +823,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # The same in a shell.
     (
-        "cofactor fit notes.csv --labels tag --out n.cofactor",
+        "cofactor fit texts.csv --labels tag --out n.cofactor",
         [
-            "cofactor fit notes.csv --labels tag --drop note --out n.cofactor",
-            "cofactor fit notes.csv --labels tag --id note --out n.cofactor",
-            *noting(
-                "fit notes.csv --labels tag --text note --out n.cofactor",
-                "fit notes.csv --labels tag --max-values 60 --out n.cofactor",
-            ),
+            "cofactor fit texts.csv --labels tag --drop note --out n.cofactor",
+            "cofactor fit texts.csv --labels tag --id note --out n.cofactor",
+            "cofactor fit texts.csv --labels tag --text note --out n.cofactor",
+            "cofactor fit texts.csv --labels tag --max-values 60 --out n.cofactor",
         ],
     ),
     ("cofactor fit aged.csv --task labels --out n.cofactor", "cofactor fit aged.csv --labels tag --out n.cofactor"),
-    (
-        "cofactor fit gaps.csv --labels tag --out n.cofactor",
-        noting("fit gaps.csv --labels tag --missing ignore --out n.cofactor"),
-    ),
     (
         "cofactor fit tagged.csv --labels tags --out n.cofactor",
         "cofactor fit tagged.csv --labels tags --label-sep ';' --out n.cofactor",
@@ -810,15 +843,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor fit labels.arff --out n.cofactor", "cofactor fit labels.arff --labels tag --out n.cofactor"),
     (
         "cofactor fit counts.csv --model als --alpha 1 --bin-by quantile --out n.cofactor",
-        noting("fit counts.csv --model als --alpha 1 --bins 5 --bin-by quantile --out n.cofactor"),
+        "cofactor fit counts.csv --model als --alpha 1 --bins 5 --bin-by quantile --out n.cofactor",
     ),
     (
         "cofactor fit zeros.csv --model als --alpha 1 --out n.cofactor",
-        noting("fit zeros.csv --model als --alpha 1 --drop-rating 0 --out n.cofactor"),
+        "cofactor fit zeros.csv --model als --alpha 1 --drop-rating 0 --out n.cofactor",
     ),
     (
         "cofactor fit stars.csv --model ease --count rating --out n.cofactor",
-        noting("fit stars.csv --model ease --out n.cofactor"),
+        "cofactor fit stars.csv --model ease --out n.cofactor",
     ),
     (
         "cofactor shard pairs.csv --out shards-of-pairs",
@@ -830,12 +863,12 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "cofactor recommend als.cofactor --all --out x.parquet --safe-csv",
-        noting(
-            "recommend als.cofactor --all -n 3 --out x.parquet",
-            "recommend als.cofactor --all -n 3 --out x.csv --safe-csv",
-        ),
+        [
+            "cofactor recommend als.cofactor --all -n 3 --out x.parquet",
+            "cofactor recommend als.cofactor --all -n 3 --out x.csv --safe-csv",
+        ],
     ),
-    ("cofactor recommend als.cofactor --all --out x.txt", noting("recommend als.cofactor --all -n 3 --out x.tsv.gz")),
+    ("cofactor recommend als.cofactor --all --out x.txt", "cofactor recommend als.cofactor --all -n 3 --out x.tsv.gz"),
     (
         "cofactor fit aged.csv --labels tag --threshold 0.5 --decide-for macro --out n.cofactor",
         "cofactor fit aged.csv --labels tag --threshold auto --decide-for macro --out n.cofactor",
@@ -868,14 +901,14 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "cofactor fit toned.csv --labels tag --text age --out n.cofactor",
-        noting("fit toned.csv --labels tag --text tone --out n.cofactor"),
+        "cofactor fit toned.csv --labels tag --text tone --out n.cofactor",
     ),
     (
         "cofactor fit gaps.csv --labels tag --missing ignore --model mlknn --out n.cofactor",
-        noting(
-            "fit gaps.csv --labels tag --missing ignore --model LabelRidge --out n.cofactor",
-            "fit gaps.csv --labels tag --missing ignore --model BinaryRelevance --out n.cofactor",
-        ),
+        [
+            "cofactor fit gaps.csv --labels tag --missing ignore --model LabelRidge --out n.cofactor",
+            "cofactor fit gaps.csv --labels tag --missing ignore --model BinaryRelevance --out n.cofactor",
+        ],
     ),
     (
         "cofactor fit stars.csv --model ordinal-probit --item-features gaps.csv --out n.cofactor",

@@ -20,7 +20,10 @@ SOURCE = Path(cofactor.__file__).parent
 #: Files whose texts are no messages: examples and pages, papers, help of commands.
 _OTHER_FILES = ("cli/app.py", "evaluation/run/code.py", "experiments/", "model/docs.py", "published/", "reports/")
 #: Calls whose texts are no messages: `typer` and `msgspec` take help, SQL is no English, an `Argument` is a name.
-_OTHER_CALLS = ("Argument", "Claim", "Column", "Meta", "Operation", "Option", "compile", "execute", "executemany")
+_OTHER_CALLS = (
+    *("Argument", "Claim", "Column", "Meta", "Operation", "Option", "Typer", "compile", "execute", "executemany"),
+    *("getattr", "hasattr"),
+)
 
 #: An imperative where a clause begins.
 _ADVISES = re.compile(
@@ -65,6 +68,8 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
                 )
                 yield Advice(file, function, re.compile(words, re.DOTALL))
         return
+    if isinstance(node, ast.Compare):
+        return  # what is compared is not said
     if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
         return
     for child in ast.iter_child_nodes(node):
@@ -99,7 +104,7 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
     finally:
         sys.setprofile(before)
         threading.setprofile(None)
-        for code in called.copy():  # threads may still add to it
+        for code in tuple(called):  # threads may still be at work
             if code.co_filename.startswith(str(SOURCE)):
                 file = Path(code.co_filename).relative_to(SOURCE).as_posix()
                 found |= {(file, code.co_qualname), (file, "")}

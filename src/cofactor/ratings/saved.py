@@ -11,14 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.docs import fill_docs
+from cofactor.ratings.checked_files import GIVE_BACK
 
 if TYPE_CHECKING:
     from cofactor.ratings.stored_users import StoredUsers
 
-__all__ = ["GIVE_BACK", "Saved", "required_ratings"]
-
-#: What to do where ratings in shards are not as they were at the fit.
-GIVE_BACK = "put their folder back as it was (beside the file of the model, or where it was at the fit), or fit again"
+__all__ = ["Saved", "required_ratings"]
 
 
 @fill_docs
