@@ -75,6 +75,8 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
     for child in ast.iter_child_nodes(node):
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
+        if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
+            continue  # it shows an object
         inner = function
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."

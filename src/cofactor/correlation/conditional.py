@@ -15,7 +15,7 @@ from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbe
 from cofactor.correlation.dependence import squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
 from cofactor.correlation.similarities import co_occurrence
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
 from cofactor.weights import as_weights
