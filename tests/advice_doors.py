@@ -12,7 +12,7 @@ NAMES: dict[str, str] = {
     "Dummy": "__import__('sklearn.dummy', fromlist='dummy').DummyRegressor",
     "changed": "__import__('sklearn.compose', fromlist='x').TransformedTargetRegressor",
     "odd": "__import__('types').SimpleNamespace(of=lambda: 3)",
-    "tagged": "datasets.load_labels('tags.csv', ['sail', 'read'])",
+    "tagged": "datasets.load_labels('sky.csv', ['sail', 'read'])",
     "tagger": "labels.LabelRidge.paper().fit(tagged)",
     "fixed": "labels.LabelRidge.paper().set_params(threshold=0.0).fit(tagged)",
     "chance": "labels.LabelRidge(threshold='auto').fit(tagged)",
@@ -84,9 +84,9 @@ SAVED = ("semi", "unnamed", "mddm")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
-    "more.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
+    "second.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
     "took.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
-    "tags.csv": "wind,rain,sail,read\n"
+    "sky.csv": "wind,rain,sail,read\n"
     + "".join(f"{k % 5},{k % 3},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "played.csv": "user,item,plays\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
     "blooms.csv": "size,colour,wind,sail,read\n"
@@ -97,7 +97,7 @@ FILES: dict[str, str] = {
     + "".join(f"{('red', 'blue', 'green')[k % 3]},{k % 5},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
-    "again.csv": "user,item,rating\n"
+    "repeated.csv": "user,item,rating\n"
     + "7,1,3\n7,1,4\n"
     + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
     "real.csv": "user,item,rating\n" + "".join(f"{u},{i},{(u * 8 + i) / 7:.4f}\n" for u in range(30) for i in range(8)),
@@ -120,10 +120,10 @@ FILES: dict[str, str] = {
 #: Calls that follow advice of many kinds: with ratings, with what was taken, with labels.
 FIT = "cofactor fit good.csv --model als --alpha 1 --factors 1 --out x.cofactor"
 MEASURE = "cofactor evaluate good.csv --model als --alpha 1 --factors 1 --splits 2"
-COMPARE = "cofactor compare good.csv more.csv --model als --alpha 1 --factors 1 --splits 2"
+COMPARE = "cofactor compare good.csv second.csv --model als --alpha 1 --factors 1 --splits 2"
 TAKE = "cofactor fit good.csv --model ease --implicit --out x.cofactor"
 RANK = "cofactor evaluate took.csv --model ease --at 3"
-LABEL = "cofactor fit tags.csv --labels sail,read --out x.cofactor"
+LABEL = "cofactor fit sky.csv --labels sail,read --out x.cofactor"
 REPRODUCE = "cofactor reproduce thesis-figure-3.1 --quick --store x.sqlite --document page --words words.md"
 WORK = "with cluster(1) as address: command(f'predict als.cofactor pairs.csv --scheduler {address}')"
 CHANCE = "cofactor predict chance.cofactor weather.csv --proba"
@@ -136,8 +136,8 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor compare good.csv good.csv", COMPARE),
     ("cofactor compare good.csv folder/good.csv --model als --alpha 1", ["cofactor compare names.toml", COMPARE]),
     (
-        "cofactor evaluate tags.csv --labels sail,read --out x.csv",
-        "cofactor evaluate tags.csv --labels sail,read --splits 2 --by-label --out x.csv",
+        "cofactor evaluate sky.csv --labels sail,read --out x.csv",
+        "cofactor evaluate sky.csv --labels sail,read --splits 2 --by-label --out x.csv",
     ),
     (
         "cofactor evaluate good.csv --rank --at 0",
@@ -200,13 +200,13 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor shard good.csv",
         [
             "cofactor shard good.csv --out shards1",
-            "cofactor shard more.csv --into shards1 --duplicates last",
+            "cofactor shard second.csv --into shards1 --duplicates last",
             "cofactor shard --verify shards1",
         ],
     ),
     ("cofactor shard --out shards2", "cofactor shard good.csv --out shards2"),
     ("cofactor shard good.csv --into shards1 --shards 2", "cofactor shard good.csv --out shards3 --shards 2"),
-    ("cofactor shard good.csv --into shards1 --levels 1:5", "cofactor shard more.csv --into shards1 --duplicates last"),
+    ("cofactor shard good.csv --into shards1 --levels 1:5", "cofactor shard second.csv --into shards1 --duplicates last"),
     (
         "cofactor recommend shards1 --user 1",
         "cofactor fit shards1 --model als --alpha 5 --factors 1 --out model.cofactor",
@@ -219,8 +219,8 @@ CASES: list[tuple[str, str | list[str]]] = [
     # Models and options of tasks.
     ("cofactor evaluate good.csv --model als --model ALS", MEASURE),
     (
-        "cofactor fit tags.csv --labels sail,read --model mddm",
-        "cofactor fit tags.csv --labels sail,read --model label-ridge --out x.cofactor",
+        "cofactor fit sky.csv --labels sail,read --model mddm",
+        "cofactor fit sky.csv --labels sail,read --model label-ridge --out x.cofactor",
     ),
     (
         "cofactor fit good.csv --levels 3:1",
@@ -257,7 +257,7 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor similar updated.cofactor 999 --users --min-ratings 0",
         ],
     ),
-    ("cofactor update tagger.cofactor tags.csv", LABEL),
+    ("cofactor update tagger.cofactor sky.csv", LABEL),
     (
         "cofactor update als.cofactor took.csv",
         [
@@ -273,13 +273,13 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor recommend recommender.cofactor --ratings pairs.csv --known replace -n 3",
         ],
     ),
-    ("cofactor recommend als.cofactor --ratings again.csv", "cofactor recommend als.cofactor --ratings new.csv -n 3"),
+    ("cofactor recommend als.cofactor --ratings repeated.csv", "cofactor recommend als.cofactor --ratings new.csv -n 3"),
     (
-        "cofactor fit again.csv",
+        "cofactor fit repeated.csv",
         [
             FIT,
             *(
-                f"cofactor fit again.csv --model als --alpha 1 --factors 1 --duplicates {how} --out x.cofactor"
+                f"cofactor fit repeated.csv --model als --alpha 1 --factors 1 --duplicates {how} --out x.cofactor"
                 for how in ("last", "mean")
             ),
         ],
@@ -302,8 +302,8 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("cofactor fit ml-100k --task labels", "cofactor fit ml-100k --model als --alpha 1 --factors 1 --out x.cofactor"),
     ("cofactor fit emotions --task ratings", LABEL),
-    ("cofactor fit tags.csv --task labels", LABEL),
-    ("cofactor fit tags.csv --labels sail --xml tags.xml", LABEL),
+    ("cofactor fit sky.csv --task labels", LABEL),
+    ("cofactor fit sky.csv --labels sail --xml tags.xml", LABEL),
     (
         "cofactor predict tagger.cofactor weather.csv --top 1 --scores",
         "cofactor predict tagger.cofactor weather.csv --top 1",
@@ -311,7 +311,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor predict chance.cofactor weather.csv --proba --scores", CHANCE),
     (
         "cofactor predict fixed.cofactor weather.csv --proba",
-        ["cofactor fit tags.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE],
+        ["cofactor fit sky.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE],
     ),
     (
         "cofactor predict chance.cofactor weather.csv --coverage 0.9 --top 1",
@@ -329,7 +329,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     ("cofactor fit bare.arff", LABEL),
-    ("cofactor fit tags.csv --labels ,", LABEL),
+    ("cofactor fit sky.csv --labels ,", LABEL),
     (
         "cofactor fit blooms.csv",
         [
@@ -349,7 +349,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         ],
     ),
     (
-        "cofactor predict unnamed.cofactor tags.csv",
+        "cofactor predict unnamed.cofactor sky.csv",
         [
             "unnamed.predict(tagged.X)",
             "Ridge.fit(pd.DataFrame({'wind': range(9)}), pd.DataFrame({'sail': [0, 1, 1] * 3}))",
@@ -359,7 +359,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor info mddm.cofactor",
         "__import__('sklearn.pipeline', fromlist='x').make_pipeline(labels.MDDM(n_components=1), labels.LabelRidge.paper()).fit(tagged.X, tagged.Y.toarray())",
     ),
-    ("cofactor fit tags.csv --labels sail,read --threshold 100 --out x.cofactor", LABEL + " --threshold auto"),
+    ("cofactor fit sky.csv --labels sail,read --threshold 100 --out x.cofactor", LABEL + " --threshold auto"),
     (
         "__import__('cofactor.tasks', fromlist='x').task_named('labels').recommend(tagger, None, {})",
         "__import__('cofactor.tasks', fromlist='x').task_named('labels').predict(tagger, 'weather.csv', {'drop': (), 'id': None, 'format': None, 'zero_based': None, 'sep': None, 'header': None, 'encoding': None, 'form': 'tags', 'scores': False, 'proba': False, 'top': None, 'coverage': None})",
@@ -382,7 +382,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "evaluation.compare(two, 'good.csv')",
         [
             "evaluation.compare(two, [datasets.read_ratings('good.csv')])",
-            "evaluation.compare({'ridge': Ridge}, [datasets.load_labels('tags.csv', ['sail', 'read'])])",
+            "evaluation.compare({'ridge': Ridge}, [datasets.load_labels('sky.csv', ['sail', 'read'])])",
         ],
     ),
     ("evaluation.compare(two, [described])", "evaluation.compare(two, toy)"),
@@ -597,7 +597,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "with touched('touched.cofactor'): [source.content() for _ in range(10000)]",
-        "Path('touched.cofactor').rename('other'); Path('other').rename('touched.cofactor'); source.content()",
+        "Path('touched.cofactor').rename('touched.new'); Path('touched.new').rename('touched.cofactor'); source.content()",
     ),
     (
         'POST /v1/explanations {"model": "tagger", "row": [1, 2], "labels": ["qqqq"]}',

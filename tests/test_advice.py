@@ -11,9 +11,10 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,18 @@ from cofactor.tasks.served import Served
 _PARTS = (advice, advice_ratings, advice_data, advice_doors)
 SERVED = (*advice.SERVED, *advice_doors.SERVED)
 SAVED = (*SERVED, *advice_doors.SAVED)
-NAMES = {name: code for part in _PARTS for name, code in part.NAMES.items()}
-FILES = {name: content for part in _PARTS for name, content in part.FILES.items()}
+
+
+def _joined(tables: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Join tables; what two of them hold must be the same in both."""
+    joined: dict[str, str] = {}
+    for name, value in chain.from_iterable(table.items() for table in tables):
+        assert joined.setdefault(name, value) == value, f"two parts mean other things by {name}"
+    return joined
+
+
+NAMES = _joined(part.NAMES for part in _PARTS)
+FILES = _joined(part.FILES for part in _PARTS)
 CASES = [case for part in _PARTS for case in part.CASES]
 
 
