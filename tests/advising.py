@@ -70,9 +70,11 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         return
     if isinstance(node, ast.Compare):
         return  # what is compared is not said
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
+    if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name | ast.expr_context):
+            continue  # they hold no text
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
         if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
@@ -82,8 +84,15 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
             inner = f"{function}{within}{child.name}" if function else child.name
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
-        given = given or (isinstance(child, ast.Assign) and "advice" in ast.unparse(child.targets[0]).lower())
+        if isinstance(child, ast.Assign | ast.AnnAssign):
+            target = child.targets[0] if isinstance(child, ast.Assign) else child.target
+            given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
         yield from _within(child, file, inner, given)
+
+
+def _name(node: ast.AST) -> str:
+    """Return the name, or the last part of it, that an expression is; empty if it is none."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 @contextmanager
