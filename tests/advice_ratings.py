@@ -50,7 +50,7 @@ NAMES: dict[str, str] = {
     "tiny_nmf": "__import__('functools').partial(ratings.RatingNMF, 4, loss='itakura-saito', random_state=0, max_iter=2000)",
     "S": "here.in_memory()",
     "files": "__import__('cofactor.files').files",
-    "tags": "datasets.read_label_table('tags.csv', labels=['a'])",
+    "few_tags": "datasets.read_label_table('few-tags.csv', labels=['a'])",
     "problems": "__import__('cofactor.problems').problems",
     "samplers": "__import__('cofactor.samplers').samplers",
     "solvers": "__import__('cofactor.solvers').solvers",
@@ -84,8 +84,8 @@ FILES: dict[str, str] = {
     "times.csv": "user,item,rating,timestamp\n3,1,5,1000000000\n",
     "late.csv": "user,item,rating,when\n1,1,4,1000000000\n",
     "plays.csv": "user,item,rating\n" + "".join(f"{u},{i},{15 * u + i + 1}\n" for u in range(15) for i in range(15)),
-    "tags.csv": "f,name,a\n1,x,0\n2,y,1\n",
-    "tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
+    "few-tags.csv": "f,name,a\n1,x,0\n2,y,1\n",
+    "few-tags.arff": "@relation r\n@attribute f numeric\n@attribute a {0, 1}\n@data\n1, 0\n2, 1\n",
     "turned.csv": "item,user,rating\n1,1,5\n2,2,4\n",
 }
 
@@ -344,8 +344,8 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Packages.
     (
-        "with here.without('arff'): datasets.read_arff('tags.arff', labels=['a'])",
-        ["assert 'arff' in here.extras(), 'no such extra'", "datasets.read_arff('tags.arff', labels=['a'])"],
+        "with here.without('arff'): datasets.read_arff('few-tags.arff', labels=['a'])",
+        ["assert 'arff' in here.extras(), 'no such extra'", "datasets.read_arff('few-tags.arff', labels=['a'])"],
     ),
     # Metrics.
     (
@@ -906,8 +906,8 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Problems, samplers and solvers.
     (
-        "datasets.read_label_table('tags.csv', recipe=tags.recipe, drop=['f'])",
-        "datasets.read_label_table('tags.csv', recipe=tags.recipe, drop=[])",
+        "datasets.read_label_table('few-tags.csv', recipe=few_tags.recipe, drop=['f'])",
+        "datasets.read_label_table('few-tags.csv', recipe=few_tags.recipe, drop=[])",
     ),
     (
         "problems.ObservedProblem(P.entries, P.targets, P.loss, {'U': (25, 3)}, {})",

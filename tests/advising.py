@@ -20,7 +20,10 @@ SOURCE = Path(cofactor.__file__).parent
 #: Files whose texts are no messages: examples and pages, papers, help of commands.
 _OTHER_FILES = ("cli/app.py", "evaluation/run/code.py", "experiments/", "model/docs.py", "published/", "reports/")
 #: Calls whose texts are no messages: `typer` and `msgspec` take help, SQL is no English, an `Argument` is a name.
-_OTHER_CALLS = ("Argument", "Claim", "Column", "Meta", "Operation", "Option", "compile", "execute", "executemany")
+_OTHER_CALLS = (
+    *("Argument", "Claim", "Column", "Meta", "Operation", "Option", "Typer", "compile", "execute", "executemany"),
+    *("getattr", "hasattr"),
+)
 
 #: An imperative where a clause begins.
 _ADVISES = re.compile(
@@ -58,31 +61,44 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         texts = list(_texts(node))
         if any(texts):
             written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or _ADVISES.search(written):
+            if (is_advice and len(written) > 2) or any(map(_ADVISES.search, [written, *filter(None, texts)])):
                 words = "".join(
                     ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
                 )
                 yield Advice(file, function, re.compile(words, re.DOTALL))
         return
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
+    if isinstance(node, ast.Compare):
+        return  # what is compared is not said
+    if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name | ast.expr_context):
+            continue  # they hold no text
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
+        if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
+            continue  # it shows an object
         inner = function
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
             inner = f"{function}{within}{child.name}" if function else child.name
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
-        given = given or (isinstance(child, ast.Assign) and "advice" in ast.unparse(child.targets[0]).lower())
+        if isinstance(child, ast.Assign | ast.AnnAssign):
+            target = child.targets[0] if isinstance(child, ast.Assign) else child.target
+            given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
         yield from _within(child, file, inner, given)
+
+
+def _name(node: ast.AST) -> str:
+    """Return the name, or the last part of it, that an expression is; empty if it is none."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _is_in_parts(node: ast.AST) -> bool:
     """Return whether this is a text in parts, some of which are arguments or constants."""
     parts = list(_parts(node)) if isinstance(node, ast.Tuple) else []
     return any(isinstance(part, ast.Constant | ast.JoinedStr) for part in parts) and any(
-        (isinstance(part, ast.Call) and ast.unparse(part.func) == "Argument")
+        (isinstance(part, ast.Call) and _name(part.func) == "Argument")
         or (isinstance(part, ast.Name) and part.id.isupper())
         for part in parts
     )
