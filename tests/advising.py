@@ -56,23 +56,31 @@ def advice_of_source() -> Iterator[Advice]:
             yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
 
 
+def _parts(node: ast.AST) -> list[str | None]:
+    """Return the parts of a text, None for what stands between them; nothing where it is no text."""
+    if isinstance(node, ast.JoinedStr | ast.Tuple):
+        pieces = node.values if isinstance(node, ast.JoinedStr) else node.elts
+        parts = [part for piece in pieces for part in _parts(piece) or [None]]
+        return parts if any(parts) and (None in parts or isinstance(node, ast.JoinedStr)) else []
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    if isinstance(node, ast.Constant | ast.JoinedStr):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
-        if all(isinstance(text, str | None) for text in texts) and any(texts):
-            written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or _ADVISES.search(written):
-                words = "".join(
-                    ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
-                )
-                yield Advice(file, function, re.compile(words, re.DOTALL))
+    parts = _parts(node)
+    written = "".join("…" if part is None else part for part in parts)
+    if (is_advice and len(written) > 2) or any(map(_ADVISES.search, (written, *filter(None, parts)))):
+        words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
+        yield Advice(file, function, re.compile("".join(words), re.DOTALL))
+    if parts:
+        for piece in node.elts if isinstance(node, ast.Tuple) else ():
+            if not _parts(piece):
+                yield from _within(piece, file, function, is_advice)
         return
     if isinstance(node, ast.Compare):
         return  # what is compared is not said
     if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
-    for child in ast.iter_child_nodes(node):
+    for child in node.values if isinstance(node, ast.Dict) else ast.iter_child_nodes(node):
         if isinstance(child, ast.Name | ast.expr_context):
             continue  # they hold no text
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
