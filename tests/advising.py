@@ -28,10 +28,10 @@ _OTHER_CALLS = (
 #: An imperative where a clause begins.
 _ADVISES = re.compile(
     r"(?:^|[;:,(] |\b(?:or|and|then|else) )"
-    r"(?:add|allow|ask|begin|bin|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
-    r"finish|fit|fold|free|give|go|install|join|keep|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
+    r"(?:add|allow|ask|begin|bin|build|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
+    r"finish|fit|fold|free|give|go|install|join|keep|learn|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
     r"plot|put|quote|raise|rank|read|rebuild|remove|rename|repeat|replace|restart|run|save|say|scale|see|select|send|set|"
-    r"shard|spell|start|store|take|try|turn|unpack|update|use|wait|write) "
+    r"shard|spell|start|store|take|transpose|try|turn|unpack|update|upgrade|use|wait|write) "
 )
 
 
@@ -58,6 +58,8 @@ def advice_of_source() -> Iterator[Advice]:
 
 def _parts(node: ast.AST) -> list[str | None]:
     """Return the parts of a text, None for what stands between them; nothing where it is no text."""
+    if isinstance(node, ast.Starred):
+        return _parts(node.value)
     if isinstance(node, ast.JoinedStr | ast.Tuple):
         pieces = node.values if isinstance(node, ast.JoinedStr) else node.elts
         parts = [part for piece in pieces for part in _parts(piece) or [None]]

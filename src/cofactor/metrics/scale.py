@@ -52,9 +52,7 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
             argument="scale",
         )
     if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise InvalidInputError(
-            f"a scale is finite and strictly increasing, found {some_of(levels)}", argument="scale"
-        )
+        raise InvalidInputError(f"a scale is finite and strictly increasing, found {some_of(levels)}", argument="scale")
     if levels.size > MAX_LEVELS:
         raise InvalidInputError(
             f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "
