@@ -769,7 +769,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     (
         "labels.FeatureNMF(3, max_iter=1000, random_state=0).fit(nearly, tags).transform(nearly)",
-        "labels.FeatureNMF(n_components=2, max_iter=1000, random_state=0).fit(nearly, tags).transform(nearly)",
+        "labels.FeatureNMF(n_components=1, max_iter=1000, random_state=0).fit(nearly, tags).transform(nearly)",
     ),
     # Base learners.
     (

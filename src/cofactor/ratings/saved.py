@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.docs import fill_docs
-from cofactor.ratings.checked_files import GIVE_BACK
 
 if TYPE_CHECKING:
     from cofactor.ratings.stored_users import StoredUsers
@@ -114,6 +113,8 @@ def required_ratings(model: Any, otherwise: tuple[str | Argument, ...], what: st
         return model.ratings_
     name = type(model).__name__
     if model.lost_ratings_:
+        from cofactor.ratings.checked_files import GIVE_BACK
+
         lost = f"the {what} of this {name} are not as they were ({model.lost_ratings_}): "
         raise InvalidInputError((lost, *otherwise, GIVE_BACK))
     raise InvalidInputError(
