@@ -195,9 +195,9 @@ def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
         if not given:
             wrong.append(f"{call}\n  gives no advice: {message}")
         follow = [advised] if isinstance(advised, str) else advised
-        untried = [name for name in _NAMED.findall(message) if name not in " ".join([call, *follow])]
-        if untried:
-            wrong.append(f"{call}\n  says: {message}\n  but no call tries {untried}")
+        missing = [name for name in _NAMED.findall(message) if name not in " ".join([call, *follow])]
+        if missing:
+            wrong.append(f"{call}\n  says: {message}\n  but no call tries {missing}")
         for one in follow:
             if one not in works:
                 still, failed = doors.call(one)
