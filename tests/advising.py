@@ -56,6 +56,12 @@ def advice_of_source() -> Iterator[Advice]:
             yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
 
 
+_TEXTS = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Tuple)
+_TEXTLESS = (ast.Name, ast.arg, ast.expr_context, ast.operator)
+_NAMESPACES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.AnnAssign, ast.Assign)
+
+
 def _parts(node: ast.AST) -> list[str | None]:
     """Return the parts of a text, None for what stands between them; nothing where it is no text."""
     if isinstance(node, ast.Starred):
@@ -68,12 +74,11 @@ def _parts(node: ast.AST) -> list[str | None]:
 
 
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    parts = _parts(node)
-    written = "".join("…" if part is None else part for part in parts)
-    if (is_advice and len(written) > 2) or any(map(_ADVISES.search, (written, *filter(None, parts)))):
-        words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
-        yield Advice(file, function, re.compile("".join(words), re.DOTALL))
-    if parts:
+    if parts := _parts(node) if isinstance(node, _TEXTS) else []:
+        written = "".join("…" if part is None else part for part in parts)
+        if (is_advice and len(written) > 2) or any(map(_ADVISES.search, (written, *filter(None, parts)))):
+            words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
+            yield Advice(file, function, re.compile("".join(words), re.DOTALL))
         for piece in node.elts if isinstance(node, ast.Tuple) else ():
             if not _parts(piece):
                 yield from _within(piece, file, function, is_advice)
@@ -83,18 +88,18 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
     if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
     for child in node.values if isinstance(node, ast.Dict) else ast.iter_child_nodes(node):
-        if isinstance(child, ast.Name | ast.expr_context):
-            continue  # they hold no text
+        if isinstance(child, _TEXTLESS):
+            continue
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
         if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
             continue  # it shows an object
         inner = function
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(child, _NAMESPACES):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
             inner = f"{function}{within}{child.name}" if function else child.name
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
-        if isinstance(child, ast.Assign | ast.AnnAssign):
+        if isinstance(child, _ASSIGNMENTS):
             target = child.targets[0] if isinstance(child, ast.Assign) else child.target
             given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
         yield from _within(child, file, inner, given)
