@@ -56,34 +56,50 @@ def advice_of_source() -> Iterator[Advice]:
             yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
 
 
+_TEXTS = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Tuple)
+_TEXTLESS = (ast.Name, ast.arg, ast.expr_context, ast.operator)
+_NAMESPACES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.AnnAssign, ast.Assign)
+
+
+def _parts(node: ast.AST) -> list[str | None]:
+    """Return the parts of a text, None for what stands between them; nothing where it is no text."""
+    if isinstance(node, ast.Starred):
+        return _parts(node.value)
+    if isinstance(node, ast.JoinedStr | ast.Tuple):
+        pieces = node.values if isinstance(node, ast.JoinedStr) else node.elts
+        parts = [part for piece in pieces for part in _parts(piece) or [None]]
+        return parts if any(parts) and (None in parts or isinstance(node, ast.JoinedStr)) else []
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    if isinstance(node, ast.Constant | ast.JoinedStr) or _is_in_parts(node):
-        texts = list(_texts(node))
-        if any(texts):
-            written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or any(map(_ADVISES.search, {written, *filter(None, texts)})):
-                words = "".join(
-                    ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
-                )
-                yield Advice(file, function, re.compile(words, re.DOTALL))
+    if parts := _parts(node) if isinstance(node, _TEXTS) else []:
+        written = "".join("…" if part is None else part for part in parts)
+        if (is_advice and len(written) > 2) or any(map(_ADVISES.search, {written, *filter(None, parts)})):
+            words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
+            yield Advice(file, function, re.compile("".join(words), re.DOTALL))
+        for piece in node.elts if isinstance(node, ast.Tuple) else ():
+            if not _parts(piece):
+                yield from _within(piece, file, function, is_advice)
         return
     if isinstance(node, ast.Compare):
         return  # what is compared is not said
     if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Name | ast.expr_context):
-            continue  # they hold no text
+    for child in node.values if isinstance(node, ast.Dict) else ast.iter_child_nodes(node):
+        if isinstance(child, _TEXTLESS):
+            continue
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
         if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
             continue  # it shows an object
         inner = function
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(child, _NAMESPACES):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
             inner = f"{function}{within}{child.name}" if function else child.name
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
-        if isinstance(child, ast.Assign | ast.AnnAssign):
+        if isinstance(child, _ASSIGNMENTS):
             target = child.targets[0] if isinstance(child, ast.Assign) else child.target
             given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
         yield from _within(child, file, inner, given)
@@ -92,35 +108,6 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
 def _name(node: ast.AST) -> str:
     """Return the name, or the last part of it, that an expression is; empty if it is none."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
-
-
-def _is_in_parts(node: ast.AST) -> bool:
-    """Return whether this is a text in parts, some of which are arguments or constants."""
-    parts = list(_parts(node)) if isinstance(node, ast.Tuple) else []
-    return any(isinstance(part, ast.Constant | ast.JoinedStr) for part in parts) and any(
-        (isinstance(part, ast.Call) and _name(part.func) == "Argument")
-        or (isinstance(part, ast.Name) and part.id.isupper())
-        for part in parts
-    )
-
-
-def _texts(node: ast.AST) -> Iterator[str | None]:
-    """Yield the parts of a text, None for those that are known only when it is shown."""
-    if isinstance(node, ast.Constant):
-        yield node.value if isinstance(node.value, str) else None
-    elif isinstance(node, ast.JoinedStr | ast.Tuple):
-        for part in _parts(node):
-            yield from _texts(part)
-    else:
-        yield None
-
-
-def _parts(node: ast.JoinedStr | ast.Tuple) -> Iterator[ast.expr]:
-    for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
-        if isinstance(part, ast.Starred) and isinstance(part.value, ast.Tuple):
-            yield from _parts(part.value)
-        else:
-            yield part
 
 
 @contextmanager

@@ -83,14 +83,11 @@ def doctor(
     broken = sum(check.status == "broken" for check in checks)
     if json:
         print_json({"ok": not broken, "checks": [asdict(check) for check in checks]})
+    elif broken:
+        found = f"\n[bold red]{broken} broken:[/bold red]"
+        console.print(found, "do what stands beside the crosses, then run this again.")
     else:
-        console.print(
-            *(
-                (f"\n[bold red]{broken} broken:[/bold red]", "do what stands beside the crosses, then run this again.")
-                if broken
-                else ("\n[bold green]All is well.[/bold green]", "cofactor demo shows what it can do.")
-            )
-        )
+        console.print("\n[bold green]All is well.[/bold green]", "cofactor demo shows what it can do.")
     if broken:
         raise typer.Exit(1)
 
