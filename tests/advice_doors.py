@@ -84,7 +84,8 @@ SAVED = ("semi", "unnamed", "mddm")
 
 FILES: dict[str, str] = {
     "good.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + u) % 5}\n" for u in range(12) for i in range(8)),
-    "second.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
+    "second.csv": "user,item,rating\n"
+    + "".join(f"{u},{i},{1 + (u * i + i) % 5}\n" for u in range(12) for i in range(8)),
     "took.csv": "user,item\n" + "".join(f"{u},{i}\n" for u in range(12) for i in range(8) if (u + i) % 3),
     "sky.csv": "wind,rain,sail,read\n"
     + "".join(f"{k % 5},{k % 3},{int(k % 5 > 2)},{int(k % 3 > 1)}\n" for k in range(30)),
@@ -98,8 +99,7 @@ FILES: dict[str, str] = {
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
     "repeated.csv": "user,item,rating\n"
-    + "7,1,3\n7,1,4\n"
-    + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
+    "7,1,3\n7,1,4\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
     "real.csv": "user,item,rating\n" + "".join(f"{u},{i},{(u * 8 + i) / 7:.4f}\n" for u in range(30) for i in range(8)),
     "listens.csv": "user,item,rating\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
     "same.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + i % 5}\n" for u in range(5) for i in range(8)) * 2,
@@ -206,7 +206,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("cofactor shard --out shards2", "cofactor shard good.csv --out shards2"),
     ("cofactor shard good.csv --into shards1 --shards 2", "cofactor shard good.csv --out shards3 --shards 2"),
-    ("cofactor shard good.csv --into shards1 --levels 1:5", "cofactor shard second.csv --into shards1 --duplicates last"),
+    (
+        "cofactor shard good.csv --into shards1 --levels 1:5",
+        "cofactor shard second.csv --into shards1 --duplicates last",
+    ),
     (
         "cofactor recommend shards1 --user 1",
         "cofactor fit shards1 --model als --alpha 5 --factors 1 --out model.cofactor",
@@ -273,7 +276,10 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor recommend recommender.cofactor --ratings pairs.csv --known replace -n 3",
         ],
     ),
-    ("cofactor recommend als.cofactor --ratings repeated.csv", "cofactor recommend als.cofactor --ratings new.csv -n 3"),
+    (
+        "cofactor recommend als.cofactor --ratings repeated.csv",
+        "cofactor recommend als.cofactor --ratings new.csv -n 3",
+    ),
     (
         "cofactor fit repeated.csv",
         [
