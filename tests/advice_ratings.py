@@ -326,6 +326,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "als1.fit(X, np.ma.masked_equal(y, 3))",
         ["als1.fit(X[y != 3], y[y != 3])", "als1.fit(X, np.ma.masked_equal(y, 3).filled(2))"],
     ),
+    (
+        "als.save('old.cofactor'); here.reheaded('old.cofactor', format=99); cofactor.load('old.cofactor')",
+        "als.save('old.cofactor'); cofactor.load('old.cofactor')",
+    ),
     # What a model file holds.
     ("persistence.write_model('m', {'a': np.nan}, {})", "persistence.write_model('m', {}, {'a': np.array(np.nan)})"),
     ("persistence.write_model('m', {'a': np.ones(2)}, {})", "persistence.write_model('m', {}, {'a': np.ones(2)})"),
@@ -403,6 +407,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.PMF(1, alpha=1.0, random_state=0).fit(X, np.where(y > 3, 1e25, 1))",
         "ratings.PMF(1, alpha=1.0, random_state=0).fit(X, np.where(y > 3, 5, 1))",
     ),
+    ("labels.OMF(threshold=9.0).fit(F, L)", "labels.OMF(threshold='global').fit(F, L)"),
     # Splits.
     ("[*splits.StratifiedLabelKFold().split(F)]", "[*splits.StratifiedLabelKFold().split(F, L)]"),
     (
@@ -537,6 +542,15 @@ CASES: list[tuple[str, str | list[str]]] = [
     (
         "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='width'))",
         "als1.fit(datasets.read_ratings('skew.csv', bins=5, bin_by='quantile'))",
+    ),
+    ("als1.fit(X.T, y)", "als1.fit(X.T.T, y)"),
+    (
+        "als.fold_in(ratings.as_ratings([('me', 1)], [5], scale=als.scale_))",
+        "als.fold_in(ratings.as_ratings([('me', 1)], [5], scale=als.scale_, items=als.items_))",
+    ),
+    (
+        "probit1.fit(ratings.as_ratings(X, y), time=t)",
+        ["probit1.fit(ratings.as_ratings(X, y, times=t))", "probit1.fit(ratings.Ratings.from_pairs(X, y, times=t))"],
     ),
     # Explanations.
     ("als.explain([1, 2], [3])", ["als.explain(user=1, items=[3])", "als.explain(user=2, items=[3])"]),

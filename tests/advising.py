@@ -28,10 +28,10 @@ _OTHER_CALLS = (
 #: An imperative where a clause begins.
 _ADVISES = re.compile(
     r"(?:^|[;:,(] |\b(?:or|and|then|else) )"
-    r"(?:add|allow|ask|begin|bin|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
-    r"finish|fit|fold|free|give|go|install|join|keep|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
+    r"(?:add|allow|ask|begin|bin|build|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
+    r"finish|fit|fold|free|give|go|install|join|keep|learn|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
     r"plot|put|quote|raise|rank|read|rebuild|remove|rename|repeat|replace|restart|run|save|say|scale|see|select|send|set|"
-    r"shard|spell|start|store|take|try|turn|unpack|update|use|wait|write) "
+    r"shard|spell|start|store|take|transpose|try|turn|unpack|update|upgrade|use|wait|write) "
 )
 
 
@@ -57,12 +57,11 @@ def advice_of_source() -> Iterator[Advice]:
 
 
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    if isinstance(node, ast.Constant | ast.JoinedStr):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
-        if all(isinstance(text, str | None) for text in texts) and any(texts):
+    if isinstance(node, ast.Constant | ast.JoinedStr) or _is_in_parts(node):
+        texts = list(_texts(node))
+        if any(texts):
             written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or _ADVISES.search(written):
+            if (is_advice and len(written) > 2) or any(map(_ADVISES.search, [written, *filter(None, texts)])):
                 words = "".join(
                     ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
                 )
@@ -93,6 +92,35 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
 def _name(node: ast.AST) -> str:
     """Return the name, or the last part of it, that an expression is; empty if it is none."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _is_in_parts(node: ast.AST) -> bool:
+    """Return whether this is a text in parts, some of which are arguments or constants."""
+    parts = list(_parts(node)) if isinstance(node, ast.Tuple) else []
+    return any(isinstance(part, ast.Constant | ast.JoinedStr) for part in parts) and any(
+        (isinstance(part, ast.Call) and _name(part.func) == "Argument")
+        or (isinstance(part, ast.Name) and part.id.isupper())
+        for part in parts
+    )
+
+
+def _texts(node: ast.AST) -> Iterator[str | None]:
+    """Yield the parts of a text, None for those that are known only when it is shown."""
+    if isinstance(node, ast.Constant):
+        yield node.value if isinstance(node.value, str) else None
+    elif isinstance(node, ast.JoinedStr | ast.Tuple):
+        for part in _parts(node):
+            yield from _texts(part)
+    else:
+        yield None
+
+
+def _parts(node: ast.JoinedStr | ast.Tuple) -> Iterator[ast.expr]:
+    for part in node.values if isinstance(node, ast.JoinedStr) else node.elts:
+        if isinstance(part, ast.Starred) and isinstance(part.value, ast.Tuple):
+            yield from _parts(part.value)
+        else:
+            yield part
 
 
 @contextmanager

@@ -91,14 +91,11 @@ def _records(batch: RatingBatch, users: IdEncoder, items: IdEncoder, journal: Jo
         journal.timed = timed
     if timed != journal.timed:
         what = "times" if timed else "no times"
-        raise InvalidInputError(
-            f"has {what}, unlike what was read before",
-            advice=(
-                "ratings have times in all files or in none; say which column holds them with ",
-                Argument("timestamp"),
-            ),
-            place=batch.place(0),
+        advice = (
+            "ratings have times in all files or in none; say which column holds them with ",
+            Argument("timestamp"),
         )
+        raise InvalidInputError(f"has {what}, unlike what was read before", advice=advice, place=batch.place(0))
     records = np.empty(n, dtype=record_type(timed))
     for encoder, column in ((users, batch.users), (items, batch.items)):
         records[encoder.role] = encoder.codes(column, _empty(batch, encoder.role))
