@@ -99,8 +99,7 @@ FILES: dict[str, str] = {
     "bare.arff": "@relation weather\n@attribute wind numeric\n@attribute rain numeric\n@data\n1,2\n3,4\n",
     "weather.csv": "wind,rain\n1,2\n4,0\n",
     "repeated.csv": "user,item,rating\n"
-     "7,1,3\n7,1,4\n"
-    + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
+    "7,1,3\n7,1,4\n" + "".join(f"{u},{i},{1 + (u * i) % 5}\n" for u in range(50, 55) for i in range(8)),
     "real.csv": "user,item,rating\n" + "".join(f"{u},{i},{(u * 8 + i) / 7:.4f}\n" for u in range(30) for i in range(8)),
     "listens.csv": "user,item,rating\n" + "".join(f"{u},{i},{u * 8 + i + 1}\n" for u in range(30) for i in range(8)),
     "same.csv": "user,item,rating\n" + "".join(f"{u},{i},{1 + i % 5}\n" for u in range(5) for i in range(8)) * 2,
