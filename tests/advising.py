@@ -61,7 +61,7 @@ def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterato
         texts = list(_texts(node))
         if any(texts):
             written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or any(map(_ADVISES.search, [written, *filter(None, texts)])):
+            if (is_advice and len(written) > 2) or any(map(_ADVISES.search, {written, *filter(None, texts)})):
                 words = "".join(
                     ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
                 )
