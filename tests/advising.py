@@ -20,15 +20,18 @@ SOURCE = Path(cofactor.__file__).parent
 #: Files whose texts are no messages: examples and pages, papers, help of commands.
 _OTHER_FILES = ("cli/app.py", "evaluation/run/code.py", "experiments/", "model/docs.py", "published/", "reports/")
 #: Calls whose texts are no messages: `typer` and `msgspec` take help, SQL is no English, an `Argument` is a name.
-_OTHER_CALLS = ("Argument", "Claim", "Column", "Meta", "Operation", "Option", "compile", "execute", "executemany")
+_OTHER_CALLS = (
+    *("Argument", "Claim", "Column", "Meta", "Operation", "Option", "Typer", "compile", "execute", "executemany"),
+    *("getattr", "hasattr"),
+)
 
 #: An imperative where a clause begins.
 _ADVISES = re.compile(
     r"(?:^|[;:,(] |\b(?:or|and|then|else) )"
-    r"(?:add|allow|ask|begin|bin|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
-    r"finish|fit|fold|free|give|go|install|join|keep|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
+    r"(?:add|allow|ask|begin|bin|build|call|check|choose|convert|copy|correct|declare|do|download|encode|expand|export|fill|"
+    r"finish|fit|fold|free|give|go|install|join|keep|learn|leave|let|look|lower|make|map|merge|move|multiply|name|open|pass|pip|"
     r"plot|put|quote|raise|rank|read|rebuild|remove|rename|repeat|replace|restart|run|save|say|scale|see|select|send|set|"
-    r"shard|spell|start|store|take|try|turn|unpack|update|use|wait|write) "
+    r"shard|spell|start|store|take|transpose|try|turn|unpack|update|upgrade|use|wait|write) "
 )
 
 
@@ -53,30 +56,58 @@ def advice_of_source() -> Iterator[Advice]:
             yield from _within(ast.parse(path.read_text(encoding="utf-8")), file, "", False)
 
 
+_TEXTS = (ast.Constant, ast.JoinedStr, ast.Starred, ast.Tuple)
+_TEXTLESS = (ast.Name, ast.arg, ast.expr_context, ast.operator)
+_NAMESPACES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.AnnAssign, ast.Assign)
+
+
+def _parts(node: ast.AST) -> list[str | None]:
+    """Return the parts of a text, None for what stands between them; nothing where it is no text."""
+    if isinstance(node, ast.Starred):
+        return _parts(node.value)
+    if isinstance(node, ast.JoinedStr | ast.Tuple):
+        pieces = node.values if isinstance(node, ast.JoinedStr) else node.elts
+        parts = [part for piece in pieces for part in _parts(piece) or [None]]
+        return parts if any(parts) and (None in parts or isinstance(node, ast.JoinedStr)) else []
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
 def _within(node: ast.AST, file: str, function: str, is_advice: bool) -> Iterator[Advice]:
-    if isinstance(node, ast.Constant | ast.JoinedStr):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
-        if all(isinstance(text, str | None) for text in texts) and any(texts):
-            written = "".join("…" if text is None else text for text in texts)
-            if (is_advice and len(written) > 2) or _ADVISES.search(written):
-                words = "".join(
-                    ".*" if text is None else re.escape(" ".join(f"_{text}_".split()))[1:-1] for text in texts
-                )
-                yield Advice(file, function, re.compile(words, re.DOTALL))
+    if parts := _parts(node) if isinstance(node, _TEXTS) else []:
+        written = "".join("…" if part is None else part for part in parts)
+        if (is_advice and len(written) > 2) or any(map(_ADVISES.search, {written, *filter(None, parts)})):
+            words = (".*" if part is None else re.escape(" ".join(f"_{part}_".split()))[1:-1] for part in parts)
+            yield Advice(file, function, re.compile("".join(words), re.DOTALL))
+        for piece in node.elts if isinstance(node, ast.Tuple) else ():
+            if not _parts(piece):
+                yield from _within(piece, file, function, is_advice)
         return
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _OTHER_CALLS:
+    if isinstance(node, ast.Compare):
+        return  # what is compared is not said
+    if isinstance(node, ast.Call) and _name(node.func) in _OTHER_CALLS:
         return
-    for child in ast.iter_child_nodes(node):
+    for child in node.values if isinstance(node, ast.Dict) else ast.iter_child_nodes(node):
+        if isinstance(child, _TEXTLESS):
+            continue
         if isinstance(node, ast.Expr) and isinstance(child, ast.Constant):
             continue  # documentation
+        if isinstance(child, ast.FunctionDef) and child.name == "__repr__":
+            continue  # it shows an object
         inner = function
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(child, _NAMESPACES):
             within = ".<locals>." if isinstance(node, ast.FunctionDef) else "."
             inner = f"{function}{within}{child.name}" if function else child.name
         given = is_advice or (isinstance(child, ast.keyword) and child.arg == "advice")
-        given = given or (isinstance(child, ast.Assign) and "advice" in ast.unparse(child.targets[0]).lower())
+        if isinstance(child, _ASSIGNMENTS):
+            target = child.targets[0] if isinstance(child, ast.Assign) else child.target
+            given = given or any("advice" in _name(part).lower() for part in ast.walk(target))
         yield from _within(child, file, inner, given)
+
+
+def _name(node: ast.AST) -> str:
+    """Return the name, or the last part of it, that an expression is; empty if it is none."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 @contextmanager
@@ -97,7 +128,7 @@ def functions_called() -> Iterator[set[tuple[str, str]]]:
     finally:
         sys.setprofile(before)
         threading.setprofile(None)
-        for code in called:
+        for code in list(called):  # threads that began in the block may still call
             if code.co_filename.startswith(str(SOURCE)):
                 file = Path(code.co_filename).relative_to(SOURCE).as_posix()
                 found |= {(file, code.co_qualname), (file, "")}

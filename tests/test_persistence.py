@@ -241,7 +241,7 @@ def test_array_without_a_form(tmp_path, arrays, error, message):
 def test_header_which_no_reader_would_accept(tmp_path, monkeypatch):
     monkeypatch.setattr(persistence, "MAX_HEADER", 1000)
     write_model(tmp_path / "fits", {"ids": ["x" * 500]}, {})
-    with pytest.raises(ValueError, match=r"header takes 1,\d\d\d bytes.*long lists among the arrays"):
+    with pytest.raises(ValueError, match=r"header takes 1,\d\d\d bytes"):
         write_model(tmp_path / "m", {"ids": ["x" * 1000]}, {})
     assert os.listdir(tmp_path) == ["fits"]
 

@@ -205,10 +205,11 @@ def listed(values: Any, name: str) -> Any:
     """
     if isinstance(values, list | tuple | np.ndarray):  # quickly, as it is asked several times for each list
         return values
-    if isinstance(values, set | frozenset | Mapping):
-        found, advice = ("set, which has no order", "list it in the order that is meant")
-        if isinstance(values, Mapping):
-            found, advice = (f"{type(values).__name__} with values", "pass its keys, or a list")
-        raise InvalidTypeError(f"{name} is a {found}", argument=name, advice=advice)
+    if isinstance(values, set | frozenset):
+        problem = f"{name} is a set, which has no order"
+        raise InvalidTypeError(problem, argument=name, advice="list it in the order that is meant")
+    if isinstance(values, Mapping):
+        problem = f"{name} is a {type(values).__name__} with values"
+        raise InvalidTypeError(problem, argument=name, advice="pass its keys, or a list")
     known = isinstance(values, Sequence) or hasattr(values, "__array__")
     return list(values) if isinstance(values, Iterable) and not known else values

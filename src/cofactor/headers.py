@@ -33,7 +33,7 @@ FORMAT = 2
 """Number of the layout which this version writes, and the only one which it reads."""
 
 ENTRY = "cofactor"  # in the metadata of a safetensors file
-MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers, though it writes them
+MAX_HEADER = 100_000_000  # safetensors itself refuses to read longer headers
 
 #: Names that safetensors gives to types which NumPy has: code and name of each in NumPy.
 _TYPES = {"BOOL": ("?", "bool"), "C64": ("<c8", "complex64")} | {

@@ -175,13 +175,10 @@ def write_model(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, 
         full["same"] = same
         tidy = {name: array for name, array in tidy.items() if name not in same}
     full["crc32"] = _checksum(full, tidy)
-    data = safetensors.save(tidy, metadata={ENTRY: json.dumps(full, allow_nan=False)})
-    size = int.from_bytes(data[:8], "little")
-    if size > MAX_HEADER:
-        raise InvalidInputError(
-            f"the header takes {size:,} bytes, more than the {MAX_HEADER:,} a reader accepts: "
-            "put long lists among the arrays"
-        )
+    text = json.dumps(full, allow_nan=False)
+    if len(text) > MAX_HEADER:
+        raise InvalidInputError(f"the header takes {len(text):,} bytes, more than the {MAX_HEADER:,} a reader accepts")
+    data = safetensors.save(tidy, metadata={ENTRY: text})
     with replacing(path) as stream:
         stream.write(data)
 

@@ -129,7 +129,7 @@ def test_a_mistyped_data_folder_is_told(run, process, monkeypatch: pytest.Monkey
 def test_doctor_and_a_wrong_number_of_threads(process) -> None:
     outcome = process("doctor", COFACTOR_NUM_THREADS="many")
     assert outcome.status == 1
-    assert "unset COFACTOR_NUM_THREADS" in outcome.out
+    assert "COFACTOR_NUM_THREADS='many': expected a whole number of at least 1" in outcome.out
     assert "broken" in outcome.out
 
 

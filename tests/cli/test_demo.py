@@ -276,7 +276,7 @@ def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, witho
     arguments = ("demo", "serve", "--offline", "--no-browser", "--port", "0")
     child = start(*arguments, PYTHONUNBUFFERED="1", **without_data(tmp_path))
     lines = iter(lambda: child.stdout.readline().decode(), "")
-    address = next(found[1] for line in lines if (found := re.search(r"Rate films at (http://\S+)", line)))
+    address = next(found[1] for line in lines if (found := re.search(r"rate films: (http://\S+)", line)))
     with urlopen(f"{address}v1/items?n=1") as answer:
         assert len(json.load(answer)["items"]) == 1
     with urlopen(address) as answer:

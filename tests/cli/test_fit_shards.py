@@ -148,5 +148,5 @@ def test_ratings_that_are_gone_are_told_in_one_line(run, folder: Path, tmp_path:
     assert run("fit", big, "-m", "als", "--alpha", "2", "--factors", "2", "--out", tmp_path / "m").status == 0
     big.rename(tmp_path / "elsewhere")
     [line] = run("recommend", tmp_path / "m", "--all").err.splitlines()
-    assert f"({big}: no such folder): pass --include-seen, or put their folder back as it was (beside the file" in line
+    assert f"({big}: no such folder): pass --include-seen, or put the folder back as it was (there, or" in line
     assert run("recommend", tmp_path / "m", "--all", "-n", "2", "--include-seen").err == ""

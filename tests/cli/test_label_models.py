@@ -40,7 +40,7 @@ def test_lists_as_parameters(run, table: Path, tmp_path: Path, order: str) -> No
     assert run("fit", table, *OPTIONS, *chain).status == 0
     assert cofactor.load(tmp_path / "chain").order_.tolist() == [2, 0, 1]
     error = run("fit", table, *OPTIONS, *chain[:4], "--param", "order=tag a,tag b,tag d").error
-    assert error.startswith("--param order=tag a,tag b,tag d: no label is called 'tag d'; did you mean tag ")
+    assert error.startswith("--param order='tag a,tag b,tag d': no label is called 'tag d'; did you mean tag ")
 
 
 def test_label_sets_of_a_model_that_decodes_them(run, table: Path, tmp_path: Path) -> None:

@@ -301,7 +301,7 @@ def test_options_of_the_other_task(run, table: Path, csv: Path, fitted: Path, mo
 
 def test_a_table_without_labels_says_how_to_choose(run, table: Path) -> None:
     assert "which are labels with --labels" in run("fit", table).error
-    assert "Say it with --labels: the beginning of" in run("fit", table, "--task", "labels").error
+    assert "say it with --labels: the beginning of" in run("fit", table, "--task", "labels").error
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_messages_name_what_was_typed(run, table: Path, options: list[str], mess
 
 
 def test_messages_of_label_files_speak_of_labels(run, table: Path, tmp_path: Path) -> None:
-    assert "Say it with --labels: the beginning of their names" in run("fit", table, "--task", "labels").error
+    assert "say it with --labels: the beginning of their names" in run("fit", table, "--task", "labels").error
     for name, content in (("e.arff", ""), ("e.svm", ""), ("h.svm", "0 5 2\n")):
         path = tmp_path / name
         path.write_text(content)

@@ -73,7 +73,7 @@ def test_all_free_text_is_named_at_once(run, table: Path, tmp_path: Path) -> Non
         "@data\na,1,b,1\nb,2,c,0\n"
     )
     assert (
-        "'s', 't, u' are strings, which cannot be features; leave them out with --drop s,\"t, u\""
+        "'s', 't, u' are strings, which cannot be features; leave them out with --drop 's,\"t, u\"'"
         in run("fit", path, "--labels", -1, *FAST).error
     )
 

@@ -169,7 +169,7 @@ def test_recommend_reads_a_file_as_fit_does(run, csv: Path, plays: Path, tmp_pat
 def test_ratings_given_as_counts(run, csv: Path, tmp_path: Path) -> None:
     error = run("fit", csv, "--count", "rating", "-o", tmp_path / "x").error
     assert "these look like ratings, not counts: " in error
-    assert error.endswith("leave --count out; --implicit counts each rated item as taken once")
+    assert error.endswith("leave --count out")
 
 
 def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Path) -> None:

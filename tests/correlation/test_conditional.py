@@ -153,9 +153,7 @@ def test_what_is_refused(measure) -> None:  # type: ignore[no-untyped-def]
 def test_all_pairs_of_many_labels_are_refused_and_some_are_not() -> None:
     many = sparse.csr_array(sparse.random(1000, 1000, 0.01, random_state=0) > 0)
     wide = np.zeros((1000, 200))
-    with pytest.raises(
-        InvalidInputError, match="models of 499,500 pairs of labels.*'partial-correlation'.*give the pairs"
-    ):
+    with pytest.raises(InvalidInputError, match="models of 499,500 pairs of labels.*partial correlation.*pairs="):
         likelihood_gain(wide, many)
     X, Y = data()
     found = likelihood_gain(X, Y, pairs=[[2, 1], [1, 2], [0, 4]])

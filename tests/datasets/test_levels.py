@@ -63,7 +63,7 @@ def test_bins_hold_all_ratings_in_order(y, n, by):
         return
     edges = bin_edges(y, n, by)
     assert (np.diff(edges) > 0).all()
-    levels, scale = bin_ratings(y, n, by=by)
+    levels, scale = bin_ratings(y, n, bin_by=by)
     assert scale.tolist() == list(range(1, n + 1))
     assert levels.tolist() == np.digitize(y, edges[1:-1]).__add__(1).tolist()
     if by == "quantile":

@@ -346,7 +346,7 @@ def test_a_missing_set_says_what_to_put_where(tmp_path):
 def test_a_damaged_set_is_refused(root, tmp_path):
     (tmp_path / "emotions.xml").write_bytes((root / "emotions/emotions.xml").read_bytes())
     (tmp_path / "emotions.arff.gz").write_bytes((root / "emotions/emotions-test.arff.gz").read_bytes())
-    with pytest.raises(ValueError, match="202 rows, expected 593; cofactor datasets verify emotions"):
+    with pytest.raises(ValueError, match="202 rows, expected 593; take it from https:"):
         load_labels("emotions", data_home=tmp_path)
     result = verify("emotions", tmp_path)
     assert [(check.name, check.status) for check in result.files] == [

@@ -38,7 +38,7 @@ def test_text_formats(tmp_path):
 
 def test_missing_numbers_are_empty_cells(tmp_path):
     for safe in (False, True):
-        write_table(tmp_path / "a.csv", {"name": ["x", "y"], "value": [np.nan, 0.5]}, safe=safe)
+        write_table(tmp_path / "a.csv", {"name": ["x", "y"], "value": [np.nan, 0.5]}, safe_csv=safe)
         assert pd.read_csv(tmp_path / "a.csv").equals(pd.DataFrame({"name": ["x", "y"], "value": [np.nan, 0.5]}))
         assert "nan" not in (tmp_path / "a.csv").read_text()
 
@@ -277,7 +277,7 @@ def test_formulas_come_back_exactly_unless_asked_for(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv.gz"])
 def test_safe_cells_are_no_formulas_and_numbers_stay(name, tmp_path):
     numbers = [-0.1 - 0.2, *range(len(HOSTILE) - 1)]
-    write_table(tmp_path / name, {"=user": HOSTILE, "n": numbers}, safe=True)
+    write_table(tmp_path / name, {"=user": HOSTILE, "n": numbers}, safe_csv=True)
     content = (tmp_path / name).read_bytes()
     text = (gzip.decompress(content) if name.endswith("gz") else content).decode()
     header, *rows = csv.reader(io.StringIO(text), delimiter="\t" if "tsv" in name else ",")
@@ -303,5 +303,5 @@ def test_safe_cells_are_no_formulas_and_numbers_stay(name, tmp_path):
 
 def test_parquet_is_safe_as_it_is(tmp_path):
     with pytest.raises(InvalidInputError, match=r"t\.parquet: is Parquet, .*; leave out safe_csv=True"):
-        write_table(tmp_path / "t.parquet", {"user": ["a"]}, safe=True)
+        write_table(tmp_path / "t.parquet", {"user": ["a"]}, safe_csv=True)
     assert not os.listdir(tmp_path)

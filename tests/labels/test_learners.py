@@ -23,7 +23,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -196,16 +196,6 @@ def test_a_weight_of_two_is_an_instance_twice(estimator):
     twice, _ = fit_learner(estimator, X[doubled], y[doubled])
     tolerance = 0.02 if isinstance(estimator, LinearSVC | LogisticRegression) else 1e-8  # they stop where it is good
     assert np.allclose(weighted.scores(X), twice.scores(X), rtol=tolerance, atol=tolerance)
-
-
-@pytest.mark.parametrize(
-    "estimator", [KNeighborsClassifier(), NearestCentroid(), OTHERS[3]], ids=lambda e: type(e).__name__
-)
-def test_weights_are_refused_by_estimators_without_them(estimator):
-    X, y = PROBLEMS[2]
-    with pytest.raises(InvalidInputError, match="takes no weights of instances") as refused:
-        fit_learner(estimator, X, y, np.ones(len(y)))
-    assert refused.value.argument == "sample_weight"
 
 
 def test_seeds_reach_an_estimator_and_its_parts():

@@ -277,7 +277,7 @@ def _write(
     from cofactor.files import replacing
     from cofactor.reports.comparison import write_report
 
-    comparison.to_csv(folder / "results.csv", safe=safe_csv)
+    comparison.to_csv(folder / "results.csv", safe_csv=safe_csv)
     yield folder / "results.csv"
     comparison.to_parquet(folder / "results.parquet")
     yield folder / "results.parquet"

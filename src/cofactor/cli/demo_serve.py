@@ -59,7 +59,7 @@ def demo_serve(
 
 def _tell(report: TerminalReporter, address: str, *, opening: bool) -> None:
     """Tell a person where the page is, and open it."""
-    report.say(f"\nRate films at {address} and see what follows. Ctrl-C ends it.")
+    report.say(f"\nA page to rate films: {address} (Ctrl-C ends it)")
     sys.stdout.flush()
     if opening:
         webbrowser.open(address)

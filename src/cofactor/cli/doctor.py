@@ -83,12 +83,11 @@ def doctor(
     broken = sum(check.status == "broken" for check in checks)
     if json:
         print_json({"ok": not broken, "checks": [asdict(check) for check in checks]})
+    elif broken:
+        found = f"\n[bold red]{broken} broken:[/bold red]"
+        console.print(found, "do what stands beside the crosses, then run this again.")
     else:
-        console.print(
-            f"\n[bold red]{broken} broken[/bold red]: do what stands beside the crosses, then run this again."
-            if broken
-            else "\n[bold green]All is well.[/bold green] cofactor demo shows what it can do."
-        )
+        console.print("\n[bold green]All is well.[/bold green]", "cofactor demo shows what it can do.")
     if broken:
         raise typer.Exit(1)
 
@@ -165,7 +164,7 @@ def _threads() -> Iterator[Check]:
     try:
         used = n_threads()
     except ValueError as error:
-        yield Check(group, "kernels", "broken", str(error), "unset COFACTOR_NUM_THREADS, or set it to a number")
+        yield Check(group, "kernels", "broken", str(error))
         return
     origin = "from COFACTOR_NUM_THREADS" if setting else "all cores this process may use"
     yield Check(group, "kernels", "ok", f"{used}, {origin} ({os.cpu_count()} in the machine)")
@@ -260,7 +259,7 @@ def _data_sets() -> Iterator[Check]:
 def _self_test() -> Iterator[Check]:
     """Fit a small model twice: its objective is known, and the number of threads must not matter."""
     group = "Self-test"
-    advice = "reinstall cofactor and its dependencies in a new virtual environment; if that does not help, report it"
+    advice = "reinstall cofactor, with its dependencies, in a new virtual environment; if that does not help, report it"
     began = time.perf_counter()
     try:
         first, second = _fit(1), _fit(2)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any, cast
 
 import typer
@@ -106,7 +107,7 @@ def option_of(name: str) -> str | None:
 
 
 def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]:
-    """Return a function that writes an argument as on the command line, or as in Python if no option sets it.
+    """Return a function that writes an argument as in a shell, or as in Python if no option sets it.
 
     Parameters
     ----------
@@ -120,6 +121,8 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
     ('--user-column 3', '--encoding latin-1', '--alpha 8,9.5')
     >>> name(Argument("zero_based", False)), name(Argument("margin", "square"))
     ('--one-based', "margin='square'")
+    >>> print(name(Argument("label_sep", ";")), name(Argument("drop", ["year, month", "id"])))
+    --label-sep ';' --drop '"year, month",id'
 
     The parameter of a model that is called as a column is that has a value.
 
@@ -134,12 +137,12 @@ def named(options: Mapping[str, str] | None = None) -> Callable[[Argument], str]
         option = (None if is_column else own.get(argument.name)) or option_of(argument.name)
         if option is not None and option.endswith("=") and argument.has_value:
             listed = isinstance(argument.value, list)
-            return f"{option}{_written(argument.value) if listed else argument.value}"
+            return f"{option}{quote(_written(argument.value) if listed else str(argument.value))}"
         if isinstance(argument.value, bool):
             return _FLAGS.get((argument.name, argument.value)) or option or str(argument)
         if option is None or not argument.has_value:
             return option or str(argument)
-        return f"{option} {_written(argument.value)}"
+        return f"{option} {quote(_written(argument.value))}"
 
     return name
 

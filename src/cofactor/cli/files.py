@@ -162,7 +162,7 @@ def check_table_suffix(out: str | None, safe_csv: bool) -> None:
     if out is not None:
         from cofactor.datasets.write import check_suffix
 
-        check_suffix(out, safe=safe_csv)
+        check_suffix(out, safe_csv=safe_csv)
 
 
 def check_folder(out: str) -> Path:

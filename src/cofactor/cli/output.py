@@ -128,7 +128,7 @@ def write_table(
     blocks = _blocks(table, notes)
     if out is not None and out != "-":
         with Display(f"writing {out}", quiet=as_json, after=1) as display:
-            n_rows = write(out, _told(blocks, display), safe=safe_csv)
+            n_rows = write(out, _told(blocks, display), safe_csv=safe_csv)
         if as_json:
             print_json({"out": out, "rows": n_rows})
         else:
@@ -143,7 +143,7 @@ def write_table(
         columns = {name: [one for rows in whole for one in _values(rows[name])] for name in table.columns}
         _print_rows(columns, len(next(iter(columns.values()))), table.title)
     else:
-        write("-", blocks, safe=safe_csv)
+        write("-", blocks, safe_csv=safe_csv)
     show_notes(tuple(notes), names)
 
 

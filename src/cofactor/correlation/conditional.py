@@ -15,7 +15,7 @@ from cofactor.correlation.checks import Floats, as_features, as_labels, as_numbe
 from cofactor.correlation.dependence import squared_pearson
 from cofactor.correlation.logistic import Singles, fit_labels, fit_pairs, in_blocks
 from cofactor.correlation.similarities import co_occurrence
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.limits import CELLS
 from cofactor.problems.logistics import Rotated, rotated
 from cofactor.weights import as_weights
@@ -197,12 +197,9 @@ def _chosen(pairs: ArrayLike | None, of_features: tuple[int, ...], L: int) -> ND
         if n_pairs * math.prod(of_features) > _MOST_PRODUCTS:
             n, D = of_features
             raise InvalidInputError(
-                f"models of {n_pairs:,} pairs of labels, of {n:,} instances with {D:,} features each, take hours",
-                advice=(
-                    "take 'partial-correlation', which looks at features too, or 'mutual-information'; or give the ",
-                    Argument("pairs"),
-                    " to be compared",
-                ),
+                f"models of {n_pairs:,} pairs of labels, of {n:,} instances with {D:,} features each, need hours",
+                advice="take partial correlation, which looks at features too, or mutual information; or compare some "
+                "pairs alone, with likelihood_gain(X, Y, pairs=...)",
             )
         return np.ones((L, L), dtype=bool)
     found = as_numbers(pairs, "pairs")

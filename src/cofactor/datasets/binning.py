@@ -24,7 +24,7 @@ _SKEWED = 0.75
 
 
 def bin_edges(
-    y: ArrayLike, bins: Bins, by: BinBy = "auto", *, limits: tuple[float, float] | None = None
+    y: ArrayLike, bins: Bins, bin_by: BinBy = "auto", *, limits: tuple[float, float] | None = None
 ) -> NDArray[np.float64]:
     """Return the edges of bins, which `bin_ratings` takes.
 
@@ -34,7 +34,7 @@ def bin_edges(
         Finite ratings.
     bins : int or array-like of shape (R + 1,)
         Number R of bins, 2 to 101, or their increasing edges.
-    by : {"auto", "width", "quantile", "log"}, default="auto"
+    bin_by : {"auto", "width", "quantile", "log"}, default="auto"
         How to cut, if `bins` is a number.
 
         * ``"width"``: bins of equal width.
@@ -56,7 +56,7 @@ def bin_edges(
     ------
     InvalidInputError
         If a rating is not finite, there are fewer distinct ratings than bins (unless `limits` are given), or `bins`,
-        `by` or `limits` do not fit together.
+        `bin_by` or `limits` do not fit together.
 
     Examples
     --------
@@ -69,10 +69,12 @@ def bin_edges(
     [1.0, 334.0, 667.0, 1000.0]
     """
     values = _finite(y)
-    if by not in get_args(BinBy):
-        raise InvalidInputError(f"expected one of {', '.join(map(repr, get_args(BinBy)))}", argument="bin_by", found=by)
+    if bin_by not in get_args(BinBy):
+        raise InvalidInputError(
+            f"expected one of {', '.join(map(repr, get_args(BinBy)))}", argument="bin_by", found=bin_by
+        )
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
-        return _given(bins, by, limits)
+        return _given(bins, bin_by, limits)
     n = int(bins)
     if n < 2 or n > MAX_LEVELS:
         limit = "at least 2" if n < 2 else f"at most {MAX_LEVELS}"
@@ -83,18 +85,18 @@ def bin_edges(
             argument="y",
             advice=("give ", Argument("limits"), ", or ", Argument("bins"), " as edges"),
         )
-    if limits is not None and by in ("quantile", "log"):
+    if limits is not None and bin_by in ("quantile", "log"):
         raise InvalidInputError((Argument("limits"), " is for bins of equal width"), argument="limits")
     if limits is None:
         _check_distinct(values, n)
-    if by == "quantile":
+    if bin_by == "quantile":
         return _quantiles(values, n)
-    edges = _logarithmic(values, n) if by == "log" else _equal(values, n, limits)
+    edges = _logarithmic(values, n) if bin_by == "log" else _equal(values, n, limits)
     if not np.isfinite(edges).all() or not np.all(np.diff(edges) > 0):
         low, high = limits or (values.min(), values.max())
         far = f"ratings from {low:g} to {high:g} are too close, or too far apart, for {n} bins"
         raise InvalidInputError(far, argument="bins")
-    if by == "auto" and limits is None and _skewed(values, edges):
+    if bin_by == "auto" and limits is None and _skewed(values, edges):
         return _quantiles(values, n)
     return edges
 
@@ -104,7 +106,7 @@ def bin_ratings(
     bins: Bins,
     scale: ArrayLike | None = None,
     *,
-    by: BinBy = "auto",
+    bin_by: BinBy = "auto",
     limits: tuple[float, float] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Turn continuous ratings, or counts, into R levels.
@@ -120,7 +122,7 @@ def bin_ratings(
         Number R >= 2 of bins, or their increasing edges, such as those of `bin_edges`.
     scale : array-like of shape (R,), optional
         Increasing values of the levels; by default 1..R.
-    by : {"auto", "width", "quantile", "log"}, default="auto"
+    bin_by : {"auto", "width", "quantile", "log"}, default="auto"
         How to cut, if `bins` is a number: see `bin_edges`.
     limits : (float, float), optional
         As in `bin_edges`.
@@ -134,7 +136,7 @@ def bin_ratings(
     Raises
     ------
     InvalidInputError
-        If a rating is not finite or outside the edges, or `bins`, `scale`, `by` or `limits` do not fit together.
+        If a rating is not finite or outside the edges, or `bins`, `scale`, `bin_by` or `limits` do not fit together.
 
     See Also
     --------
@@ -148,7 +150,7 @@ def bin_ratings(
     [1.0, 2.0, 3.0, 3.0, 5.0]
     """
     values = _finite(y)
-    edges = bin_edges(values, bins, by, limits=limits)
+    edges = bin_edges(values, bins, bin_by, limits=limits)
     n_levels = len(edges) - 1
     levels = np.arange(1.0, n_levels + 1) if scale is None else np.array(scale, dtype=np.float64)
     if levels.shape != (n_levels,) or not np.all(np.diff(levels) > 0):
@@ -174,9 +176,9 @@ def _finite(y: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _given(bins: Bins, by: str, limits: tuple[float, float] | None) -> NDArray[np.float64]:
+def _given(bins: Bins, bin_by: str, limits: tuple[float, float] | None) -> NDArray[np.float64]:
     """Return edges that the caller gave."""
-    for name, given in (("limits", limits is not None), ("bin_by", by != "auto")):
+    for name, given in (("limits", limits is not None), ("bin_by", bin_by != "auto")):
         if given:
             raise InvalidInputError(
                 (Argument(name), " goes with a number of bins; edges already say where the bins end"), argument=name

@@ -243,7 +243,7 @@ def _known(entry: KnownLabels, aligned: Aligned, sparse: Form, data_home: PathLi
     if len(data) != entry.rows:
         raise InvalidInputError(
             f"{len(data)} rows, expected {entry.rows}",
-            advice=f"cofactor datasets verify {entry.name}",
+            advice=f"take it from {entry.origin}",
             place=Place(str(main)),
         )
     if entry.folder.endswith("rcv1") and main.suffix == ".mat":

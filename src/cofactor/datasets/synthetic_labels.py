@@ -135,7 +135,7 @@ def make_labels(
         Y=Y,
         feature_names=generic_names("x", n_features),
         label_names=generic_names("y", n_labels),
-        description=f"synthetic, {n_groups} groups of labels, rank {n_groups * n_factors}",
+        description=f"synthetic, {n_groups} groups of labels, of rank {n_groups * n_factors}",
     )
     # Noise has mean 0, so a cut of S is a cut of the scores without noise, up to their scale.
     thresholds = cuts / np.sqrt(1 - noise) + shift if noise < 1 else np.full(n_labels, np.inf)

@@ -148,12 +148,12 @@ class RatingDataset:
             )
         return np.bincount(np.searchsorted(self.scale, self.y), minlength=len(self.scale))
 
-    def binned(self, bins: Bins, by: BinBy = "auto", *, limits: tuple[float, float] | None = None) -> RatingDataset:
+    def binned(self, bins: Bins, bin_by: BinBy = "auto", *, limits: tuple[float, float] | None = None) -> RatingDataset:
         """Cut continuous ratings, or counts, into levels 1..R; the edges stay with the data, and with models.
 
         Parameters
         ----------
-        bins, by, limits
+        bins, bin_by, limits
             As in `cofactor.datasets.bin_edges`.
 
         Returns
@@ -180,7 +180,7 @@ class RatingDataset:
         >>> data.y.tolist(), data.coding.names()
         ([1.0, 1.0, 2.0, 3.0], ['[1, 6)', '[6, 453)', '[453, 900]'])
         """
-        edges = bin_edges(self.y, bins, by, limits=limits)
+        edges = bin_edges(self.y, bins, bin_by, limits=limits)
         y, scale = bin_ratings(self.y, edges)
         coding = Coding(tuple(scale.tolist()), edges=tuple(edges.tolist()))
         if np.ndim(bins) == 0 and limits is None:  # edges that were given may be those of other ratings

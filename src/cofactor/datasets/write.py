@@ -27,13 +27,13 @@ _SEPARATORS = (",", ";", "|", "\t", "::")
 _FORMULAS = tuple("=+-@\t\r\n＝＋－＠")
 
 
-def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool = False) -> None:
+def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe_csv: bool = False) -> None:
     """Write columns as CSV, TSV or Parquet, by the suffix of the file.
 
     The file has its name only when it is complete: after an error or an interruption an earlier file of this
     name is as it was. Numbers are written so that they are read back unchanged, NaN as an empty cell of CSV; and so is
     text, which may come from others: a spreadsheet takes text that begins as a formula for one, and may run it. Write
-    with ``safe=True`` what is to be opened in a spreadsheet.
+    with ``safe_csv=True`` what is to be opened in a spreadsheet.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
         CSV to standard output.
     columns : mapping from name to array-like
         Columns of equal length, in this order.
-    safe : bool, default=False
+    safe_csv : bool, default=False
         Write CSV and TSV so that spreadsheets take no text for a formula: text in cells and names of columns which
         begins with =, +, -, @, tab or a line break gets an apostrophe before it, control characters become spaces, and
         all text is quoted. Numbers stay as they are.
@@ -50,7 +50,7 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
     Raises
     ------
     ValueError
-        If the suffix is unknown, the columns differ in length, or Parquet is to be `safe`.
+        If the suffix is unknown, the columns differ in length, or Parquet is to be `safe_csv`.
     FileNotFoundError
         If the folder does not exist.
 
@@ -61,14 +61,14 @@ def write_table(path: PathLike, columns: Mapping[str, ArrayLike], *, safe: bool 
     user,rating
     ann,3.5
     bob,4.0
-    >>> write_table("-", {"user": ["=1+1"], "rating": [-3.5]}, safe=True)
+    >>> write_table("-", {"user": ["=1+1"], "rating": [-3.5]}, safe_csv=True)
     "user","rating"
     "'=1+1",-3.5
     """
-    write_blocks(path, [columns], safe=safe)
+    write_blocks(path, [columns], safe_csv=safe_csv)
 
 
-def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, safe: bool = False) -> int:
+def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, safe_csv: bool = False) -> int:
     """Write a table that comes in blocks of rows, with one of them in memory at a time; see `write_table`.
 
     Parameters
@@ -77,7 +77,7 @@ def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, s
         As in `write_table`.
     blocks : iterable of mapping from name to array-like
         At least one, all with the columns of the first. A column of Parquet has the type that it has in the first.
-    safe : bool, default=False
+    safe_csv : bool, default=False
         As in `write_table`.
 
     Returns
@@ -98,18 +98,18 @@ def write_blocks(path: PathLike, blocks: Iterable[Mapping[str, ArrayLike]], *, s
     3,9
     2
     """
-    arrays, kind, zipped = map(_checked, blocks), *check_suffix(path, safe=safe)
+    arrays, kind, zipped = map(_checked, blocks), *check_suffix(path, safe_csv=safe_csv)
     if kind == "-":
-        return _write_lines(arrays, ",", safe, sys.stdout.write)
+        return _write_lines(arrays, ",", safe_csv, sys.stdout.write)
     if kind == ".parquet":
         with replacing(path) as stream:
             return parquet.write_blocks(stream, arrays)
     with replacing(path) as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if zipped else nullcontext() as gz:
         into: Any = stream if gz is None else gz
-        return _write_lines(arrays, "," if kind == ".csv" else "\t", safe, lambda lines: into.write(lines.encode()))
+        return _write_lines(arrays, "," if kind == ".csv" else "\t", safe_csv, lambda lines: into.write(lines.encode()))
 
 
-def check_suffix(path: PathLike, *, safe: bool = False) -> tuple[str, bool]:
+def check_suffix(path: PathLike, *, safe_csv: bool = False) -> tuple[str, bool]:
     """Return the format of a table by the suffix of its file, and whether it is compressed; refuse any other.
 
     Examples
@@ -124,7 +124,7 @@ def check_suffix(path: PathLike, *, safe: bool = False) -> tuple[str, bool]:
     kind = "".join((suffixes[:-1] if zipped else suffixes)[-1:])
     place = Place(os.fspath(path))
     if kind in (".parquet", ".pq") and not zipped:
-        if safe:
+        if safe_csv:
             raise InvalidInputError(
                 "is Parquet, in which no text is taken for a formula",
                 advice=("leave out ", Argument("safe_csv", True), ", or write CSV"),

@@ -85,17 +85,17 @@ class Comparison:
         """Return one record for each number that was measured, as `tidy` does; ``pandas.DataFrame`` takes the list."""
         return tidy(self.results)
 
-    def to_csv(self, path: PathLike, *, safe: bool = False) -> None:
+    def to_csv(self, path: PathLike, *, safe_csv: bool = False) -> None:
         """Write the records as CSV, whole or not at all.
 
         Parameters
         ----------
         path : str or path-like
             Ends in ``.csv`` or ``.tsv``, perhaps with ``.gz`` after it.
-        safe : bool, default=False
+        safe_csv : bool, default=False
             For spreadsheets, see `write_table`.
         """
-        write_table(path, self._columns(), safe=safe)
+        write_table(path, self._columns(), safe_csv=safe_csv)
 
     def to_parquet(self, path: PathLike) -> None:
         """Write the records as Parquet, whole or not at all.

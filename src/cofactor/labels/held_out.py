@@ -270,7 +270,10 @@ def recorded_shares(recorded: Any, data: FitInput, names: NDArray[Any], threshol
         )
     if threshold != AUTO:
         raise InvalidInputError(
-            "recorded says how probabilities follow from scores, and other thresholds cut the scores themselves",
+            (
+                Argument("recorded"),
+                " says how probabilities follow from scores, and other thresholds cut the scores themselves",
+            ),
             argument="recorded",
             advice=("leave it out, or take ", Argument("threshold", AUTO)),
         )

@@ -43,18 +43,16 @@ def as_scale(scale: ArrayLike) -> NDArray[np.float64]:
         levels = np.array(scale, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"scale must be an increasing list of numbers, found {scale!r}", argument="scale"
+            f"a scale is an increasing list of numbers, found {scale!r}", argument="scale"
         ) from error
     if levels.ndim != 1 or levels.size < 2:
         raise InvalidInputError(
-            f"scale must be a list of at least two levels, found shape {levels.shape}: "
+            f"a scale is a list of at least two levels, found shape {levels.shape}: "
             "with a single level there is nothing to learn",
             argument="scale",
         )
     if not np.isfinite(levels).all() or (np.diff(levels) <= 0).any():
-        raise InvalidInputError(
-            f"scale must be finite and strictly increasing, found {some_of(levels)}", argument="scale"
-        )
+        raise InvalidInputError(f"a scale is finite and strictly increasing, found {some_of(levels)}", argument="scale")
     if levels.size > MAX_LEVELS:
         raise InvalidInputError(
             f"the scale has {levels.size} distinct values, at most {MAX_LEVELS} are possible: "

@@ -411,7 +411,7 @@ def _report(seen: list[warnings.WarningMessage]) -> None:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno, source=one.source)
     if letters:
         shown = shortened("".join(letters))
-        _LOG.warning("no font on this machine has %s: boxes are drawn instead; install Noto Sans CJK, say", shown)
+        _LOG.warning(f"no font on this machine has {shown}: boxes are drawn instead; install Noto Sans CJK, say")
 
 
 def root_figure(ax_or_fig: Axes | Figure) -> Any:

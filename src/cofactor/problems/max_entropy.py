@@ -130,7 +130,7 @@ class MaxEntropyProblem(PenalizedProblem):
 
     def prox(self, x: np.ndarray, step: float, out: np.ndarray) -> None:
         """Refuse: the hinges are coupled through the scores, so there is no proximal map in closed form."""
-        raise NotImplementedError("hinges of scores have no proximal map in closed form: update blocks")
+        raise NotImplementedError("hinges of scores have no proximal map in closed form")
 
     def certificate(self, x: np.ndarray, gradient: np.ndarray) -> float:
         """Return how much J can still fall, at most, in the blocks of users and of items as last solved."""

@@ -31,6 +31,7 @@ from cofactor.version import __version__
 
 __all__ = [
     "FORMAT",
+    "GIVE_BACK",
     "IDS",
     "StoredFile",
     "check_size",
@@ -55,6 +56,8 @@ IDS = "ids.safetensors"
 _START = 10  # bytes before the header of an array; the last two are its length
 _PIECE = 1 << 22  # bytes read at a time for a checksum
 _AGAIN = "shard the ratings again"
+#: What to do where a folder of shards is not as it was when a model was fitted on it.
+GIVE_BACK = "put the folder back as it was (there, or where it lay relative to the model file), or fit again"
 
 #: What comes of reading what is no array, or no JSON of ours.
 _DAMAGE = (AttributeError, LookupError, EOFError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
@@ -129,7 +132,7 @@ def opened(path: Path, stored: StoredFile) -> Iterator[IO[bytes]]:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             refuse(path, "is missing, though the manifest names it")
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            refuse(path, "is a link: what it leads to is not read", "put the file itself there, or ")
+            _check_kind(path, path.lstat(), stored)
         raise
     with os.fdopen(handle, "rb", buffering=0) as stream:
         before = os.fstat(handle)

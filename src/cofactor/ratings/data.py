@@ -427,6 +427,12 @@ class Ratings(OfColumns):
         return replace(some, coding=self.coding, weights=weights)
 
 
+def refuse_other_items(ratings: Ratings, items: IdMap | None) -> None:
+    """Refuse ratings of other items than those of a model."""
+    if items is not None and items != ratings.items:
+        raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+
+
 def as_ratings(
     X: Pairs,
     y: RatingValues = None,
@@ -474,8 +480,7 @@ def as_ratings(
                 f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",
                 argument="X",
             )
-        if items is not None and items != X.items:
-            raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+        refuse_other_items(X, items)
         if times is not None:
             raise InvalidInputError(
                 "X is a Ratings: build it with times, Ratings.from_pairs(..., times=...)", argument="time"

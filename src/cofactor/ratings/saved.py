@@ -15,10 +15,7 @@ from cofactor.model.docs import fill_docs
 if TYPE_CHECKING:
     from cofactor.ratings.stored_users import StoredUsers
 
-__all__ = ["GIVE_BACK", "Saved", "required_ratings"]
-
-#: What to do where ratings in shards are not as they were at the fit.
-GIVE_BACK = "put their folder back as it was (beside the file of the model, or where it was at the fit), or fit again"
+__all__ = ["Saved", "required_ratings"]
 
 
 @fill_docs
@@ -116,6 +113,8 @@ def required_ratings(model: Any, otherwise: tuple[str | Argument, ...], what: st
         return model.ratings_
     name = type(model).__name__
     if model.lost_ratings_:
+        from cofactor.ratings.checked_files import GIVE_BACK
+
         lost = f"the {what} of this {name} are not as they were ({model.lost_ratings_}): "
         raise InvalidInputError((lost, *otherwise, GIVE_BACK))
     raise InvalidInputError(

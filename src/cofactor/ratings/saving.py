@@ -16,9 +16,10 @@ from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, LostRatingsWarning
 from cofactor.model.callers import callers_level
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
+from cofactor.ratings.checked_files import GIVE_BACK
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import saved_ids
-from cofactor.ratings.saved import GIVE_BACK, Saved
+from cofactor.ratings.saved import Saved
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import StoredUsers, copied
 from cofactor.ratings.updates import Updates

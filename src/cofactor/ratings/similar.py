@@ -118,7 +118,7 @@ class Arrangeable:
 
     def _support(self) -> tuple[NDArray[Any], int]:
         """Return how many users took, or rated, each item in training, and how many users there were."""
-        refuse_fold_in(self, "user", (Argument("candidates"), " can leave out items instead"))
+        refuse_fold_in(self, "user", advice=(Argument("candidates"), " can leave out items instead"))
         return self._require_ratings(()).item_counts, len(self.users_)
 
     def _item_directions(self) -> NDArray[np.float64]:

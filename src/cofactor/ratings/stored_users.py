@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError, Place
 from cofactor.model.state import member
 from cofactor.ratings.checked_files import (
+    GIVE_BACK,
     IDS,
     StoredFile,
     check_size,
@@ -284,5 +285,4 @@ def _advising() -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        advice = "put the folder back as it was, beside the file of the model or where it was at the fit; or fit again"
-        raise InvalidInputError(error.problem, advice=advice, place=error.place) from None
+        raise InvalidInputError(error.problem, advice=GIVE_BACK, place=error.place) from None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.size import refuse_too_large
 from cofactor.ratings.data import Ratings
@@ -160,7 +160,7 @@ def _features(model: RatingModel, side: SideName, given: SideFeatures | None, id
         raise InvalidInputError(
             f"this model was fitted with features of {side}s, and does not keep them",
             argument=name,
-            advice=f"give those of the {side}s with new ratings",
+            advice=("give ", Argument(name), f" of the {side}s with new ratings"),
         )
     if given is not None and not model._knows_features(side):
         raise unknown_features(name)

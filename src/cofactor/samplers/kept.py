@@ -114,7 +114,7 @@ class SampleFile:
         except OSError as error:
             raise InvalidInputError(
                 f"a sample cannot be written: {error.strerror}",
-                advice=("make room for it, and go on with ", Argument("resume", True)),
+                advice=("when it can be, go on with ", Argument("resume", True)),
                 place=Place(str(self.path)),
             ) from error
 

@@ -20,7 +20,7 @@ _REFUSED = {
     "413": "The body is too large",
     "421": "Asked by a name that is not served",
     "422": "The request is invalid",
-    "503": "Too many requests, or no answer in time: try again after as many seconds as Retry-After says",
+    "503": "Too many requests, or no answer in time; Retry-After says after how many seconds to ask again",
 }
 
 

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
-from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.server.measures import Measures
 from cofactor.server.observing import log
@@ -266,7 +265,7 @@ class Supervisor:
             if isinstance(content, Exception):
                 raise content
             served = source.served(content)
-            _check_kind(served, self.models[source.name])
+            self.models[source.name].check_successor(served)
             rehearse(served)
         except Exception as error:  # whatever it is, the one that is served is none the worse
             self.measures.count_reload(source.name, "refused")
@@ -315,14 +314,6 @@ def _is_new(child: _Child) -> bool:
 def _send(child: _Child, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(child.pid, number)
-
-
-def _check_kind(new: Served, old: Served) -> None:
-    """Refuse a model of another class than the one that is served: it would answer other questions."""
-    found, expected = (served.facts()["model"] for served in (new, old))
-    if found != expected:
-        advice = "start the server anew to serve it"
-        raise InvalidInputError(f"it holds a model of class {found}, and one of {expected} is served", advice=advice)
 
 
 def _settle() -> None:

@@ -59,10 +59,10 @@ class Listening(socket.socket):
             self.bind((host, port))
         except OSError as error:
             self.close()
-            is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-            argument, advice = ("port", "give another port") if is_of_port else ("host", "give one of this machine")
             problem = f"nobody can listen at {host}:{port}: {error.strerror}"
-            raise InvalidInputError(problem, argument=argument, advice=advice) from None
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                raise InvalidInputError(problem, argument="port", advice="give another port") from None
+            raise InvalidInputError(problem, argument="host", advice="give one of this machine") from None
 
     @property
     def address(self) -> str:

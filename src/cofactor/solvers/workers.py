@@ -23,9 +23,6 @@ from cofactor.version import __version__
 
 __all__ = ["OnWorkers", "check_packages"]
 
-#: Seconds to wait for another worker when all are gone.
-_PATIENCE = 60.0
-
 #: Seconds between two looks at which workers are there.
 _LOOK = 0.5
 
@@ -43,6 +40,10 @@ _NOTICED = 2.0
 _DEATHS = 3
 
 _RESUME = Argument("resume", True)
+_FOR_MEMORY = (
+    *("give workers more memory and go on with ", _RESUME),
+    "; or cut ratings into more shards, or take fewer factors, and begin anew",
+)
 
 #: Parts that live in this process, by the run they belong to, with the last round they answered in.
 _held: dict[str, dict[int, tuple[int, Part]]] = {}
@@ -101,6 +102,9 @@ class OnWorkers(Rounds):
     n_ratings : int, default=0
         See `Rounds`.
     """
+
+    #: Seconds to wait for another worker when all are gone, or have paused.
+    patience = 60.0
 
     def __init__(
         self,
@@ -240,13 +244,8 @@ class OnWorkers(Rounds):
         """Take note that the worker of a group died; end where that happens again and again in a round."""
         group.worker, group.placed, group.deaths = "", False, group.deaths + 1
         if group.deaths > _DEATHS:
-            raise InvalidInputError(
-                f"workers died again and again over shards {group.first} to {group.last - 1}",
-                advice=(
-                    "they may need more memory: cut ratings into more shards, or take fewer factors; then ",
-                    _RESUME,
-                ),
-            )
+            what = f"workers died again and again over shards {group.first} to {group.last - 1}"
+            raise InvalidInputError(f"{what}, perhaps for lack of memory", advice=_FOR_MEMORY)
 
     def _refuse_paused(self) -> None:
         """Tell of workers that do nothing because their memory is used up; end where that does not pass."""
@@ -255,11 +254,9 @@ class OnWorkers(Rounds):
             tell(f"worker {worker} has paused: its memory is used up")
         now = time.perf_counter()
         self._paused = {worker: self._paused.get(worker, now) for worker in paused}
-        if any(now - since > _PATIENCE for since in self._paused.values()):
-            raise InvalidInputError(
-                f"no memory is left on {', '.join(sorted(paused))}: paused for {_PATIENCE:g} seconds",
-                advice=("give workers more, cut ratings into more shards, or take fewer factors; then ", _RESUME),
-            )
+        if any(now - since > self.patience for since in self._paused.values()):
+            what = f"no memory is left on {', '.join(sorted(paused))}: paused for {self.patience:g} seconds"
+            raise InvalidInputError(what, advice=_FOR_MEMORY)
 
     def _settle(self) -> None:
         """Give the parts of workers that are gone to others."""
@@ -286,8 +283,8 @@ class OnWorkers(Rounds):
         return list(self.client.nthreads())
 
     def _wait_for_workers(self) -> list[str]:
-        tell(f"all workers are gone: waiting {_PATIENCE:g} seconds for another one")
-        until = time.monotonic() + _PATIENCE
+        tell(f"all workers are gone: waiting {self.patience:g} seconds for another one")
+        until = time.monotonic() + self.patience
         while not (found := self._workers()):
             if time.monotonic() > until:
                 raise InvalidInputError(
@@ -329,19 +326,19 @@ def check_packages(client: Any) -> None:
     """Refuse workers that have not this package, or another version of it."""
     for worker, found in sorted(client.run(_version, on_error="return").items()):
         if isinstance(found, Exception):
-            raise InvalidInputError(
-                f"the worker {worker} cannot import this package: {found}",
-                advice=f"install cofactor {__version__} and the same packages on the scheduler and all workers",
-            ) from found
+            what = f"the worker {worker} cannot import this package: {found}"
+            raise InvalidInputError(what, advice=_install(__version__)) from found
         _check_version(found)
 
 
 def _check_version(found: str, own: str = __version__) -> None:
     """Refuse a worker of another version than the client."""
     if found != own:
-        raise InvalidInputError(
-            f"a worker has cofactor {found} and the client has {own}", advice="install the same one"
-        )
+        raise InvalidInputError(f"a worker has cofactor {found} and the client has {own}", advice=_install(own))
+
+
+def _install(version: str) -> str:
+    return f"install cofactor {version} and the same packages on the scheduler and all workers"
 
 
 async def _fetched(client: Any, future: Any) -> Any:

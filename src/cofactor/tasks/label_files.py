@@ -63,8 +63,8 @@ def _complete(data: LabelDataset, file: str) -> LabelDataset:
     """Return data that can be learned from; refuse others."""
     place = Place(display_name(file))
     if not data.n_labels:
-        message = ("has no labels: say with ", Argument("labels"), " which columns they are")
-        raise InvalidInputError(message, place=place)
+        advice = () if data.recipe is None else ("say with ", Argument("labels"), " which columns they are")
+        raise InvalidInputError("has no labels", advice=advice, place=place)
     if not data.n_features:
         raise InvalidInputError("has no features, since all its columns are labels or dropped", place=place)
     if not data.n_instances:

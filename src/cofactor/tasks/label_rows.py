@@ -276,10 +276,7 @@ class RowReader:
         assert recipe is not None
         if name in recipe.vocabularies or recipe.spread(name):
             return None if value is None else _word(value)
-        if value is None and name not in recipe.fill:
-            advice = "give a value: training had no cell without one, by which it could be filled"
-            raise InvalidInputError("has no value", argument=f"{place.format(k)}.{name}", found=None, advice=advice)
-        if value is None:
+        if value is None and name in recipe.fill:
             return None
         number = self._number(name, value, place, k)
         if name not in self._codes:

@@ -30,8 +30,8 @@ def check_predicts_on_workers(options: Mapping[str, Any], called: str) -> None:
     """Refuse what workers cannot have: features of new users or items, and a model that is no file."""
     for name in SIDES:
         if options[name] is not None:
-            both = (Argument("scheduler"), " and ", Argument(name), " exclude each other")
-            raise InvalidInputError(both, advice="those who are new are folded in here, and not by workers")
+            why = " exclude each other: those who are new are folded in here, and not by workers"
+            raise InvalidInputError((Argument("scheduler"), " and ", Argument(name), why))
     if not Path(called).is_file():
         raise InvalidInputError((Argument("scheduler"), f" is for the file of a model, and {called} is none"))
 

@@ -45,6 +45,23 @@ class Served:
 
         return {"name": self.name, "version": __version__, "sha256": self.sha256, **self.answers.describe()}
 
+    def check_successor(self, new: Served) -> None:
+        """Refuse a model of another class in the place of this one: it would answer other questions.
+
+        Parameters
+        ----------
+        new : Served
+
+        Raises
+        ------
+        InvalidInputError
+            If it is one.
+        """
+        found, expected = (served.facts()["model"] for served in (new, self))
+        if found != expected:
+            problem = f"it holds a model of class {found}, and one of {expected} is served"
+            raise InvalidInputError(problem, advice="start the server anew to serve it")
+
 
 class Stamp(NamedTuple):
     """By what a changed file is known."""

@@ -161,13 +161,13 @@ def test_a_model_without_its_ratings_says_what_to_do(
     elsewhere(monkeypatch, place)
     path = copied / "big" / "shards" / "0001" / "levels.npy"
     path.unlink()
-    with pytest.warns(InputWarning, match=r"levels.npy: .*cannot leave out what users rated; put their folder back"):
+    with pytest.warns(InputWarning, match=r"levels.npy: .*cannot leave out what users rated; put the folder back"):
         model = cofactor.load(copied / "ALS-memory")
     user = ratings().users.ids[0]
     for ask, otherwise in (
-        (lambda: model.recommend([user], 3), r"pass exclude_seen=False, or put their folder back"),
+        (lambda: model.recommend([user], 3), r"pass exclude_seen=False, or put the folder back"),
         (lambda: model.fold_in([(user, ratings().items.ids[0])], [5], known="merge"), r"give known='replace', or put"),
-        (lambda: model.explain(user, [ratings().items.ids[0]]), r"put their folder back .*\), or fit again"),
+        (lambda: model.explain(user, [ratings().items.ids[0]]), r"put the folder back .*\), or fit again"),
     ):
         with pytest.raises(InvalidInputError, match=rf"not as they were \(.*levels.npy: .*{otherwise}") as caught:
             ask()

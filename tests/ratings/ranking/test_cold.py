@@ -91,7 +91,7 @@ def test_files_and_updates_keep_what_features_say(tmp_path: Path) -> None:
     one, other = (m.recommend([100, 101], 9, new_items=kinds(new)) for m in (model, again))
     assert np.array_equal(one.items, other.items)
     assert np.array_equal(one.scores, other.scores)
-    with pytest.raises(InvalidInputError, match="does not keep them; give those of the items"):
+    with pytest.raises(InvalidInputError, match="does not keep them; give item_features of the items"):
         again.update([("me", 0), ("me", "film")], [5, 3])
     later = again.update([("me", 0), ("me", "film")], [5, 3], item_features={"film": ["a", 0.3], 0: ["a", 0.0]})
     assert np.isin(later.recommend(["me"], 80, new_items=kinds(new)).items, new).sum() == len(new)

@@ -304,7 +304,7 @@ def test_an_interrupted_fit_keeps_its_samples_and_says_how_many():
 def test_time_is_limited():
     X, y = small()
     m = model(n_sweeps=10**6, burn_in=2, thin=10**4, max_seconds=1e-9)
-    with pytest.raises(ValueError, match="no sample was kept in 1 sweep, with burn_in=2: allow"):
+    with pytest.raises(ValueError, match="no sample was kept in 1 sweep, with burn_in=2; allow"):
         m.fit(X, y)
     m.set_params(burn_in=0, thin=1, n_sweeps=1000).fit(X, y)
     assert (m.n_iter_, len(m.samples_["U"])) == (1, 1)

@@ -117,7 +117,7 @@ def test_other_files_or_options_are_refused(files, undisturbed, tmp_path) -> Non
         shard_files(files[:2], folder, 5, **OPTIONS)
     with pytest.raises(InvalidInputError, match=r"of .*a.csv, and not of .*b.parquet; .* restart"):
         shard_files([files[1], files[0], files[2]], folder, 5, **OPTIONS)
-    with pytest.raises(InvalidInputError, match=r"read with user=None and not user='user'.* restart"):
+    with pytest.raises(InvalidInputError, match=r"files with user=None and not user='user'.* restart"):
         shard_files(files, folder, 5, user="user", **OPTIONS)
     os.utime(files[0], (1, 1))
     with pytest.raises(InvalidInputError, match=r"of .*a.csv, which has changed since; .* restart"):

@@ -235,10 +235,11 @@ def _missing(rows: Rows, line: int, row: list | dict) -> InvalidInputError:
 
 def _no_value(rows: Rows, line: int, j: int) -> InvalidInputError:
     is_label, name = j in rows.labels, rows.header.attributes[j].name
-    learns = (Argument("missing", "ignore"), " learns from the labels that are known")
     return InvalidInputError(
         f"the {'label' if is_label else 'attribute'} {name!r} has no value ('?')",
-        advice=learns if is_label else "replace missing values before",
+        advice=(Argument("missing", "ignore"), " learns from the labels that are known")
+        if is_label
+        else "replace missing values before",
         place=Place(rows.header.name, line),
     )
 

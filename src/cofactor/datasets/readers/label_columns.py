@@ -75,12 +75,12 @@ def label_roles(
         targets = [j for j in declared if j not in left_out]
     elif labels is None:
         raise InvalidInputError(
-            (
-                f"which of the {counted(len(left), what)} are labels? Say it with ",
-                Argument("labels"),
-                ": the beginning of their names, their names, or their number (n: the first n; -n: the last)",
-            ),
+            f"cannot tell which of the {counted(len(left), what)} are labels",
             argument="labels",
+            advice=(
+                *("say it with ", Argument("labels"), ": the beginning of their names, their names, or their number "),
+                "(n: the first n; -n: the last)",
+            ),
             place=place,
         )
     elif isinstance(labels, int | np.integer):

@@ -191,7 +191,7 @@ def _check_counts(counts: Any, table: Table, position: int) -> None:
     named = table.names is not None and plain(table.names[position]) not in ALIASES["rating"]
     if not named and looks_like_ratings(counts):
         found = ", ".join(f"{one:g}" for one in np.unique(counts))
-        advice = ("leave ", Argument("count"), " out; ", Argument("implicit"), " counts each rated item as taken once")
+        advice = ("leave ", Argument("count"), " out")
         raise InvalidInputError(
             f"these look like ratings, not counts: {found}", advice=advice, place=table.column_place(position)
         )

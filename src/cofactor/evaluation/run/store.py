@@ -53,8 +53,8 @@ _BEAT = 15.0  #: seconds between two signs of life
 _SILENCE = 60.0  #: seconds without one after which a process of another machine counts as dead
 
 _REASONS = {
-    sqlite3.SQLITE_FULL: "the disk is full; what was stored is kept: make room, and start again to go on from there",
-    sqlite3.SQLITE_IOERR: "the operating system could not read or write it (disk full?); what was stored is kept",
+    sqlite3.SQLITE_FULL: "the disk is full; what was stored is kept, and a new start goes on from there",
+    sqlite3.SQLITE_IOERR: "reading or writing it failed (disk full?); what was stored is kept",
     sqlite3.SQLITE_NOTADB: "is no store of results (not an SQLite database): give another name",
     sqlite3.SQLITE_READONLY: "cannot be written: allow writing to the file and to its folder, or give another name",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened or made: its folder must exist, and one must be allowed to write there",

@@ -14,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import is_sparse
@@ -32,7 +31,6 @@ __all__ = [
     "Fitted",
     "check_estimator",
     "check_savable",
-    "check_weights",
     "fit_learner",
     "is_savable",
     "learner_from_state",
@@ -136,16 +134,6 @@ def takes_sparse(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.sparse)
 
 
-def check_weights(estimator: Any) -> None:
-    """Refuse an estimator that takes no weights of instances."""
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise InvalidInputError(
-            f"{type(estimator).__name__} takes no weights of instances",
-            argument="sample_weight",
-            advice="leave them out, or take another estimator",
-        )
-
-
 def fit_learner(
     estimator: Any,
     X: CheckedFeatures,
@@ -196,11 +184,9 @@ def fit_learner(
     found = np.unique(y)
     classes = found.astype(np.int64)
     if not np.array_equal(found, classes):
-        raise InvalidInputError("y must hold whole numbers, the classes", advice="number the classes from 0")
+        raise InvalidInputError("y must hold whole numbers, the classes")
     if len(classes) < 2:
         raise InvalidInputError(f"a learner needs instances of two classes at least, found {len(classes)}")
-    if sample_weight is not None:
-        check_weights(estimator)
     if type(estimator) is KNeighborsClassifier and is_plain(estimator):
         index = neighbour_index(estimator, X)
         return Fitted(NeighboursLearner(index, np.searchsorted(classes, y), classes), True)

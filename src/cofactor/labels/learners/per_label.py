@@ -17,7 +17,7 @@ from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.features import SeenFeatures, check_in_passes
 from cofactor.labels.learners import linear
 from cofactor.labels.learners.base import Arrays, CheckedFeatures, Learner, StateReader, put_pattern
-from cofactor.labels.learners.fitting import Fitted, check_weights, learner_from_state, neighbour_index
+from cofactor.labels.learners.fitting import Fitted, learner_from_state, neighbour_index
 from cofactor.labels.learners.hinges import Task, fitted_by_kernels, is_plain_machine
 from cofactor.labels.learners.linear import LINKS, LinearLearner
 from cofactor.labels.learners.logistics import fit_logistics, is_plain_logistic, suits_logistics
@@ -366,8 +366,6 @@ def fit_label_learners(
         return _together(estimator, X, Y, sample_weight, **told)
     plain = sample_weight is None and known is None and classes is None
     if type(estimator) is KNeighborsClassifier and is_plain(estimator) and known is None and classes is None:
-        if sample_weight is not None:
-            check_weights(estimator)
         index = neighbour_index(estimator, X)
         on_label(n_labels)
         return FittedLabels(NeighbourLabelLearners(index, Y), 0)

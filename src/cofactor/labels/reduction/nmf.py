@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +22,7 @@ from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
 
 _SHARE, _MOST = 0.3, 100  #: bases of "auto": a share of the features, and their largest number
+_FLAT = 1e-5  #: slopes of bases, as a share of the largest inner product, that are rounding errors
 
 
 class FeatureNMF(NonnegativeReduction):
@@ -124,8 +126,8 @@ class FeatureNMF(NonnegativeReduction):
         solver = NMF(J, init="nndsvda", tol=self.tol, max_iter=self.max_iter, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # which speaks of no model and no parameter
-            solver.fit(X)
-        if solver.n_iter_ >= self.max_iter:
+            V = solver.fit_transform(X)
+        if solver.n_iter_ >= self.max_iter and not _is_stationary(X, V, solver.components_):
             warnings.warn(
                 f"FeatureNMF stopped after {self.max_iter} iterations: raise max_iter, or tol, now {self.tol:g}",
                 ConvergenceWarning,
@@ -134,3 +136,11 @@ class FeatureNMF(NonnegativeReduction):
         B = solver.components_.astype(np.float64)
         length = np.linalg.norm(B, axis=1, keepdims=True)
         self.components_, self.n_iter_ = B / np.where(length > 0, length, 1), int(solver.n_iter_)
+
+
+def _is_stationary(X: CheckedFeatures, V: NDArray[Any], B: NDArray[Any]) -> bool:
+    """Whether no basis can improve: the rule of scikit-learn compares with the start, which may be a minimum."""
+    cross = np.asarray(X.T @ V).T
+    slope = V.T @ V @ B - cross
+    slope[(B == 0) & (slope > 0)] = 0
+    return bool(np.abs(slope).max() <= _FLAT * np.abs(cross).max())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.lanes import LANES
 from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
@@ -133,7 +133,7 @@ def _inverse(gram: NDArray[Any], alpha: float) -> NDArray[Any]:
         A, info = potri(A, lower=1, overwrite_c=1)
     if info != 0:
         raise InvalidInputError(
-            f"the co-occurrences with alpha={alpha:g} on their diagonal cannot be inverted",
+            ("the co-occurrences with ", Argument("alpha", alpha), " on their diagonal cannot be inverted"),
             argument="alpha",
             advice="take a larger alpha",
         )

@@ -97,14 +97,14 @@ class Recommendations:
         """
         return frame_of(self._columns(), kind)
 
-    def write(self, path: PathLike, *, safe: bool = False) -> None:
+    def write(self, path: PathLike, *, safe_csv: bool = False) -> None:
         """Write the columns of `to_frame` to a file, which has its name only when it is whole.
 
         Parameters
         ----------
         path : str or path-like
             Its suffix says the format: ``.parquet``, ``.csv``, ``.tsv``, and of text also ``.gz`` after these.
-        safe : bool, default=False
+        safe_csv : bool, default=False
             Write text so that no spreadsheet takes it for a formula, see `cofactor.datasets.write_table`.
 
         Raises
@@ -112,7 +112,7 @@ class Recommendations:
         InvalidInputError
             If the suffix is another one, or Parquet is to hold ids of several types.
         """
-        write_table(path, self._columns(), safe=safe)
+        write_table(path, self._columns(), safe_csv=safe_csv)
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         """Return a column for each thing that is known of a recommendation."""

@@ -16,7 +16,7 @@ from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame, as_series
 from cofactor.model.times import seconds_of
-from cofactor.ratings.data import Ratings
+from cofactor.ratings.data import Ratings, refuse_other_items
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown, weights_of_entries
 from cofactor.ratings.frames import is_frame, split_frame, times_of_frame, warn_of
 from cofactor.ratings.ids import IdMap
@@ -174,8 +174,7 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
     if y is not None or times is not None:
         name = "time" if y is None else "y"
         raise InvalidInputError(f"{name} must be None where X is a Ratings, which holds it itself", argument=name)
-    if items is not None and items != X.items:
-        raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+    refuse_other_items(X, items)
     refuse_none(X.values)
     levels = np.full(X.n_ratings, 2, dtype=np.uint8)
     takes = replace(X, scale=TAKEN, levels=levels, coding=None)

@@ -275,16 +275,14 @@ class SampledModel(RatingModel):
                 raise KeyboardInterrupt(
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
                 ) from None
-            if end.stopped:
-                why = ", where the callback ended the fit: let it go on until a sample is kept; "
-            else:
-                why = ": allow more time, or more sweeps; "
+            in_shards = isinstance(given.ratings, ShardedRatings)
+            goes_on = () if in_shards else ("; in Python ", Argument("warm_start", True), " goes on from here")
+            why = ", where the callback ended the fit" if end.stopped else ""
+            how = "let it go on until a sample is kept" if end.stopped else "allow more time, or more sweeps"
             raise InvalidInputError(
-                (
-                    *(f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in)),
-                    *(why, Argument("warm_start", True), " goes on from here"),
-                ),
+                (f"no sample was kept in {counted(n, 'sweep')}, with ", Argument("burn_in", self.burn_in), why),
                 argument="burn_in",
+                advice=(how, *goes_on),
             ) from None
         self._unfinished = self._some = None
         return self

@@ -163,7 +163,7 @@ def _check_same(found: Journal, sources: Sequence[Source], options: dict[str, An
     elif options != found.options:
         name = next(name for name in options if options[name] != found.options.get(name))
         what = (
-            f"holds the beginning of shards of these files, read with {Argument(name, found.options.get(name))} and "
+            f"holds the beginning of shards of these files with {Argument(name, found.options.get(name))} and "
             f"not {Argument(name, options[name])}"
         )
     else:

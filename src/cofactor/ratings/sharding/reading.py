@@ -91,7 +91,10 @@ def _records(batch: RatingBatch, users: IdEncoder, items: IdEncoder, journal: Jo
         journal.timed = timed
     if timed != journal.timed:
         what = "times" if timed else "no times"
-        advice = ("ratings have times in all files or in none; say which column holds them with ", Argument("time"))
+        advice = (
+            "ratings have times in all files or in none; say which column holds them with ",
+            Argument("timestamp"),
+        )
         raise InvalidInputError(f"has {what}, unlike what was read before", advice=advice, place=batch.place(0))
     records = np.empty(n, dtype=record_type(timed))
     for encoder, column in ((users, batch.users), (items, batch.items)):

@@ -1,0 +1,264 @@
+"""Ways to bring about what seldom goes wrong, and to see whether the advice that is given then helps."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import itertools
+import json
+import logging
+import os
+import pickle
+import re
+import socket
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from cofactor.evaluation import Cell, ResultStore, run_cells
+from cofactor.evaluation.run.references import Reference
+from cofactor.evaluation.run.store import SCHEMA
+from cofactor.plots import plot_splits
+from cofactor.plots.figures import draw
+from cofactor.server import Keys
+from cofactor.server.working import Listening, Worker
+from cofactor.tasks.answers import RatingAnswers
+
+NOBODY = 65534
+
+
+def same(values: Any) -> Any:
+    """Return what it is given; a function with a name of its own."""
+    return values
+
+
+def stored(path: str, *, version: int = SCHEMA, damaged: bool = False) -> str:
+    """Make a store of one result, of a version, or damaged; return its path."""
+    with ResultStore(path) as store:
+        run_cells([Cell(work=lambda: {"mae": 0.7}, method="ALS", data="toy", split="weak 1/3")], store)
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"PRAGMA user_version = {version}")
+        if damaged:
+            raw.execute("UPDATE results SET digest = 'another'")
+    raw.close()
+    return path
+
+
+def writable(make: Callable[[str], Any], mode: int = 0o755) -> None:
+    """Make a store, as another user than root, in a folder of this mode."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        path = Path(folder, "results.sqlite")
+        make(str(path)).close()
+        if not user:
+            os.chown(folder, NOBODY, NOBODY)
+            os.chown(path, NOBODY, NOBODY)
+        path.chmod(mode & 0o666)
+        os.chmod(folder, mode)
+        try:
+            if not user:
+                os.seteuid(NOBODY)
+            make(str(path)).close()
+        finally:
+            os.seteuid(user)
+            os.chmod(folder, 0o755)
+
+
+def unwritable(make: Callable[[str], Any]) -> None:
+    """Make a store in a folder in which nothing may be written."""
+    writable(make, 0o555)
+
+
+def elsewhere(*, there: bool) -> Reference[list[int]]:
+    """Return the copy of a reference in another process, which sees the file of the value or does not."""
+    reference = Reference("toy", f"checksum {there}", [1, 2])
+    copy: Reference[list[int]] = pickle.loads(pickle.dumps(reference))
+    if there:
+        copy.value()
+    return copy
+
+
+class Broken(RatingAnswers):
+    """Answers with a mistake of ours."""
+
+    def facts(self) -> Any:
+        raise RuntimeError("a mistake")
+
+
+class Slow(RatingAnswers):
+    """Answers after a while."""
+
+    def facts(self) -> Any:
+        time.sleep(0.1)
+        return super().facts()
+
+
+@contextmanager
+def logged(text: str) -> Iterator[None]:
+    """Within the block, an error is one that the log names by a text."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("cofactor.server")
+    logger.addHandler(handler)
+    try:
+        with suppress(ValueError):
+            yield
+    finally:
+        logger.removeHandler(handler)
+    assert any(text in line for line in lines), lines
+
+
+def private(path: str, key: str) -> None:
+    """Read the keys of a file that nobody else may read, with one key."""
+    Path(path).touch(mode=0o600)
+    Path(path).write_text(f"{key}\n")
+    Keys.read(path)
+
+
+def changed_file(path: str) -> None:
+    """Write another digit in the last line of a file, or the one that was there."""
+    *lines, last = Path(path).read_text().splitlines()
+    Path(path).write_text("\n".join([*lines, last.translate(str.maketrans("89", "98"))]) + "\n")
+
+
+@contextmanager
+def touched(file: str) -> Iterator[None]:
+    """Within the block, a file is written again and again."""
+    over = threading.Event()
+
+    def write() -> None:
+        for k in itertools.count():
+            os.utime(file, ns=(k, k))
+            if over.is_set():
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def send(app: Any, *headers: str) -> None:
+    """Send a request with headers over a connection; raise an error where it is refused."""
+    lines = ["GET /v1/model HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
+
+    def ask(listening: Listening, worker: Worker) -> bytes:
+        try:
+            with socket.create_connection(listening.getsockname()) as connection:
+                connection.sendall("\r\n".join(lines).encode())
+                return b"".join(iter(lambda: connection.recv(65536), b""))
+        finally:
+            worker.should_exit = True
+
+    async def serve() -> bytes:
+        with Listening("127.0.0.1", 0) as listening:
+            worker = Worker(app)
+            listening.open()
+            asked = asyncio.to_thread(ask, listening, worker)
+            answer, _ = await asyncio.gather(asked, worker.serve([listening]))
+        return answer
+
+    begun, _, body = asyncio.run(serve()).partition(b"\r\n\r\n")
+    if b" 200 " not in begun:
+        raise ValueError(json.loads(body)["error"]["message"])
+
+
+@contextmanager
+def cluster(n_workers: int, mishap: Callable[[Any], object] = id) -> Iterator[str]:
+    """Within the block, there is a cluster of Dask, by its address; a mishap befalls it when it begins to work."""
+    import dask
+    from distributed import LocalCluster
+    from distributed.diagnostics.plugin import SchedulerPlugin
+
+    class Watching(SchedulerPlugin):
+        def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+            if finish == "processing":
+                mishap(scheduler)
+
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=n_workers, **options) as made:
+        scheduler = made.scheduler
+        scheduler.add_plugin(Watching())
+        try:
+            yield made.scheduler_address
+        finally:
+            with dask.config.set({"distributed.comm.timeouts.connect": 0.1}):  # for one that is gone
+                made.close()
+
+
+def kill_worker(scheduler: Any) -> None:
+    """Let a worker of a cluster die, once too often."""
+    scheduler.allowed_failures = 0
+    address = next(iter(scheduler.workers))
+    scheduler.loop.add_callback(scheduler.remove_worker, address, stimulus_id="mishap")
+
+
+def end_cluster(scheduler: Any) -> None:
+    """Let the scheduler of a cluster end."""
+    scheduler.loop.add_callback(scheduler.close)
+
+
+@contextmanager
+def absent(*packages: str) -> Iterator[None]:
+    """Within the block, packages are not installed."""
+    version = metadata.version
+
+    def known(name: str) -> str:
+        if name in packages:
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    with mock.patch.dict(sys.modules, dict.fromkeys(packages)), mock.patch.object(metadata, "version", known):
+        yield
+
+
+def installed(package: str, extra: str = "") -> None:
+    """Check that what installs a package, by itself or with an extra of ours, is there to be installed."""
+    metadata.version(package)
+    if extra:
+        wanted = [line for line in metadata.requires("cofactor") or () if line.endswith(f"extra == '{extra}'")]
+        assert any(re.match(rf"{package}\b", line) for line in wanted), wanted
+
+
+@contextmanager
+def broken_installation(folder: str) -> Iterator[None]:
+    """Within the block, all is wrong that an installation can have."""
+    wrong = {"NUM_THREADS": "many", "CACHE": f"{folder}/pairs.csv/cache", "DATA": f"{folder}/nowhere"}
+    lacking = absent("numpy", "matplotlib", "scikit-posthocs", "arviz", "pandas", "polars")
+    with lacking, mock.patch.dict(os.environ, {f"COFACTOR_{name}": value for name, value in wrong.items()}):
+        yield
+
+
+def printed(call: Callable[[], object]) -> None:
+    """Raise an error with what a call prints."""
+    with redirect_stdout(io.StringIO()) as out:
+        call()
+    if out.getvalue():
+        raise ValueError(out.getvalue())
+
+
+def drawn(text: str) -> None:
+    """Draw a picture with a title; raise an error with what is logged of it."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("cofactor.plots")
+    logger.addHandler(handler)
+    try:
+        draw(plot_splits({"ALS": [1.0, 2.0]}, title=text), "png")
+    finally:
+        logger.removeHandler(handler)
+    if lines:
+        raise ValueError(*lines)
