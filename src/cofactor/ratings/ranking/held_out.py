@@ -22,6 +22,8 @@ _CELLS = 8 << 20
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
 
+_RANKED = 256  # takes whose ranks are counted at a time
+
 _LATEST = 0.2  # of what is held out as the latest
 
 
@@ -113,6 +115,18 @@ class HeldOut:
             return at.value
 
         return likelihood
+
+    def gain(self, scores: NDArray[np.floating]) -> float:
+        """Return the mean of 1 / log2(1 + rank) of what was held out, among all that its user had not taken."""
+        rows, columns = self.chosen
+        total = 0.0
+        for lo in range(0, len(rows), _RANKED):
+            here = rows[lo : lo + _RANKED]
+            others, own = np.where(self.seen[here], -np.inf, scores[here]), scores[here, columns[lo : lo + _RANKED]]
+            above, equal = ((compared(others, own[:, None])).sum(axis=1) for compared in (np.greater, np.equal))
+            rank = above + (1 + equal) / 2  # the mean one among equals
+            total += float((1 / np.log2(1 + rank)).sum())
+        return total / max(len(rows), 1)
 
     def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, float]:
         """Return the likeliest c and δ, and the likeliest reach, which is 1 where the latest is held out."""
