@@ -93,7 +93,7 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
 
 
 def test_a_row_folded_in_solves_its_equations() -> None:
-    model = ImplicitALS(3, random_state=0).fit(takes_of())
+    model = ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(takes_of())
     V, took = model.V_.astype(float), [0, 4]
     new = model.fold_in([("new", 0), ("new", 28)], sample_weight=[1, 10])
     w = np.array([1, 1 + np.log(10)])

@@ -370,3 +370,14 @@ def test_vectors_for_scores_are_refused_where_there_are_none() -> None:
     model = EASE(alpha=100.0).fit(make_takes(100, 60, 1000, random_state=0)[0])
     with pytest.raises(InvalidInputError, match=r"for_='scores': scores of EASE .* ImplicitALS"):
         model.item_vectors("scores")
+
+
+def test_sparse_takes_have_other_factors_than_popularity() -> None:
+    """Of many items each of few users, of two kinds, the settings are those by which lists are of the user's kind."""
+    rng = np.random.default_rng(0)
+    users = np.repeat(np.arange(600), 6)
+    items = 2 * (300 * rng.random(len(users)) ** 2).astype(int) + users % 2
+    model = ImplicitALS(counts="binary", random_state=0).fit(np.column_stack([users, items]))
+    assert model.unobserved_ == pytest.approx(8 * model.ratings_.n_ratings / np.prod(model.ratings_.shape), rel=1e-6)
+    lists = model.recommend(np.arange(600), 10)[0]
+    assert (lists % 2 == np.arange(600)[:, None] % 2).mean() > 0.95

@@ -106,7 +106,7 @@ class HeldOut:
         return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
 
     def judge(self) -> Callable[[NDArray[np.float32]], float]:
-        """Return the likelihood of what was held out as a function of one feature; each search begins where one ended."""
+        """Return the likelihood of what was held out as a function of a feature, each search beginning at the last."""
         at = Choice(np.ones(1), 0.0, -np.inf)
 
         def likelihood(feature: NDArray[np.float32]) -> float:

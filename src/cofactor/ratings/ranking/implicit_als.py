@@ -53,8 +53,8 @@ class ImplicitALS(FactorExposure):
     alpha : float or "auto", default="auto"
         Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user, and goes from .1 down or up
         by factors of √10 while these come to stand higher in lists of 16 factors, by the mean of 1 / log2(1 + rank). It
-        is not the α of Hu et al. by which a take outweighs the rest, 1 to 40 there: that is 1 / `unobserved`. Where it leaves nothing of
-        the factors, the fit warns.
+        is not the α of Hu et al. by which a take outweighs the rest, 1 to 40 there: that is 1 / `unobserved`. Where it
+        leaves nothing of the factors, the fit warns.
     unobserved : float or "auto", default="auto"
         Weight :math:`\alpha_0` of all cells: the smaller, the less it says that something was not taken. "auto" gives
         all cells together 8 times the weight of what was taken, at most 1 each.
@@ -85,6 +85,24 @@ class ImplicitALS(FactorExposure):
         Number of rounds.
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
+
+    Notes
+    -----
+    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last four chose nothing). The
+    second model has the settings that are best on MovieLens 100K:
+
+    ============  ==========  ================  ======  ===========
+    set           Popularity  d = 16, .01, .4   "auto"  d and alpha
+    ============  ==========  ================  ======  ===========
+    ML-100K       .223        .434              .435    16, .01
+    latest-small  .190        .312              .334    64, .01
+    Steam         .172        .246              .367    64, .032
+    BookCrossing  .040        .048              .071    64, .032
+    Epinions      .045        .078              .124    64, .032
+    Flixster      .013        .009              .121    64, .032
+    Douban        .009        .080              .124    64, .01
+    made-up shop  .149        .149              .152    32, .032
+    ============  ==========  ================  ======  ===========
 
     References
     ----------
