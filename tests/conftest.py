@@ -96,14 +96,15 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compile all kernels before the workers start: else each of them compiles what both need first.
 
-    Of BLAS a worker has its share of the cores: threads of several workers spin while they wait for each other, which
-    took a sixth of the time of tests of labels.
+    A worker has its share of the cores, for BLAS and for kernels: threads of several workers spin while they wait for
+    each other, which took a sixth of the time of tests of labels, and a tenth of that of ratings.
     """
     from cofactor import warm_up
 
     gc.enable()  # this process collects nothing itself
     n_workers = config.getoption("numprocesses") or 1
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, cpu_count() // n_workers)))
+    for name in ("OPENBLAS_NUM_THREADS", "COFACTOR_NUM_THREADS"):
+        os.environ.setdefault(name, str(max(1, cpu_count() // n_workers)))
     warmth = warm_up(n_jobs=n_workers)
     if warmth.n_models:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
