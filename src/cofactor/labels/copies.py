@@ -97,7 +97,8 @@ def dealt(X: CheckedFeatures, n_parts: int, generator: np.random.Generator) -> l
     >>> [rows.tolist() for rows in dealt(X, 2, np.random.default_rng(0))]
     [[3, 4], [0, 1, 2]]
     """
-    (n, D), keys = X.shape, generator.standard_normal(X.shape[1])
+    n, D = X.shape
+    keys = generator.standard_normal((D,))
     blocks = batches(n, max(1, _CELLS // max(1, D)))
     products = np.concatenate([np.asarray(X[rows].astype(np.float64) @ keys) for rows in blocks])
     order = np.argsort(products, kind="stable")
