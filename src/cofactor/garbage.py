@@ -32,7 +32,8 @@ def garbage_kept(*, lasting: bool = False) -> Iterator[None]:
         yield
     finally:
         if before:
-            if lasting and not gc.get_freeze_count():  # who froze objects wants them to stay so
+            # Few objects cost the next search nothing. Who froze objects wants them to stay; to count them takes long.
+            if lasting and gc.get_count()[0] > gc.get_threshold()[0] and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()  # puts them among the oldest
             gc.enable()

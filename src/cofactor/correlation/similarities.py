@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.correlation.checks import Floats, as_labels, as_table, is_sparse
+from cofactor.passes import batches
 from cofactor.weights import as_weights
 
 __all__ = ["CONSTANT", "co_occurrence", "cosine", "jaccard", "normalized", "pearson"]
@@ -55,7 +55,7 @@ def co_occurrence(Y: Any, sample_weight: ArrayLike | None = None) -> Floats:
         weighted = table if weights is None else sparse.csr_array(table.multiply(weights[:, None]))
         return np.asarray((table.T @ weighted).toarray())
     result = np.zeros((n_columns, n_columns))
-    for rows in gen_batches(n_rows, max(1, _CELLS // max(n_columns, 1))):
+    for rows in batches(n_rows, max(1, _CELLS // max(n_columns, 1))):
         block = np.asarray(Y[rows], dtype=np.float64)
         result += block.T @ (block if weights is None else block * weights[rows, None])
     return result

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
@@ -52,7 +51,7 @@ from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
-from cofactor.passes import together
+from cofactor.passes import batches, together
 from cofactor.typing import Features, Labels, RandomState
 
 __all__ = ["CheckedFeatures", "FitInput", "LabelModel"]
@@ -449,8 +448,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Yield blocks of rows, so that the scores of all instances are not in memory at the same time."""
         height = max(1, _SCORES_PER_BLOCK // len(self.label_names_))
         for (part,) in together(X):
-            few = part.shape[0] <= height  # checks in `gen_batches` take longer than the scores of an instance
-            yield from (part,) if few else (part[rows] for rows in gen_batches(part.shape[0], height))
+            few = part.shape[0] <= height  # a slice of sparse features is a copy
+            yield from (part,) if few else (part[rows] for rows in batches(part.shape[0], height))
 
     # ---------------------------------------------------------------- for the choice of parameters
 

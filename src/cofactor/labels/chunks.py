@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
-from sklearn.utils import gen_batches
 
 from cofactor.errors import Argument, InvalidInputError, Place
 from cofactor.labels.data import LabelForm, check_coding, in_trained_order
@@ -17,7 +16,7 @@ from cofactor.labels.features import CheckedFeatures, as_features, canonical, is
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.known import as_known_labels
 from cofactor.labels.tables import is_dataset
-from cofactor.passes import CELLS, InPasses
+from cofactor.passes import CELLS, InPasses, batches
 from cofactor.text import few
 
 __all__ = ["ChunkedInput", "are_chunks", "check_takes_chunks", "read_chunks", "refuse_labels_beside"]
@@ -222,7 +221,7 @@ def _parts(chunks: Iterable[Any], shape: tuple[int, int], as_sparse: bool, heigh
         if part.shape[1] != shape[1] or n > shape[0]:
             break
         part = sparse.csr_array(part) if as_sparse and not is_sparse(part) else part
-        for rows in gen_batches(part.shape[0], height):
+        for rows in batches(part.shape[0], height):
             yield part if part.shape[0] <= height else part[rows]
     if n != shape[0]:
         raise InvalidInputError(

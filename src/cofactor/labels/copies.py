@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.errors import InputWarning
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.model.callers import callers_level
-from cofactor.passes import stacked, together
+from cofactor.passes import batches, stacked, together
 
 __all__ = ["dealt", "n_distinct", "warn_of_copies"]
 
@@ -98,8 +97,9 @@ def dealt(X: CheckedFeatures, n_parts: int, generator: np.random.Generator) -> l
     >>> [rows.tolist() for rows in dealt(X, 2, np.random.default_rng(0))]
     [[3, 4], [0, 1, 2]]
     """
-    (n, D), keys = X.shape, generator.standard_normal(X.shape[1])
-    blocks = gen_batches(n, max(1, _CELLS // max(1, D)))
+    n, D = X.shape
+    keys = generator.standard_normal((D,))
+    blocks = batches(n, max(1, _CELLS // max(1, D)))
     products = np.concatenate([np.asarray(X[rows].astype(np.float64) @ keys) for rows in blocks])
     order = np.argsort(products, kind="stable")
     differ = np.diff(products[order]) > _SAME * np.abs(products).max()
@@ -118,7 +118,7 @@ def _sums(table: CheckedFeatures, keys: NDArray[np.uint64]) -> NDArray[np.uint64
         return np.asarray(ends[table.indptr[1:]] - ends[table.indptr[:-1]], dtype=np.uint64)
     dense: Any = table
     sums = np.empty(n, dtype=np.uint64)
-    for rows in gen_batches(n, max(1, _CELLS // max(1, len(keys)))):
+    for rows in batches(n, max(1, _CELLS // max(1, len(keys)))):
         sums[rows] = (_stirred(dense[rows]) * keys).sum(axis=1, dtype=np.uint64)
     return sums
 

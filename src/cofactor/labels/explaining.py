@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_number
@@ -22,6 +21,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.tables import features_to_score
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
+from cofactor.passes import batches
 from cofactor.text import did_you_mean
 from cofactor.typing import Features
 
@@ -198,7 +198,7 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     wanted = None if labels is None else _positions(model, labels)
     rows: list[tuple[Any, ...]] = []
     first = 0
-    for block in (block for part in gen_batches(scaled.shape[0], _HEIGHT) for block in model._blocks(scaled[part])):
+    for block in (block for part in batches(scaled.shape[0], _HEIGHT) for block in model._blocks(scaled[part])):
         height = block.shape[0]
         rows += _block_rows(model, block, given[first : first + height], first, wanted, n_terms)
         first += height

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.labels.class_weights import ClassWeights
 from cofactor.labels.features import as_dense, is_sparse
 from cofactor.labels.regression import FeatureSpace
+from cofactor.passes import batches
 from cofactor.solvers.linear import solve_positive
 
 __all__ = ["fill_labels", "known_penalty", "known_ridge", "known_shares"]
@@ -106,7 +106,7 @@ def known_ridge(
 
 def _blocks(space: FeatureSpace, n_labels: int) -> Iterator[slice]:
     """Yield blocks of labels, so that no dense table of all instances and labels is in memory."""
-    yield from gen_batches(n_labels, max(1, _BLOCK // max(space.shape)))
+    yield from batches(n_labels, max(1, _BLOCK // max(space.shape)))
 
 
 def _with_constant(

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.leverage import quadratic_forms
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.labels.features import CheckedFeatures, column_means, cross_products, is_sparse, scaled_rows
-from cofactor.passes import Mapped, added, in_parts, rows_of, stacked, together
+from cofactor.passes import Mapped, added, batches, in_parts, rows_of, stacked, together
 
 __all__ = [
     "GRID",
@@ -122,7 +121,7 @@ class RidgeAt:
             share = share * weights
         total = 0.0
         height = self.problem.n_at_once(T)
-        for block in gen_batches(T.shape[1], height):
+        for block in batches(T.shape[1], height):
             some, at = (T if height >= T.shape[1] else T[:, block]), 0
             for left in self.problem.residuals(self.coefficients(some), self.alpha, some):
                 total += float(np.einsum("ij,ij->i", left, left) @ share[at : at + len(left)])
@@ -385,9 +384,9 @@ def _centred_gram(
         turned: Any = scaled.T.tocsr()
         gram = np.zeros((D, D)) if gram is None else gram
         shift += part.shape[0] if some is None else some.sum()
-        for rows in gen_batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
+        for rows in batches(D, max(1, _CELLS // D)):  # the sparse product would take more than the dense one
             gram[rows] += (turned[rows] @ scaled).toarray()
-    for rows in gen_batches(D, max(1, _CELLS // D)) if shift else ():
+    for rows in batches(D, max(1, _CELLS // D)) if shift else ():
         gram[rows] -= shift * np.outer(mean[rows], mean)
     return np.asarray(gram)
 
@@ -405,7 +404,7 @@ def _inverse(gram: NDArray[np.float64], alpha: float, dtype: Any) -> NDArray[Any
     if failed:
         return None
     full = factor.T  # C order: its upper triangle is right
-    for rows in gen_batches(len(full), 256):
+    for rows in batches(len(full), 256):
         full[rows.stop :, rows] = full[rows, rows.stop :].T
         corner = full[rows, rows]
         full[rows, rows] = np.triu(corner) + np.triu(corner, 1).T
@@ -425,7 +424,7 @@ def _forms(X: CheckedFeatures, mean: NDArray[np.float64], M: NDArray[Any]) -> ND
             lambda k: quadratic_forms(cuts[k], cuts[k + 1], X.indptr, X.indices, X.data, M, out), len(cuts) - 1
         )
         return out - 2 * np.asarray(X @ shift) + float(mean @ shift)
-    for rows in gen_batches(n, max(1, _CELLS // X.shape[1])):
+    for rows in batches(n, max(1, _CELLS // X.shape[1])):
         part = (X[rows] - mean).astype(M.dtype, copy=False)
         out[rows] = np.einsum("ij,ij->i", part @ M, part)
     return out

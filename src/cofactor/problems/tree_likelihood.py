@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.kernels.label_tree import best_of_trees, sum_trees
 from cofactor.kernels.threads import parallel_for
+from cofactor.passes import batches
 from cofactor.penalties import Penalty
 from cofactor.problems.pair_likelihood import PairLikelihoodProblem
 from cofactor.problems.pairs import TWO_STATES, Floats, PairForm
@@ -106,7 +106,7 @@ class TreeLikelihoodProblem(PairLikelihoodProblem):
 
 def tree_sums(F: Floats, tree: LabelTree, a: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
     """Return the sum of the logarithms, the chances (N, L), and the sums of both on; see `sum_trees`."""
-    blocks = list(gen_batches(len(F), _ROWS))
+    blocks = list(batches(len(F), _ROWS))
     chances, both, totals = np.empty_like(F), np.empty((len(blocks), F.shape[1])), np.empty(len(blocks))
 
     def task(k: int) -> None:

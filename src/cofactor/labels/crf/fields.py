@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp, softmax
-from sklearn.utils import gen_batches
 
 from cofactor.labels.features import CheckedFeatures
 from cofactor.labels.fit_input import FitInput
+from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems.pairs import Floats, PairForm
 from cofactor.problems.set_likelihood import SCORES_PER_BLOCK, SetLikelihoodProblem, pair_scores, with_context
@@ -125,7 +125,7 @@ class SetField:
         """Yield the scores of the sets, (n, S), for blocks of instances."""
         table = self._table()
         of_pairs = pair_scores(weights.V, table, self.pairs)
-        for rows in gen_batches(X.shape[0], max(1, SCORES_PER_BLOCK // len(table))):
+        for rows in batches(X.shape[0], max(1, SCORES_PER_BLOCK // len(table))):
             yield weights.scores(X[rows]) @ table.T + with_context(X[rows], of_pairs)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches
 
 from cofactor.labels.crf.fields import SetField, Weights
 from cofactor.labels.crf.stochastic import Course, Judge, epochs
@@ -18,6 +17,7 @@ from cofactor.labels.fit_input import FitInput
 from cofactor.labels.held_out import PARTS
 from cofactor.metrics.labels import micro_f1
 from cofactor.model.callers import callers_level
+from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems.pair_sampling import Chains, Interactions, climbed
 from cofactor.problems.pairs import Floats, PairForm
@@ -134,7 +134,7 @@ class GibbsField:
     def _blocks(self, X: CheckedFeatures, weights: Weights) -> Iterator[Interactions]:
         """Yield the log-odds of blocks of instances."""
         L = self.pairs.n_labels
-        for rows in gen_batches(X.shape[0], max(1, _CELLS // (L * (L if self.with_features else self.n_chains)))):
+        for rows in batches(X.shape[0], max(1, _CELLS // (L * (L if self.with_features else self.n_chains)))):
             yield Interactions.of(X[rows], self.pairs, *weights)
 
     def _swept(self, interactions: Interactions) -> Iterator[Chains]:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
-from sklearn.utils import gen_batches
 
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
+from cofactor.passes import batches
 from cofactor.problems.pair_sampling import Chains, Interactions
 from cofactor.problems.pairs import Floats, PairForm
 from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
@@ -78,7 +78,7 @@ def epochs(
     t, mean, n_steps = float(np.sum(1 / problem.inverse_curvatures(x))) / alpha, x.copy(), 0
     while True:
         order, total, wrong = generator.permutation(n), np.zeros_like(x), 0.0
-        for batch in gen_batches(n, min(2 * L, BATCH)):
+        for batch in batches(n, min(2 * L, BATCH)):
             rows = order[batch]
             m = len(rows)
             chains = Chains(Interactions.of(X[rows], pairs, **problem.arrays(x)), states[:, rows])

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.metrics.tables import as_label_sets, as_scores, check_same_shape
+from cofactor.passes import batches
 from cofactor.typing import Labels
 from cofactor.weights import as_weights
 
@@ -314,7 +314,7 @@ def learn_threshold(rule: str, scores: ArrayLike, Y: Labels, sample_weight: Arra
         return TopK(_best_k(scores, Y, sample_weight))
     if rule == "per-label":
         n, n_labels = scores.shape
-        blocks = gen_batches(n_labels, max(1, _SCORES_PER_BLOCK // max(n, 1)))
+        blocks = batches(n_labels, max(1, _SCORES_PER_BLOCK // max(n, 1)))
         return Cut(np.concatenate([_best_cuts(scores[:, k], Y[:, k], sample_weight) for k in blocks]), rule)
     cuts, true_positives, positives = _all_cuts(scores, Y, sample_weight)
     actual = _n_on(Y, sample_weight)
@@ -492,7 +492,7 @@ def _best_k(scores: NDArray[Any], Y: sparse.csr_array, weight: NDArray[np.float6
     """Return the number of labels for each row which maximises micro-F1."""
     n, n_labels = scores.shape
     hits = np.zeros(n_labels)
-    for block in gen_batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
+    for block in batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
         order = np.argsort(-scores[block], axis=1, kind="stable")
         found = np.take_along_axis(Y[block].toarray(), order, axis=1)
         hits += found.sum(axis=0) if weight is None else weight[block] @ found

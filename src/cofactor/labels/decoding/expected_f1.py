@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
+from cofactor.passes import batches
 
 __all__ = ["f1_sets", "f1_sets_of_draws"]
 
@@ -58,7 +58,7 @@ def f1_sets_of_draws(sets: ArrayLike, weights: ArrayLike | None = None) -> NDArr
         raise InvalidInputError(f"weights has shape {shares.shape}, expected numbers of at least 0, {(n, n_sets)}")
     on = np.zeros((n, n_labels), dtype=bool)
     k = np.arange(1, n_labels + 1)
-    for rows in gen_batches(n, max(1, _PER_BLOCK // (n_labels * max(n_labels, n_sets)))):
+    for rows in batches(n, max(1, _PER_BLOCK // (n_labels * max(n_labels, n_sets)))):
         size, share = table[rows].sum(axis=2), shares[rows]
         gains = share[:, :, None] * 2 / (size[:, :, None] + k)
         delta = np.swapaxes(table[rows], 1, 2) @ gains
@@ -96,7 +96,7 @@ def f1_sets(probabilities: ArrayLike) -> NDArray[np.bool_]:
     on = np.zeros((n, n_labels), dtype=bool)
     k = np.arange(1, n_labels + 1)
     gains = 2 / (k[:, None] + k)  # a label that is on, with m others: its set has m + 1 labels
-    for rows in gen_batches(n, max(1, _PER_BLOCK // n_labels**2)):
+    for rows in batches(n, max(1, _PER_BLOCK // n_labels**2)):
         number = _numbers_on(p[rows])
         delta = p[rows][:, :, None] * (_without_each(p[rows], number) @ gains)
         on[rows] = _best(delta, number[:, 0])

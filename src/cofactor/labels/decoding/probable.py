@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.utils import gen_batches
 
 from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.decoding.cuts import AIMS, FAR, JOINT, Cut, Decoder, Joint, TopK, best_cut
+from cofactor.passes import batches
 
 __all__ = [
     "BestSets",
@@ -307,7 +307,7 @@ def _best_cuts(
 
 def _macro_cuts(logits: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return for each label half the largest expected F1."""
-    blocks = gen_batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
+    blocks = batches(logits.shape[1], max(1, _PER_BLOCK // len(logits)))
     cuts = np.concatenate([_best_cuts(expit(logits[:, k]), 0, weights)[0] for k in blocks])
     return np.minimum(cuts, _HIGHEST)
 
@@ -337,7 +337,7 @@ def _micro_cut(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.fl
     found = np.zeros((2, _STEPS + 1))  # weights of all labels, and of those that are on, by logit
     logit_histogram(logits, w, _END, found[0])
     rows = _rows_of(Y)
-    for some in gen_batches(len(rows), 1 << 20):
+    for some in batches(len(rows), 1 << 20):
         logit_histogram(logits[rows[some], Y.indices[some]][:, None], w[rows[some]], _END, found[1])
     all_above, hits = np.cumsum(found[:, ::-1], axis=1)[:, ::-1]
     best = int(np.argmax(2 * hits / np.maximum(all_above + hits[0], 1e-300)))
@@ -351,7 +351,7 @@ def _cut_of_none(logits: NDArray[Any], Y: sparse.csr_array, weights: NDArray[np.
     independent ones, so fewer instances have no label than it says: on llog it has the mean .31, and .14 have none.
     """
     chances, gains = np.empty(len(logits)), np.empty(len(logits))
-    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+    for block in batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
         p, truth = expit(logits[block]), Y[block]
         chances[block] = _chance_of_none(p)
         true, hits, found = _counts(_nonempty_sets(p), truth)
@@ -384,7 +384,7 @@ def _subset_accuracy(
 ) -> float:
     """Return the sum over the instances, by weight, of whether their set is right."""
     total = 0.0
-    for block in gen_batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
+    for block in batches(len(logits), max(1, _PER_BLOCK // logits.shape[1])):
         true, hits, found = _counts(decoder.apply(expit(logits[block])), Y[block])
         value = ((hits == true) & (found == true)).astype(np.float64)
         total += float(value.sum() if weights is None else weights[block] @ value)

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, n_wanted
 from cofactor.labels.embedding.principal import principal_bytes, principal_directions
 from cofactor.labels.regression import FeatureSpace
-from cofactor.passes import in_parts
+from cofactor.passes import batches, in_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -116,7 +115,7 @@ class PLST(CodeModel):
         weights = np.ones(n) if space.weights is None else space.weights
         fitted, errors = space.leave_one_out(self.alpha_), np.zeros((2, d))
         solved = fitted.coefficients(code.codes)
-        for some in gen_batches(d, d if in_parts(space.X) else _BLOCK):
+        for some in batches(d, d if in_parts(space.X) else _BLOCK):
             codes, at = code.codes[:, some], 0
             for left in fitted.errors_in_parts(codes, coef=solved[:, some]):
                 rows = slice(at, at + len(left))

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.labels.embedding.code import label_means, scatter, top_eigenvectors
+from cofactor.passes import batches
 
 __all__ = ["LARGEST", "principal_bytes", "principal_directions", "right_singular_vectors"]
 
@@ -121,7 +121,7 @@ class _Centred:
 
     def transposed(self, U: NDArray[Any]) -> NDArray[Any]:
         out = np.empty((self.Y.shape[1], U.shape[1]), self.dtype)
-        for some in gen_batches(U.shape[1], _BLOCK):
+        for some in batches(U.shape[1], _BLOCK):
             scaled = self.root[:, None] * U[:, some]
             out[:, some] = self.Y.T @ scaled
             out[:, some] -= np.outer(self.mean, scaled.sum(axis=0))
@@ -130,7 +130,7 @@ class _Centred:
     def forth_and_back(self, U: NDArray[Any]) -> NDArray[Any]:
         """Return AAᵀU, of which AᵀU is never whole in memory."""
         out = np.empty_like(U)
-        for some in gen_batches(U.shape[1], _BLOCK):
+        for some in batches(U.shape[1], _BLOCK):
             out[:, some] = self.times(self.transposed(U[:, some]))
         return out
 
@@ -170,7 +170,7 @@ def _turned(V: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     kept = values > _NULL[V.dtype.type] * values.max(initial=0.0)
     if not kept.all():
         V = V[:, kept]
-    for some in gen_batches(V.shape[1], _BLOCK):
+    for some in batches(V.shape[1], _BLOCK):
         part = V[:, some]
         part /= np.sqrt(values[kept][some])
         largest = np.argmax(np.abs(part).round(9), axis=0)

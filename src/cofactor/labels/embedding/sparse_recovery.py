@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from cofactor.passes import batches
 from cofactor.solvers.nnls import nonnegative_least_squares
 
 __all__ = ["DECODERS", "cosamp", "lasso", "matching_pursuit"]
@@ -133,7 +133,7 @@ DECODERS: dict[str, Decoder] = {"omp": matching_pursuit, "cosamp": cosamp}
 def _blocks(A: NDArray[np.float64], n: int, k: int) -> list[slice]:
     """Return blocks of rows whose arrays, of k columns or squares of k for each, stay small."""
     m, L = A.shape
-    return list(gen_batches(n, max(1, _BLOCK // max(k * max(m, k), L))))
+    return list(batches(n, max(1, _BLOCK // max(k * max(m, k), L))))
 
 
 def _largest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
@@ -17,6 +16,7 @@ from cofactor.labels.clusters import k_means
 from cofactor.labels.features import is_sparse
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.state import check_array, last_length, member
+from cofactor.passes import batches
 from cofactor.penalties import L2
 from cofactor.problems import LowRankProblem
 from cofactor.solvers import Result, lbfgs
@@ -171,7 +171,7 @@ def errors(X: Any, Y: sparse.csr_array, embedding: Mapping[str, Any]) -> NDArray
     """Return the Hamming loss of each instance: the share of labels l for which (x U V_l > 0) is wrong."""
     n, n_labels = Y.shape
     wrong = np.empty(n)
-    for block in gen_batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
+    for block in batches(n, max(1, _SCORES_PER_BLOCK // n_labels)):
         wrong[block] = np.count_nonzero((scores(X[block], embedding) > 0) != (Y[block].toarray() > 0), axis=1)
     return wrong / n_labels
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
-from sklearn.utils import gen_batches
 
 from cofactor.kernels.hinge_block import fit_hinge_block
 from cofactor.kernels.lanes import LANES
@@ -21,6 +20,7 @@ from cofactor.labels.features import as_dense, is_sparse, squared_lengths
 from cofactor.labels.learners.base import CheckedFeatures
 from cofactor.labels.learners.fitting import Fitted
 from cofactor.labels.learners.linear import LinearLearner
+from cofactor.passes import batches
 
 __all__ = ["LEAST_TOL", "STEEPEST", "Task", "fitted_by_kernels", "is_plain_machine"]
 
@@ -184,7 +184,7 @@ def _by_blocks(
 ) -> None:
     """Fit machines by coordinate descent, those of a block in one thread."""
     n, n_passes = len(costs), 1 if stopped() else max_iter
-    blocks = list(gen_batches(len(problems), LANES))
+    blocks = list(batches(len(problems), LANES))
     each = np.where(costs > 0, costs, 1.0).astype(np.float32)
 
     def task(t: int) -> None:

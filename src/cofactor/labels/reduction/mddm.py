@@ -10,7 +10,6 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils import gen_batches
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import InvalidInputError
@@ -23,6 +22,7 @@ from cofactor.labels.reduction.linear import LinearReduction, varying_labels
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
 from cofactor.model.size import refuse_too_large
+from cofactor.passes import batches
 
 _CELLS = 1 << 22  # numbers of the kernel that are in memory while features are transformed
 
@@ -191,7 +191,7 @@ class MDDM(LinearReduction):
             return super()._transformed(X)
         n = X.shape[0]
         out = np.empty((n, len(self.components_)))
-        for rows in gen_batches(n, max(1, _CELLS // self.X_.shape[0])):
+        for rows in batches(n, max(1, _CELLS // self.X_.shape[0])):
             out[rows] = rbf_kernel(X[rows], self.X_, gamma=self.gamma_) @ self.components_.T
         return out - self.components_ @ self.mean_
 

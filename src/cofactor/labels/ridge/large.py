@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.labels.features import CheckedFeatures, is_sparse
 from cofactor.labels.leave_one_out import ridge_problem
 from cofactor.labels.regression import FeatureSpace
-from cofactor.passes import in_parts
+from cofactor.passes import batches, in_parts
 
 __all__ = ["TOLERANCE", "fit_large", "rows_for_penalty", "too_large"]
 
@@ -50,6 +49,6 @@ def fit_large(
     coef = np.empty((D, L), np.float32 if D * L > 1 << 26 else np.float64)
     intercept, columns = np.empty(L), Y.tocsc()
     height = L if in_parts(X) else max(1, _BLOCK // min(n, D))
-    for block in gen_batches(L, height):
+    for block in batches(L, height):
         coef[:, block], intercept[block] = space.ridge(sparse.csr_array(columns[:, block]), alpha, tol=TOLERANCE)
     return alpha, coef, intercept

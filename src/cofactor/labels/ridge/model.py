@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.checks import check_choice, check_size, make_generator, resolve_size
 from cofactor.errors import InvalidInputError
@@ -27,7 +26,7 @@ from cofactor.labels.ridge.large import TOLERANCE, fit_large, rows_for_penalty, 
 from cofactor.labels.ridge.rank import chosen_code
 from cofactor.labels.ridge.rbf import KernelFit, fit_kernel, kernel, shared_out
 from cofactor.labels.scaling import SPARSE, dense_features, share_filled
-from cofactor.passes import in_parts
+from cofactor.passes import batches, in_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -307,7 +306,7 @@ class LabelRidge(LabelModel):
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         scores = linear(X, self.coef_, self.intercept_)
         m = len(self.landmarks_)
-        for rows in gen_batches(X.shape[0], max(1, _BLOCK // max(m, 1))) if m else ():
+        for rows in batches(X.shape[0], max(1, _BLOCK // max(m, 1))) if m else ():
             scores[rows] += self._kernel(X[rows]) @ self.dual_coef_
         return scores
 
@@ -347,7 +346,7 @@ def _fit_linear(
     intercept, mean = label_means(Y, problem.weights), column_means(X, problem.weights)
     columns = Y.tocsc()
     height = L if in_parts(X) else max(1, _BLOCK // max(n, D))
-    for block in gen_batches(L, height):
+    for block in batches(L, height):
         some = sparse.csr_array(columns[:, block])
         found = fitted.coefficients(some)
         held_out[:, block] = fitted.held_out(some, rows, found)

@@ -8,12 +8,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.labels.clusters import squared_distances
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.leave_one_out import DualRidge, PrimalRidge
-from cofactor.passes import InPasses
+from cofactor.passes import InPasses, batches
 
 __all__ = ["EXACT", "KernelFit", "fit_kernel", "kernel", "shared_out"]
 
@@ -180,7 +179,7 @@ def _features(X: Any, Z: NDArray[np.float64], gamma: float, root: NDArray[np.flo
     if isinstance(X, InPasses):
         return X.map(lambda part: _features(part, Z, gamma, root), root.shape[1])
     features = np.empty((len(X), root.shape[1]))
-    for block in gen_batches(len(X), max(1, _BLOCK // len(Z))):
+    for block in batches(len(X), max(1, _BLOCK // len(Z))):
         features[block] = kernel(X[block], Z, gamma) @ root
     return features
 

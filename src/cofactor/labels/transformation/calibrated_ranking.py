@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from cofactor.checks import make_generator
 from cofactor.errors import InvalidInputError
@@ -17,6 +16,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import LabelLearners, LinearLabelLearners, Task
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.transformation.base import LearnerModel
+from cofactor.passes import batches
 
 #: Most pairs of labels, those of 447 labels, and most of their scores in memory.
 _MOST_PAIRS = 100_000
@@ -116,7 +116,7 @@ class CalibratedLabelRanking(LearnerModel):
         self.pairs_ = self._fit_binary(estimator, data.features, problems, data, generator, what="pairs of labels")
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
-        blocks = gen_batches(X.shape[0], max(1, _SCORES // self.pairs_.n_labels))
+        blocks = batches(X.shape[0], max(1, _SCORES // self.pairs_.n_labels))
         return np.concatenate([self._votes(X[rows]) for rows in blocks])
 
     def _votes(self, X: CheckedFeatures) -> NDArray[np.float64]:
@@ -139,7 +139,7 @@ class CalibratedLabelRanking(LearnerModel):
         if not isinstance(pairs, LinearLabelLearners):
             return self._scores(X) > 0
         coef, on = np.ascontiguousarray(pairs.coef.T), np.zeros((X.shape[0], _n_labels(pairs.n_labels)), np.uint8)
-        for rows in gen_batches(X.shape[0], max(1, _SCORES // pairs.n_features)):
+        for rows in batches(X.shape[0], max(1, _SCORES // pairs.n_features)):
             seen: Any = binarized(X[rows], pairs.binarize)
             dense = np.ascontiguousarray(seen.toarray() if is_sparse(seen) else seen, dtype=np.float64)
             quick_votes(dense, coef, pairs.intercept, on[rows], np.zeros(len(dense), np.int64))

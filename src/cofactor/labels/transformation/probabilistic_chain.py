@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import gen_batches
 
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InvalidInputError, InvalidTypeError
@@ -22,6 +21,7 @@ from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
 from cofactor.labels.transformation.classifier_chain import check_chain
+from cofactor.passes import batches
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -245,7 +245,7 @@ class ProbabilisticChain(LearnerModel):
         """Return blocks of instances whose label sets are in memory together."""
         L = len(self.order_)
         n_sets = {"exact": 1 << min(L, _MOST_EXACT), "beam": 2 * self.beam_width, "monte-carlo": len(self.uniforms_)}
-        return gen_batches(n, max(1, _CELLS // (n_sets[self._way()] * L)))
+        return batches(n, max(1, _CELLS // (n_sets[self._way()] * L)))
 
     def _sets(self, X: CheckedFeatures) -> Sets:
         """Return label sets of instances; each label at a time is put to all sets that were begun."""
