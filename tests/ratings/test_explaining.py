@@ -94,7 +94,10 @@ def test_ridge_regressions_of_users_are_sums_over_ratings(model: Any) -> None:
 
 
 def test_implicit_als_is_a_sum_over_takes() -> None:
-    model, mine = exposed("ImplicitALS"), takes_of()[takes_of()[:, 0] == 103, 1]
+    model, mine = (
+        ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(takes_of()),
+        takes_of()[takes_of()[:, 0] == 103, 1],
+    )
     why = model.fold_in([("new", item) for item in mine]).explain("new", [0, 7, 70])
     assert why.intercepts == pytest.approx(np.zeros(3), abs=1e-6)
     assert np.abs(model.explain(103, [0, 7, 70]).intercepts).max() < 0.02

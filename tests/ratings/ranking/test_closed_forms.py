@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
+from cofactor.evaluation import PerUserHoldout
 from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, saturate, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
 from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
@@ -335,16 +336,15 @@ def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
 def test_takes_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -> None:
     data = load_ratings("ml-100k", data_dir)
     X = np.asarray(data.X)
-    held = HeldOut.of(as_takes(X), 10)
-    users, items = held.train.users.ids, held.train.items.ids
-    relevant = np.zeros(held.train.shape, dtype=bool)
-    relevant[held.users[held.chosen[0]], held.chosen[1]] = True
-    rows, columns = held.train.pairs()
-    train = np.column_stack([users[rows], items[columns]])
+    train, held = next(PerUserHoldout(0.2, n_splits=1, random_state=10).split(X, data.y))
+    users, items = np.unique(X[:, 0]), np.unique(X[train, 1])
+    relevant = np.zeros((len(users), len(items)), dtype=bool)
+    known = held[np.isin(X[held, 1], items)]
+    relevant[np.searchsorted(users, X[known, 0]), np.searchsorted(items, X[known, 1])] = True
     discounts = 1 / np.log2(np.arange(2, 12))
     windows = {(0.21, 0.23): Popularity(), (0.445, 0.47): Recommender(ratings=None, random_state=0)}
     for (least, most), model in windows.items():
-        found = model.fit(train).recommend(users, n=10)
+        found = model.fit(X[train]).recommend(users, n=10)
         best = found[0] if isinstance(found, tuple) else found.items
         hits = relevant[:, np.searchsorted(items, model.items_.ids)]
         gains = np.take_along_axis(hits, model.items_.index(best.ravel()).reshape(best.shape), axis=1)

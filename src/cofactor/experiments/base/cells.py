@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from cofactor import published
-from cofactor.datasets import DatasetNotFoundError, verify
+from cofactor.datasets import DatasetNotFoundError, locate, verify
 from cofactor.evaluation.run import keys
 from cofactor.evaluation.run.cells import Cell, Measures, cell
 from cofactor.experiments.base.label_work import STEPS, label_fold, source_of
@@ -18,7 +19,6 @@ from cofactor.ratings import MODELS
 __all__ = ["checksum", "label_cell", "printed_cell", "rating_cell"]
 
 
-@cache
 def checksum(name: str) -> str:
     """Return the SHA-256 of a data set's files on this machine, or nothing where the set is not there.
 
@@ -36,9 +36,14 @@ def checksum(name: str) -> str:
     '06416e597f82'
     """
     try:
-        files = verify(name).files
+        return _checksum(name, locate(name))
     except DatasetNotFoundError:
         return ""
+
+
+@cache
+def _checksum(name: str, folder: Path) -> str:
+    files = verify(name).files
     found = [file.found for file in files if file.required and file.found]
     return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
