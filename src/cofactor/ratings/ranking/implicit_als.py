@@ -185,7 +185,7 @@ class ImplicitALS(FactorExposure):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
                 tried[d, alpha] = inner._learn(given)._all_log_takes(held_out.users)
-            return held_out.gain(tried[d, alpha])
+            return -np.inf if inner._says_nothing else held_out.gain(tried[d, alpha])
 
         n_factors = float(_FEW if isinstance(self.n_factors, str) else self.n_factors)
         alpha = _FIRST if isinstance(self.alpha, str) else float(self.alpha)
@@ -218,10 +218,16 @@ class ImplicitALS(FactorExposure):
         arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
-        if np.abs(self.U_).max(initial=0.0) * np.abs(self.V_).max(initial=0.0) * V.shape[1] < _NOTHING:
+        if self._says_nothing:
             found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "
             advice = "how much a take outweighs what was not taken is said by unobserved, or by counts"
             warnings.warn(InputWarning((Argument("alpha", self.alpha_), found + advice)), stacklevel=callers_level())
+
+    @property
+    def _says_nothing(self) -> bool:
+        """Whether all scores are nearly 0."""
+        highest = np.abs(self.U_).max(initial=0.0) * np.abs(self.V_).max(initial=0.0)
+        return bool(highest * self.V_.shape[1] < _NOTHING)
 
     def _problem(self, takes: Ratings, d: int, solver: Any) -> ImplicitProblem:
         weights = None if takes.weights is None else strengths_of(self, takes)
