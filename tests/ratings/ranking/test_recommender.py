@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import cofactor
@@ -249,6 +250,17 @@ def test_more_takes_bear_more_logistic_factors() -> None:
     assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
     with pytest.raises(InvalidInputError, match="n_factors"):
         ImplicitALS("many").fit(X)
+
+
+def test_where_pairs_are_many_time_goes_with_the_takes() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 200_000, 3000), 2 * rng.integers(0, 300, 3000)])
+    shape = (200_000, 600)
+    large = Recommender(ratings=None, random_state=0).fit(sparse.coo_array((np.ones(3000), X.T), shape))
+    small = Recommender(ratings=None, random_state=0).fit(X[:500])
+    for model, second in ((large, ImplicitALS), (small, LogisticMF)):
+        assert [type(part) for part in model.exposures_] == [EASE, second]
+        assert np.isfinite(model.recommend([X[0, 0]], 5).scores).all()
 
 
 def test_wrong_use_says_what_would_be_right() -> None:
