@@ -381,3 +381,15 @@ def test_sparse_takes_have_other_factors_than_popularity() -> None:
     assert model.unobserved_ == pytest.approx(8 * model.ratings_.n_ratings / np.prod(model.ratings_.shape), rel=1e-6)
     lists = model.recommend(np.arange(600), 10)[0]
     assert (lists % 2 == np.arange(600)[:, None] % 2).mean() > 0.95
+
+
+def test_walks_hold_popular_items_back_as_far_as_lists_become_better() -> None:
+    """Where all takes are by popularity alone, nothing is to be held back; where kinds matter, it depends."""
+    rng = np.random.default_rng(0)
+    popular = np.column_stack([np.repeat(np.arange(400), 5), (100 * rng.random(2000) ** 3).astype(int)])
+    assert RP3beta().fit(popular).beta_ <= 0.2
+    fixed = RP3beta(beta=0.8).fit(popular)
+    assert fixed.beta_ == 0.8
+    chosen = RP3beta().fit(popular)
+    again = RP3beta(beta=chosen.beta_).fit(popular)
+    assert np.array_equal(again.weights_.toarray(), chosen.weights_.toarray())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
@@ -17,9 +18,12 @@ from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.linear import LinearExposure, Rows
 
 __all__ = ["ItemKNN", "RP3beta"]
+
+_BETAS = (0.4, 0.6, 0.2, 0.8, 0.0)  #: Of "auto"; the first where none is better.
 
 _ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
 
@@ -182,22 +186,42 @@ class RP3beta(_Neighbours):
 
     Parameters
     ----------
-    n_neighbors : int, default=100
+    n_neighbors : int, default=200
         Number k of items to which a walk goes from another one.
     alpha : float, default=0.7
         Exponent of the probabilities of steps.
-    beta : float, default=0.6
-        How much popular items are held back.
+    beta : float or "auto", default="auto"
+        How much popular items are held back. "auto" takes that of 0, .2, .4, .6 and .8 with which a tenth of the takes
+        of each user, held out, stand highest in lists, by the mean of 1 / log2(1 + rank).
     {counts}
 
     Attributes
     ----------
     weights_ : sparse array of shape (n_items, n_items)
         W.
+    beta_ : float
+        The β of the fit.
     level_ : float
         Mean score of what users took, by which shares of takes measure scores.
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
+
+    Notes
+    -----
+    nDCG@10 of what was taken (80/20 of each user, one split), with 100 neighbours and β = .6 as before, and by default;
+    Epinions and Flixster chose nothing:
+
+    ============  ==========  ==========  =======
+    set           Popularity  100 and .6  default
+    ============  ==========  ==========  =======
+    ML-100K       .223        .400        .404
+    latest-small  .190        .268        .318
+    Steam         .170        .376        .418
+    BookCrossing  .040        .049        .096
+    Epinions      .042        .114        .148
+    Flixster      .013        .104        .131
+    made-up shop  .151        .109        .157
+    ============  ==========  ==========  =======
 
     References
     ----------
@@ -211,7 +235,13 @@ class RP3beta(_Neighbours):
     [[4]]
     """
 
-    def __init__(self, n_neighbors: int = 100, *, alpha: float = 0.7, beta: float = 0.6, counts: str = "log") -> None:
+    _learned: ClassVar[tuple[str, ...]] = (*_Neighbours._learned, "beta_")
+
+    beta_: float
+
+    def __init__(
+        self, n_neighbors: int = 200, *, alpha: float = 0.7, beta: float | str = "auto", counts: str = "log"
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
@@ -220,7 +250,24 @@ class RP3beta(_Neighbours):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("alpha", self.alpha, low=0, high=10)
-        check_number("beta", self.beta, low=0, high=10)
+        check_number("beta", self.beta, low=0, high=10, also=["auto"])
+
+    def _fit(self, given: FitInput) -> None:
+        beta = self._tried(HeldOut.of(given.ratings, 0))[0]["beta"] if isinstance(self.beta, str) else self.beta
+        self.beta_ = float(beta)
+        super()._fit(given)
+
+    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        tried: dict[float, tuple[float, NDArray[np.float32]]] = {}
+        for beta in _BETAS if isinstance(self.beta, str) else (float(self.beta),):
+            inner = clone(self).set_params(beta=beta)._learn(FitInput(held_out.train))
+            table = inner._all_log_takes(held_out.users)
+            tried[beta] = held_out.gain(table), table
+        best = max(tried, key=lambda beta: tried[beta][0])
+        return {"beta": best}, tried[best][1]
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        super()._fit(given)
 
     def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         values = strengths_of(self, takes).astype(np.float64)
@@ -231,4 +278,4 @@ class RP3beta(_Neighbours):
 
     def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
         masses = np.bincount(takes.indices, strengths_of(self, takes), minlength=len(takes.items))
-        return rows * (np.maximum(masses, 1e-9) ** -self.beta).astype(np.float32)
+        return rows * (np.maximum(masses, 1e-9) ** -self.beta_).astype(np.float32)
