@@ -13,7 +13,7 @@ import cofactor
 from cofactor.datasets import RatingDataset, make_takes
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender, ShardedRatings, as_ratings
+from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender, RP3beta, ShardedRatings, as_ratings
 from cofactor.ratings.ranking.takes import as_takes
 
 from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
