@@ -393,3 +393,10 @@ def test_walks_hold_popular_items_back_as_far_as_lists_become_better() -> None:
     chosen = RP3beta().fit(popular)
     again = RP3beta(beta=chosen.beta_).fit(popular)
     assert np.array_equal(again.weights_.toarray(), chosen.weights_.toarray())
+
+
+def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
+    X = np.argwhere(np.random.default_rng(0).random((200, 60)) < 0.2 + 0.6 * (np.indices((200, 60)).sum(axis=0) % 2))
+    model = ImplicitALS(4, unobserved=30, random_state=0).fit(X)  # a warning would be an error
+    assert np.abs(model.U_).max() > 0.01
+    assert model.alpha_ < 0.03

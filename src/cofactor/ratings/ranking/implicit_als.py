@@ -26,7 +26,7 @@ from cofactor.typing import RandomState
 __all__ = ["ImplicitALS"]
 
 #: What "auto" begins with, and the steps of its search.
-_FEW, _FIRST, _STEP, _DOUBLINGS = 16, 0.1, 10**0.5, 2
+_FEW, _FIRST, _STEP, _LEAST, _DOUBLINGS = 16, 0.1, 10**0.5, 1e-6, 2
 
 _MASS = 8.0  # of all cells, in "auto", as a multiple of that of what was taken: the best of 2 to 32, by little
 
@@ -178,23 +178,30 @@ class ImplicitALS(FactorExposure):
     def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
         tried: dict[tuple[float, float], NDArray[np.float32]] = {}
+        values: dict[tuple[float, float], float] = {}
         given = FitInput(held_out.train)
 
         def value(d: float, alpha: float) -> float:
+            if (d, alpha) in values:
+                return values[d, alpha]
             inner = clone(self).set_params(n_factors=round(d), alpha=alpha, callback=None, verbose=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
                 tried[d, alpha] = inner._learn(given)._all_log_takes(held_out.users)
-            return -np.inf if inner._says_nothing else held_out.gain(tried[d, alpha])
+            values[d, alpha] = -np.inf if inner._says_nothing else held_out.gain(tried[d, alpha])
+            return values[d, alpha]
 
-        n_factors = float(_FEW if isinstance(self.n_factors, str) else self.n_factors)
+        few = min(_FEW, *given.ratings.shape)
+        n_factors = float(few if isinstance(self.n_factors, str) else self.n_factors)
         alpha = _FIRST if isinstance(self.alpha, str) else float(self.alpha)
         if len(held_out.users):
             if isinstance(self.alpha, str):
-                alpha = climb(lambda alpha: value(n_factors, alpha), _FIRST, 1 / _STEP)
+                while value(few, alpha) == -np.inf and alpha > _LEAST:  # where all cells weigh much, little does
+                    alpha /= _STEP
+                alpha = climb(lambda alpha: value(few, alpha), alpha, 1 / _STEP)
             if isinstance(self.n_factors, str):
                 most = min(given.ratings.shape)
-                n_factors = climb(lambda d: value(d, alpha) if 1 <= d <= most else -np.inf, _FEW, 2, _DOUBLINGS)
+                n_factors = climb(lambda d: value(d, alpha) if 1 <= d <= most else -np.inf, few, 2, _DOUBLINGS)
         if (n_factors, alpha) not in tried:
             value(n_factors, alpha)
         return {"n_factors": round(n_factors), "alpha": alpha}, tried[n_factors, alpha]

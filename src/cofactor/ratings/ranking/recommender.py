@@ -122,7 +122,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     exponent_ : float
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
     reach_ : float
-        r: of all pairs, the part that can come at all, and is recorded if it does; .5 to .8 on seven sets.
+        r: of all pairs, the part that can come at all, and is recorded if it does. It was .5 to .8 on four fifths or
+        nine tenths of seven sets, and 1 on all of MovieLens 100K, from which nothing is missing.
     usual_takes_ : float
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
