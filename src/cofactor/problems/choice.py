@@ -87,7 +87,7 @@ def saturate(
     [[0.4399999976158142, 0.1899999976158142, 0.1899999976158142, 0.1899999976158142]]
     """
     if reach < 1:
-        n, known = len(utilities), np.ascontiguousarray(counts, dtype=np.int64)
+        n, known, seen = len(utilities), np.ascontiguousarray(counts, dtype=np.int64), np.ascontiguousarray(seen)
         step = _USERS_PER_BLOCK
         parallel_for(
             lambda b: saturate_rows(b * step, min((b + 1) * step, n), utilities, seen, known, reach), -(-n // step)

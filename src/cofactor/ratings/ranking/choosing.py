@@ -161,7 +161,7 @@ def utilities(model: Recommender, users: NDArray[Any], seen: NDArray[np.bool_]) 
         for weight, part in zip(model.weights_, parts, strict=True):
             total += np.float32(weight) * part._log_takes(part._table(some, 0, m))
         total *= model._powers(counts[warm])[:, None]
-        saturate(total, seen[warm], counts[warm], model.reach_)
+        saturate(total, seen if warm.all() else seen[warm], counts[warm], model.reach_)
     if warm.all():
         return total
     out[warm] = total

@@ -177,19 +177,17 @@ class ImplicitALS(FactorExposure):
 
     def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
-        tried: dict[tuple[float, float], NDArray[np.float32]] = {}
-        values: dict[tuple[float, float], float] = {}
+        tried: dict[tuple[float, float], tuple[float, NDArray[np.float32]]] = {}
         given = FitInput(held_out.train)
 
         def value(d: float, alpha: float) -> float:
-            if (d, alpha) in values:
-                return values[d, alpha]
-            inner = clone(self).set_params(n_factors=round(d), alpha=alpha, callback=None, verbose=0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
-                tried[d, alpha] = inner._learn(given)._all_log_takes(held_out.users)
-            values[d, alpha] = -np.inf if inner._says_nothing else held_out.gain(tried[d, alpha])
-            return values[d, alpha]
+            if (d, alpha) not in tried:
+                inner = clone(self).set_params(n_factors=round(d), alpha=alpha, callback=None, verbose=0)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
+                    table = inner._learn(given)._all_log_takes(held_out.users)
+                tried[d, alpha] = -np.inf if inner._says_nothing else held_out.gain(table), table
+            return tried[d, alpha][0]
 
         few = min(_FEW, *given.ratings.shape)
         n_factors = float(few if isinstance(self.n_factors, str) else self.n_factors)
@@ -202,9 +200,8 @@ class ImplicitALS(FactorExposure):
             if isinstance(self.n_factors, str):
                 most = min(given.ratings.shape)
                 n_factors = climb(lambda d: value(d, alpha) if 1 <= d <= most else -np.inf, few, 2, _DOUBLINGS)
-        if (n_factors, alpha) not in tried:
-            value(n_factors, alpha)
-        return {"n_factors": round(n_factors), "alpha": alpha}, tried[n_factors, alpha]
+        value(n_factors, alpha)
+        return {"n_factors": round(n_factors), "alpha": alpha}, tried[n_factors, alpha][1]
 
     def _unobserved(self, takes: Ratings) -> float:
         """Return the weight of all cells."""
