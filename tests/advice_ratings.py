@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import resource
 import shutil
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -106,14 +105,6 @@ def environment(**variables: Any) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, str(value))
-        yield
-
-
-@contextmanager
-def without(package: str) -> Iterator[None]:
-    """Let a package be missing within the block."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, package, None)
         yield
 
 
@@ -344,7 +335,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Packages.
     (
-        "with here.without('arff'): datasets.read_arff('few-tags.arff', labels=['a'])",
+        "with absent('arff'): datasets.read_arff('few-tags.arff', labels=['a'])",
         ["assert 'arff' in here.extras(), 'no such extra'", "datasets.read_arff('few-tags.arff', labels=['a'])"],
     ),
     # Metrics.
@@ -774,9 +765,9 @@ CASES: list[tuple[str, str | list[str]]] = [
         "here.shards('s'); lock = files.Lock('s/items/0000/ids.safetensors', shared=False); lock.release(); ratings.ShardedRatings.open('s')",
     ),
     (
-        "here.shards('s')\nwith here.without('fcntl'): S = ratings.ShardedRatings.open('s'); ratings.append_files('many.csv', 's'); S.to_ratings()",
+        "here.shards('s')\nwith absent('fcntl'): S = ratings.ShardedRatings.open('s'); ratings.append_files('many.csv', 's'); S.to_ratings()",
         [
-            "here.shards('s')\nwith here.without('fcntl'): ratings.append_files('many.csv', 's'); S = ratings.ShardedRatings.open('s'); S.to_ratings()",
+            "here.shards('s')\nwith absent('fcntl'): ratings.append_files('many.csv', 's'); S = ratings.ShardedRatings.open('s'); S.to_ratings()",
         ],
     ),
     # Fits of shards.

@@ -102,18 +102,24 @@ class Slow(RatingAnswers):
 
 
 @contextmanager
-def logged(text: str) -> Iterator[None]:
-    """Within the block, an error is one that the log names by a text."""
+def log_of(part: str) -> Iterator[list[str]]:
+    """Within the block, collect what a part of the package logs."""
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("cofactor.server")
+    logger = logging.getLogger(part)
     logger.addHandler(handler)
     try:
-        with suppress(ValueError):
-            yield
+        yield lines
     finally:
         logger.removeHandler(handler)
+
+
+@contextmanager
+def logged(text: str) -> Iterator[None]:
+    """Within the block, an error is one that the log names by a text."""
+    with log_of("cofactor.server") as lines, suppress(ValueError):
+        yield
     assert any(text in line for line in lines), lines
 
 
@@ -251,14 +257,7 @@ def printed(call: Callable[[], object]) -> None:
 
 def drawn(text: str) -> None:
     """Draw a picture with a title; raise an error with what is logged of it."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("cofactor.plots")
-    logger.addHandler(handler)
-    try:
+    with log_of("cofactor.plots") as lines:
         draw(plot_splits({"ALS": [1.0, 2.0]}, title=text), "png")
-    finally:
-        logger.removeHandler(handler)
     if lines:
         raise ValueError(*lines)
