@@ -400,3 +400,11 @@ def test_a_penalty_is_found_where_all_cells_weigh_much() -> None:
     model = ImplicitALS(4, unobserved=30, random_state=0).fit(X)  # a warning would be an error
     assert np.abs(model.U_).max() > 0.01
     assert model.alpha_ < 0.03
+
+
+def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
+    """A tenth of the takes is held out for the choice, and what the rest bears may leave nothing when all are told."""
+    for seed in range(60):
+        X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
+        model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
+        assert np.abs(model.U_ @ model.V_.T).max() > 0.001

@@ -34,7 +34,7 @@ class HeldOut:
     Attributes
     ----------
     train : Ratings
-        The other takes: of users who are looked at four fifths, of others all.
+        The other takes: of users who are looked at nine tenths, or four fifths, of others all.
     users : ndarray of int
         Indices of the users looked at.
     seen : ndarray of shape (len(users), n_items), bool

@@ -174,6 +174,9 @@ class ImplicitALS(FactorExposure):
         self.alpha_, self.unobserved_ = float(chosen.alpha), self._unobserved(takes)
         n_factors = min(int(chosen.n_factors), *takes.shape)
         self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
+        while self._says_nothing and isinstance(self.alpha, str) and self.alpha_ > _LEAST:  # though nine tenths bore it
+            self.alpha_ /= _STEP
+            self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
 
     def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
@@ -222,7 +225,7 @@ class ImplicitALS(FactorExposure):
         arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
         self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
         self.objective_, self.n_iter_ = result.objective, result.n_iter
-        if self._says_nothing:
+        if self._says_nothing and (self.alpha_ <= _LEAST or not isinstance(self.alpha, str)):
             found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "
             advice = "how much a take outweighs what was not taken is said by unobserved, or by counts"
             warnings.warn(InputWarning((Argument("alpha", self.alpha_), found + advice)), stacklevel=callers_level())
