@@ -22,6 +22,7 @@ from tests.hostile.programs import Ended, Program
 from cofactor.datasets import RatingDataset, make_movies, make_ratings, write_table
 from cofactor.evaluation import ResultStore
 from cofactor.experiments.demos import ratings as demo
+from cofactor.kernels.cache import user_folder
 from cofactor.ratings import EASE, OrdinalProbit, Recommender
 
 pytestmark = pytest.mark.processes
@@ -69,7 +70,9 @@ class Disk:
             place.mkdir()
             place.chmod(0o777)
         self.home = folder / "home"
-        self.fonts = self.home / "fonts"  # else each program that draws looks for all fonts of this machine
+        # Else each program that draws looks for all fonts of this machine, and kernels are compiled again.
+        self.fonts = self.home / "fonts"
+        (self.home / "kernels").symlink_to(user_folder())
         shutil.copytree(matplotlib.get_cachedir(), self.fonts)
         os.chown(self.fonts, NOBODY, NOBODY)
         self.mount("-t", "tmpfs", "-o", f"size={SIZE},mode=0777", "tmpfs")
@@ -88,7 +91,7 @@ class Disk:
             pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
 
     def run(self, arguments: list[str], *, user: int | None = NOBODY, said: Path | None = None) -> Ended:
-        places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_DATA"), str(self.home))
+        places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_CACHE", "COFACTOR_DATA"), str(self.home))
         environment = {**places, "MPLCONFIGDIR": str(self.fonts), "COFACTOR_NUM_THREADS": "1"}
         prepare = brief_demo if arguments[0] == "demo" else None
         return Program(arguments, self.work, said or self.said, environment, user, prepare).end(300)
