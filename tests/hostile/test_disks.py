@@ -10,20 +10,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
+from tests.brief import brief_demo
 from tests.hostile.programs import Ended, Program
 
-from cofactor.datasets import RatingDataset, make_movies, make_ratings, write_table
+from cofactor.datasets import RatingDataset, make_ratings, write_table
 from cofactor.evaluation import ResultStore
-from cofactor.experiments.demos import ratings as demo
 from cofactor.kernels.cache import user_folder
-from cofactor.ratings import EASE, OrdinalProbit, Recommender
 
 pytestmark = pytest.mark.processes
 
@@ -45,20 +42,6 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
 }
 #: What writes to standard output alone.
 SAYING = {"evaluate": ["evaluate", "ratings.csv", "-m", "als", "--alpha", "3", "--splits", "2"]}
-
-
-def brief_demo() -> None:
-    """Let a demo fit few ratings, and briefly: what it finds is not looked at."""
-
-    def sampler(**settings: Any) -> OrdinalProbit:
-        return OrdinalProbit(2, n_sweeps=6, burn_in=2, **settings)
-
-    def recommender(random_state: int) -> Recommender:
-        return Recommender(EASE(100.0), sampler(), random_state=random_state)
-
-    demo.make_movies = partial(make_movies, 100, 200, 4000)  # type: ignore[attr-defined]
-    demo.OrdinalProbit = sampler  # type: ignore[attr-defined]
-    demo.Recommender = recommender  # type: ignore[attr-defined]
 
 
 class Disk:
