@@ -16,7 +16,10 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
+IMPORTED = [
+    *("typer", "rich.progress", "distributed"),
+    *("cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"),
+]
 
 
 def forking() -> ForkServerContext:
