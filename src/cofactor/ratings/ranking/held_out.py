@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.problems.choice import Choice, ChoiceProblem
+from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
@@ -25,6 +25,8 @@ _SHARE = 0.1
 _RANKED = 256  # takes whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
+
+_BEND = 1.0  # standard deviation beforehand of how much a slope changes at the median of what was held out
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,11 @@ class HeldOut:
         """The geometric mean of how many the users looked at took, 1 without any."""
         return float(np.exp(np.log(self.counts).mean())) if len(self.counts) else 1.0
 
-    def problem(self, features: Sequence[NDArray[np.float32]], reach: float = 1.0) -> ChoiceProblem:
+    def problem(
+        self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
+    ) -> ChoiceProblem:
         """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        n_out, counts = np.bincount(self.chosen[0], minlength=len(self.users)), self.counts
-        shares = None if self.latest else n_out / (n_out + counts)
-        return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
+        return ChoiceProblem(features, self.seen, self.chosen, self.counts / self.usual, precisions)
 
     def judge(self) -> Callable[[NDArray[np.float32]], float]:
         """Return the likelihood of what was held out as a function of a feature, each search beginning at the last."""
@@ -128,24 +130,12 @@ class HeldOut:
             total += float((1 / np.log2(1 + rank)).sum())
         return total / max(len(rows), 1)
 
-    def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, float]:
-        """Return the likeliest c and δ, and the likeliest reach, which is 1 where the latest is held out."""
-        at = Choice(np.full(len(features), 1 / len(features)), 0.0, -np.inf)
-        found: dict[float, Choice] = {}
-
-        def value(reach: float) -> float:
-            nonlocal at
-            if reach > 1:
-                return -np.inf
-            at = found[reach] = self.problem(features, reach).maximize(at.weights, at.exponent)
-            return at.value
-
-        reach = 1.0
-        if self.latest:
-            value(reach)
-        else:
-            reach = climb(value, 1.0, 0.9)
-        return found[reach], reach
+    def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, NDArray[np.float64]]:
+        """Return the likeliest c and δ of features that are bent where what was held out has its median, and where."""
+        knots = np.array([np.median(feature[self.chosen]) for feature in features], dtype=np.float64)
+        columns = [column for feature, knot in zip(features, knots, strict=True) for column in bent(feature, knot)]
+        start = np.tile([1 / len(features), 0.0], len(features))
+        return self.problem(columns, np.tile([0.0, 1 / _BEND**2], len(features))).maximize(start), knots
 
 
 def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:

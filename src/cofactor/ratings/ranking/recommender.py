@@ -21,6 +21,7 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
+from cofactor.problems.choice import bent
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
@@ -32,7 +33,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.alike import AlikeByItsParts
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
-from cofactor.ratings.ranking.choosing import Wish, recommended, seen_by, utilities
+from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
 from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -155,7 +156,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     _html_repr = html_of
 
     _learned: ClassVar[tuple[str, ...]] = (
-        *("exposures_", "rating_model_", "weights_", "exponent_", "reach_", "usual_takes_"),
+        *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_"),
         "cold_",
     )
 
@@ -165,9 +166,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     ratings_: Ratings | None
     exposures_: list[ExposureModel]
     rating_model_: RatingModel | None
+    knots_: NDArray[np.float64]
     weights_: NDArray[np.float64]
     exponent_: float
-    reach_: float
     usual_takes_: float
     cold_: ColdItems | None = None
     updates_: Updates | None = None
@@ -293,10 +294,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         for k, part in enumerate(parts):
             choices, table = part._tried(held_out)
             parts[k], tables = part.set_params(**choices), [*tables, table]
-        self.weights_, self.exponent_, self.reach_ = np.full(len(parts), 1 / len(parts)), 0.0, 1.0
+        self.knots_, self.weights_ = np.zeros(len(parts)), np.tile([1 / len(parts), 0.0], (len(parts), 1))
+        self.exponent_ = 0.0
         self.usual_takes_ = held_out.usual
         if len(held_out.users):
-            (self.weights_, self.exponent_, _), self.reach_ = held_out.best(tables)
+            best, self.knots_ = held_out.best(tables)
+            self.weights_, self.exponent_ = best.weights.reshape(len(parts), -1), best.exponent
         del tables
         self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in parts]
         self.rating_model_ = None
@@ -313,8 +316,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         if of_items is not None:
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
-                seen = seen_by(takes, some, len(self.items_))
-                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some, seen))
+                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
 
     # ---------------------------------------------------------------- recommending
 
@@ -378,7 +380,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Return c · ℓ of all items for users by index, given what they took."""
-        return utilities(self, users, seen)
+        return utilities(self, users)
 
     def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the probabilities of the levels of items once they are taken."""
@@ -388,6 +390,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     def counted_(self) -> bool:
         """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
         return self.exposures_[0].counted_
+
+    def _weighed(self, part: int, feature: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
+        slope, bend = self.weights_[part].astype(np.float32)
+        whole, above = bent(feature, self.knots_[part])
+        return np.asarray(slope * whole + bend * above, dtype=np.float32)
 
     def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
         """Return what c is multiplied by for users who took so many items."""
