@@ -43,7 +43,7 @@ def brute_force(model: Any, at_least: float | None, gain: bool = False) -> tuple
     rows, columns = model.ratings_.pairs()
     seen = np.zeros((n, m), dtype=bool)
     seen[rows, columns] = True
-    z = utilities(model, np.arange(n), seen).astype(float)
+    z = utilities(model, np.arange(n)).astype(float)
     z[rows, columns] = -np.inf
     shares = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
