@@ -1,6 +1,6 @@
 """Likelihoods of what users took, given how many: see `cofactor.problems.choice`.
 
-Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is such that as many are expected as there are.
+Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is such that as many are expected as came.
 """
 
 import numpy as np

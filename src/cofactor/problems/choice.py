@@ -75,11 +75,11 @@ def among_the_next(
 ) -> NDArray[np.float64]:
     r"""Return the probability of each item to be among those that are held out of a user.
 
-    If these are a random part of what the user took, each is as likely as the others to be the next that is told. So an
-    item that is the next with the probability :math:`P_j` is among n with n times that. Items that would be surer than 1
-    are sure, and the others share the rest: :math:`\min(1, t P_j)`, which sum to n.
+    If these are a random part of what the user took, each of them is as likely as the others to be drawn first. So an
+    item that is drawn first with the probability :math:`P_j` is among n with n times that. Items that would be surer
+    than 1 are sure, and the others share the rest: :math:`\min(1, t P_j)`, which sum to n.
 
-    If they are what the user takes later, :math:`P_j` are odds, up to a constant: :math:`t P_j / (1 + t P_j)`.
+    If they are what the user takes later, :math:`t P_j` are odds: :math:`t P_j / (1 + t P_j)` sum to n.
 
     Parameters
     ----------

@@ -123,8 +123,8 @@ def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) 
     total = -(at[2] ** 2) / (2 * 0.3**2) - (0 if choice.precisions is None else choice.precisions @ at[:2] ** 2 / 2)
     for u in np.flatnonzero(came.any(axis=1)):
         mine, others = utilities[u, came[u]], utilities[u, ~came[u] & ~choice.seen[u]]
-        both = np.append(mine, others)
-        a = optimize.brentq(lambda a, v=both, k=len(mine): expit(a + v).sum() - k, -30, 30, xtol=1e-12)
+        both, n = np.append(mine, others), len(mine)
+        a = optimize.brentq(lambda a, v=both, n=n: expit(a + v).sum() - n, -30, 30, xtol=1e-12)
         total += np.log(expit(a + mine)).sum() + np.log(expit(-a - others)).sum()
     value, gradient, information = choice.derivatives(at[:2], at[2])
     assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-6)
