@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cofactor.kernels.lanes import padded_zeros
 from cofactor.kernels.logistic_cells import logistic_cells
-from cofactor.kernels.threads import parallel_for
+from cofactor.kernels.logistic_sample import draw_cells, sampled_losses
+from cofactor.kernels.random import fold
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.penalties import L2
 from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
@@ -85,3 +88,61 @@ class ImplicitLogisticProblem(PenalizedProblem):
             own = counts[name].reshape(-1, *[1] * (view.ndim - 1))
             view[...] = 1 / (own * squares[name] + getattr(self.penalties.get(name), "alpha", 0.0) + 1e-3)
         return scale
+
+
+class SampledLogisticProblem(ImplicitLogisticProblem):
+    def __init__(self, entries, weights, n_factors, alpha, seed, each=64):
+        super().__init__(entries, weights, n_factors, alpha)
+        n, m = entries.shape
+        counts = np.diff(entries.col_indptr)
+        self._order = np.argsort(-counts, kind="stable")
+        rank = np.empty(m, np.int32)
+        rank[self._order] = np.arange(m)
+        by = rank[entries.indices]
+        rows = np.repeat(np.arange(n), np.diff(entries.indptr))
+        o = np.lexsort((by, rows))
+        self._weights = self._weights[o]
+        self._masses = each * np.maximum(np.diff(entries.indptr), 1).astype(np.float64)
+        self._of_columns = len(by) / np.maximum(counts[self._order], 1)
+        self._takes = entries.indptr, by[o]
+        starts, cells, key = np.zeros(n + 1, np.int64), np.empty(0, np.int32), fold(seed)
+        cuts = cut_rows(entries.indptr, max(len(by) // 16, 1))
+
+        def draw(k):
+            draw_cells(cuts[k], cuts[k + 1], key, self._masses, self._of_columns, *self._takes, starts, cells)
+
+        parallel_for(draw, len(cuts) - 1)
+        np.cumsum(starts, out=starts)
+        cells = np.empty(starts[-1], np.int32)
+        parallel_for(draw, len(cuts) - 1)
+        self._cells = starts, cells
+        self._cuts = cut_rows(starts, max(len(cells) // 16, 1))
+
+    def value_gradient(self, x: np.ndarray, gradient: np.ndarray) -> float:
+        arrays, out = self.arrays(x), self.layout.views(gradient)
+        (n, d), m = arrays["U"].shape, len(arrays["V"])
+        A, B = padded_zeros(n, d + 2, self.dtype), padded_zeros(m, d + 2, self.dtype)
+        A[:, :d], A[:, d], A[:, d + 1] = arrays["U"], arrays["b"], 1
+        B[:, :d], B[:, d], B[:, d + 1] = arrays["V"][self._order], 1, arrays["c"][self._order]
+        of_rows = padded_zeros(n, d + 2, self.dtype)
+        parts = [(0.0, B)] * (len(self._cuts) - 1)
+
+        def part(k):
+            of_columns = padded_zeros(m, d + 2, self.dtype)
+            lo, hi = self._cuts[k], self._cuts[k + 1]
+            parts[k] = (
+                sampled_losses(
+                    lo, hi, self._masses, self._of_columns, *self._takes, self._weights, *self._cells, A, B,
+                    of_rows, of_columns,
+                ),
+                of_columns,
+            )
+
+        parallel_for(part, len(parts))
+        value, columns = parts[0]
+        for loss, of_columns in parts[1:]:
+            value += loss
+            columns += of_columns
+        out["U"][...], out["b"][...] = of_rows[:, :d], of_rows[:, d]
+        out["V"][self._order], out["c"][self._order] = columns[:, :d], columns[:, d + 1]
+        return value + self.add_penalties(x, gradient)
