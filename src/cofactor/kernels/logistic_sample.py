@@ -126,24 +126,48 @@ def sampled_losses(  # type: ignore[no-untyped-def]
             n += 1
         x, slopes = all_x[:n], all_slopes[:n]
         u = np.int64(i) * width
-        for k in range(n):
-            j = columns[min(k + AHEAD, n - 1)]
-            fetch(B, j)
-            v = columns[k] * width
-            s = filled(_ZERO)
+        k = 0
+        while k + 3 < n:
+            for ahead in range(4):
+                fetch(B, columns[min(k + ahead + AHEAD, n - 1)])
+            v0, v1, v2, v3 = columns[k] * width, columns[k + 1] * width, columns[k + 2] * width, columns[k + 3] * width
+            s0 = s1 = s2 = s3 = filled(_ZERO)
             for f in range(0, width, LANES):
-                s += load_from(A, u + f) * load_from(B, v + f)
-            x[k] = total(s)
+                a = load_from(A, u + f)
+                s0 += a * load_from(B, v0 + f)
+                s1 += a * load_from(B, v1 + f)
+                s2 += a * load_from(B, v2 + f)
+                s3 += a * load_from(B, v3 + f)
+            x[k], x[k + 1], x[k + 2], x[k + 3] = total(s0), total(s1), total(s2), total(s3)
+            k += 4
+        while k < n:
+            s0 = filled(_ZERO)
+            for f in range(0, width, LANES):
+                s0 += load_from(A, u + f) * load_from(B, columns[k] * width + f)
+            x[k] = total(s0)
+            k += 1
         _set_losses(x, all_weights[:n], slopes)
         loss = 0.0
         for k in range(n):
             loss += x[k]
         value += loss
-        for k in range(n):
-            j = columns[min(k + AHEAD, n - 1)]
-            fetch(out, j)
-            v, s = columns[k] * width, filled(slopes[k])
-            for f in range(0, width, LANES):
-                store_at(of_rows, u + f, load_from(of_rows, u + f) + s * load_from(B, v + f))
-                store_at(out, v + f, load_from(out, v + f) + s * load_from(A, u + f))
+        for f in range(0, width, LANES):
+            a, s0, s1 = load_from(A, u + f), filled(_ZERO), filled(_ZERO)
+            k = 0
+            while k + 1 < n:
+                fetch(out, columns[min(k + AHEAD, n - 1)])
+                fetch(out, columns[min(k + 1 + AHEAD, n - 1)])
+                v0, v1 = columns[k] * width + f, columns[k + 1] * width + f
+                w0, w1 = filled(slopes[k]), filled(slopes[k + 1])
+                s0 += w0 * load_from(B, v0)
+                s1 += w1 * load_from(B, v1)
+                store_at(out, v0, load_from(out, v0) + w0 * a)
+                store_at(out, v1, load_from(out, v1) + w1 * a)
+                k += 2
+            while k < n:
+                v0, w0 = columns[k] * width + f, filled(slopes[k])
+                s0 += w0 * load_from(B, v0)
+                store_at(out, v0, load_from(out, v0) + w0 * a)
+                k += 1
+            store_at(of_rows, u + f, s0 + s1)
     return value
