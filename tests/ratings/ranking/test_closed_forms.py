@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout
+from cofactor.kernels.threads import thread_limit
 from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, saturate, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
 from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
-from cofactor.ratings.ranking import autoencoders
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes, strengths
 
@@ -34,21 +34,32 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
         assert not np.diag(model.weights_["W"]).any()
 
 
-def test_ease_in_single_precision_mirrors_its_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"]
-    monkeypatch.setattr(autoencoders, "_PRECISE", 0)
-    np.testing.assert_allclose(EASE(alpha=2.0, solver="primal").fit(takes_of()).weights_["W"], expected, atol=1e-4)
+def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array((rng.random((3000, 2300)) < np.geomspace(0.1, 0.003, 2300)).astype(np.float32))
+    found = EASE(alpha=20.0).fit(X)
+    P = np.linalg.inv((X.T @ X).toarray().astype(float) + 20 * np.eye(2300))
+    W = -P / np.diag(P)
+    np.fill_diagonal(W, 0)
+    assert found.solver_ == "primal"
+    np.testing.assert_allclose(found.weights_["W"], W, atol=1e-5 * np.abs(W).max())
+    with thread_limit(1):
+        assert np.array_equal(EASE(alpha=20.0).fit(X).weights_["W"], found.weights_["W"])
 
 
-def test_alpha_is_the_likeliest_of_powers_of_two() -> None:
+def test_alpha_is_that_with_which_held_out_takes_stand_highest() -> None:
+    """One below and one above gain no more."""
     takes = as_takes(takes_of(60, 30))
-    held_out = HeldOut.of(takes, 3)
-    values = {}
-    for k in range(-8, 3):
-        inner = EASE(400 * 2.0**k).fit(held_out.train)
-        values[400 * 2.0**k] = held_out.problem([inner._all_log_takes(held_out.users)]).maximize().value
-    chosen = EASE()._tried(held_out)[0]["alpha"]
-    assert values[chosen] == pytest.approx(max(values.values()), abs=1e-4)
+    model = EASE(random_state=0).fit(takes)
+    tried = dict[str, float]()
+    assert EASE(random_state=0, callback=lambda seen: tried.update({seen.stage: seen.objective})).fit(takes).alpha_ == (
+        model.alpha_
+    )
+    best = min(tried.values())
+    assert len(tried) >= 3
+    assert tried[f"trying alpha {model.alpha_:.3g}"] == best
+    for k in (0.5, 2):
+        assert tried[f"trying alpha {k * model.alpha_:.3g}"] >= best
 
 
 def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:

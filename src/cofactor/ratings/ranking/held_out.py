@@ -9,11 +9,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["HeldOut", "climb"]
+__all__ = ["HeldOut", "Trials", "climb"]
 
 #: Users times items that are looked at, at most: 32 MB for each model. On MovieLens 100K all users, of MovieLens 1M two
 #: thousand.
@@ -25,6 +26,10 @@ _SHARE = 0.1
 _RANKED = 256  # takes whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
+
+_STEPS = 12  # to either side, of a search
+
+_TRIALS = 2 * _STEPS + 1
 
 
 @dataclass(frozen=True)
@@ -105,17 +110,6 @@ class HeldOut:
         shares = None if self.latest else n_out / (n_out + counts)
         return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
 
-    def judge(self) -> Callable[[NDArray[np.float32]], float]:
-        """Return the likelihood of what was held out as a function of a feature, each search beginning at the last."""
-        at = Choice(np.ones(1), 0.0, -np.inf)
-
-        def likelihood(feature: NDArray[np.float32]) -> float:
-            nonlocal at
-            at = self.problem([feature]).maximize(at.weights, at.exponent)
-            return at.value
-
-        return likelihood
-
     def gain(self, scores: NDArray[np.floating]) -> float:
         """Return the mean of 1 / log2(1 + rank) of what was held out, among all that its user had not taken."""
         rows, columns = self.chosen
@@ -148,7 +142,51 @@ class HeldOut:
         return found[reach], reach
 
 
-def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:
+class Trials:
+    """Settings of a model, tried one after the other on held-out takes.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    learn : callable
+        Returns `_log_takes` of all items for the users looked at, after a fit with settings given by name; None where
+        such a fit says nothing.
+    monitor : Monitor
+        It is told of each. Once its callback has asked to stop, no more are tried.
+
+    Attributes
+    ----------
+    best : dict
+        The settings that gained most so far: see `HeldOut.gain`.
+    table : ndarray
+        What `learn` returned for them.
+    """
+
+    def __init__(self, held_out: HeldOut, learn: Callable[..., NDArray[np.float32] | None], monitor: Monitor) -> None:
+        self.best: dict[str, Any] = {}
+        self.table = np.zeros(held_out.seen.shape, dtype=np.float32)
+        self._held_out, self._learn, self._monitor = held_out, learn, monitor
+        self._gains: dict[tuple[Any, ...], float] = {}
+        self._highest = -np.inf
+
+    def gain(self, **settings: Any) -> float:
+        """Return what settings gain, -inf where they say nothing."""
+        key = tuple(settings.items())
+        if key in self._gains:
+            return self._gains[key]
+        if self.best and self._monitor.stopped:
+            return -np.inf
+        table = self._learn(**settings)
+        self._gains[key] = gain = -np.inf if table is None else self._held_out.gain(table)
+        if not self.best or gain > self._highest:
+            self.best, self._highest = settings, gain
+            self.table = self.table if table is None else table
+        written = " and ".join(f"{name} {value:.3g}" for name, value in settings.items())
+        self._monitor.note(f"trying {written}", len(self._gains), _TRIALS, -gain)
+        return gain
+
+
+def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = _STEPS) -> float:
     """Return the best of numbers start · factorᵏ, going from the start to whichever side is better until it is not.
 
     Examples

@@ -13,13 +13,15 @@ from sklearn.base import clone
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.takes import co_occurrences
+from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
-from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.held_out import HeldOut, Trials
 from cofactor.ratings.ranking.linear import LinearExposure, Rows
+from cofactor.solvers.result import Callback
 
 __all__ = ["ItemKNN", "RP3beta"]
 
@@ -194,6 +196,8 @@ class RP3beta(_Neighbours):
         How much popular items are held back. "auto" takes that of 0, .2, .4, .6 and .8 with which a tenth of the takes
         of each user, held out, stand highest in lists, by the mean of 1 / log2(1 + rank).
     {counts}
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -240,12 +244,21 @@ class RP3beta(_Neighbours):
     beta_: float
 
     def __init__(
-        self, n_neighbors: int = 200, *, alpha: float = 0.7, beta: float | str = "auto", counts: str = "log"
+        self,
+        n_neighbors: int = 200,
+        *,
+        alpha: float = 0.7,
+        beta: float | str = "auto",
+        counts: str = "log",
+        callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
         self.counts = counts
+        self.callback = callback
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -253,18 +266,21 @@ class RP3beta(_Neighbours):
         check_number("beta", self.beta, low=0, high=10, also=["auto"])
 
     def _fit(self, given: FitInput) -> None:
-        beta = self._tried(HeldOut.of(given.ratings, 0))[0]["beta"] if isinstance(self.beta, str) else self.beta
+        beta = self.beta
+        if isinstance(beta, str):
+            beta = self._tried(HeldOut.of(given.ratings, 0), given.monitor)[0]["beta"]
         self.beta_ = float(beta)
         super()._fit(given)
 
-    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        tried: dict[float, tuple[float, NDArray[np.float32]]] = {}
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        def learn(beta: float) -> NDArray[np.float32]:
+            inner = clone(self).set_params(beta=beta, callback=None, verbose=0)._learn(FitInput(held_out.train))
+            return inner._all_log_takes(held_out.users)
+
+        trials = Trials(held_out, learn, monitor)
         for beta in _BETAS if isinstance(self.beta, str) else (float(self.beta),):
-            inner = clone(self).set_params(beta=beta)._learn(FitInput(held_out.train))
-            table = inner._all_log_takes(held_out.users)
-            tried[beta] = held_out.gain(table), table
-        best = max(tried, key=lambda beta: tried[beta][0])
-        return {"beta": best}, tried[best][1]
+            trials.gain(beta=beta)
+        return trials.best, trials.table
 
     def _refit(self, given: FitInput, before: Self) -> None:
         super()._fit(given)

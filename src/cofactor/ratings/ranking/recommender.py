@@ -291,7 +291,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         held_out = HeldOut.of(takes, seed, latest=any(part._asks_what_is_next for part in parts))
         tables: list[NDArray[np.float32]] = []
         for k, part in enumerate(parts):
-            choices, table = part._tried(held_out)
+            choices, table = part._tried(held_out, monitor.inside(type(part).__name__))
             parts[k], tables = part.set_params(**choices), [*tables, table]
         self.weights_, self.exponent_, self.reach_ = np.full(len(parts), 1 / len(parts)), 0.0, 1.0
         self.usual_takes_ = held_out.usual
