@@ -7,19 +7,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import clone
 
 from cofactor.checks import check_number, make_generator
 from cofactor.kernels.logistic_rows import logistic_rows
 from cofactor.kernels.threads import library_limit, parallel_for
+from cofactor.model.progress import Monitor
 from cofactor.model.state import check_array
 from cofactor.problems.choice import soft_log
-from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
+from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -28,6 +31,12 @@ __all__ = ["LogisticMF"]
 
 #: Factors that "auto" takes: so many times this power of the number of takes.
 _FACTORS, _POWER = 0.43, 0.3
+
+#: Where "auto" begins, by what it goes on, and how many iterations tell.
+_FIRST, _STEP, _ITERATIONS = 9.0, 3.0, 20
+
+#: Users times items up to which all cells count; beyond, how many for each take, and how many in all: a gigabyte.
+_CELLS, _EACH, _MOST = 1 << 25, 32, 1 << 28
 
 
 class LogisticMF(FactorExposure):
@@ -109,18 +118,19 @@ class LogisticMF(FactorExposure):
 
     _sums: ClassVar[bool] = False
 
-    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "user_bias_", "objective_", "n_iter_")
+    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "user_bias_", "alpha_", "objective_", "n_iter_")
 
     _ranks: ClassVar[tuple[str, ...]] = ("auto",)
 
     user_bias_: NDArray[np.float32]
+    alpha_: float
     objective_: float
     n_iter_: int
 
     def __init__(
         self,
         n_factors: int | str = "auto",
-        alpha: float = 3.0,
+        alpha: float | str = "auto",
         *,
         max_iter: int = 40,
         tol: float = 1e-4,
@@ -140,7 +150,7 @@ class LogisticMF(FactorExposure):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
+        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12, also=["auto"])
         check_number("tol", self.tol, low=0)
 
     def _rank(self, takes: Ratings) -> int:
@@ -149,12 +159,34 @@ class LogisticMF(FactorExposure):
             return max(1, round(_FACTORS * takes.n_ratings**_POWER))
         return super()._rank(takes)
 
+    def _fit_bytes(self, takes: Ratings) -> int:
+        sampled = np.prod(takes.shape, dtype=np.int64) > _CELLS
+        return super()._fit_bytes(takes) + 4 * min(_EACH * takes.n_ratings, _MOST) * int(sampled)
+
     def _fit(self, given: FitInput) -> None:
-        n = len(given.ratings.users)
-        U, V, _ = self._start(given.ratings, self._rank(given.ratings), make_generator(self.random_state))
+        n, generator, alpha = len(given.ratings.users), make_generator(self.random_state), self.alpha
+        if isinstance(alpha, str):
+            held_out = HeldOut.of(given.ratings, int(generator.integers(2**31)))
+            alpha = self._tried(held_out, given.monitor)[0]["alpha"]
+        self.alpha_ = float(alpha)
+        U, V, _ = self._start(given.ratings, self._rank(given.ratings), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
+
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
+
+        def learn(alpha: float) -> NDArray[np.float32]:
+            inner = clone(self).set_params(alpha=alpha, max_iter=max_iter, callback=None, verbose=0)
+            return inner._learn(FitInput(held_out.train))._all_log_takes(held_out.users)
+
+        trials = Trials(held_out, learn, monitor)
+        if isinstance(self.alpha, str) and len(held_out.users):
+            climb(lambda alpha: trials.gain(alpha=alpha), _FIRST, 1 / _STEP)
+        else:
+            trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
+        return trials.best, trials.table
 
     def _refit(self, given: FitInput, before: Self) -> None:
         users = given.ratings.users
@@ -163,14 +195,19 @@ class LogisticMF(FactorExposure):
         super()._refit(given, before)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        weights = strengths_of(self, given.ratings)
-        problem = ImplicitLogisticProblem(given.ratings, weights, V.shape[1], self.alpha)
+        problem = self._problem(given.ratings, V.shape[1])
         start = problem.pack({"U": U, "V": V, "b": self.user_bias_, "c": c})
         with library_limit(1, "blas"):
             result = lbfgs(problem, start, max_iter=max_iter, tol=self.tol, callback=given.monitor.stage(""))
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
         self.U_, self.V_, self.user_bias_, self.item_bias_ = (arrays[name] for name in "UVbc")
         self.objective_, self.n_iter_ = result.objective, result.n_iter
+
+    def _problem(self, takes: Ratings, d: int) -> ImplicitLogisticProblem:
+        settings = takes, strengths_of(self, takes), d, self.alpha_
+        if np.prod(takes.shape, dtype=np.int64) <= _CELLS:
+            return ImplicitLogisticProblem(*settings)
+        return SampledLogisticProblem(*settings, each=min(_EACH, _MOST / takes.n_ratings))
 
     def _fold_in(self, given: FitInput) -> None:
         """Minimise J by the row of each user, by Newton's method from the bias that they would have without factors."""
@@ -182,7 +219,7 @@ class LogisticMF(FactorExposure):
         features[:-1] = self.V_.T
         rows[:, -1] = np.log(np.maximum(taken, 0.5) / expit(self.item_bias_).sum())
         entries = takes.indptr, takes.indices, weights
-        settings = float(self.alpha), self.max_iter, float(self.tol)
+        settings = self.alpha_, self.max_iter, float(self.tol)
 
         def user(i: int) -> None:
             logistic_rows(i, i + 1, *entries, features, self.item_bias_, *settings, rows)
@@ -198,7 +235,7 @@ class LogisticMF(FactorExposure):
         curvatures = p * (1 - p)
         every = curvatures.copy()
         every[own] *= weights
-        H = self.alpha * np.eye(F.shape[1]) + (F * every[:, None]).T @ F
+        H = self.alpha_ * np.eye(F.shape[1]) + (F * every[:, None]).T @ F
         between, leverages = products(H, F[own], np.zeros(len(own)), F[items])
         gradients = weights * (1 - p[own]) + p[own]
         return without_each(between, leverages, gradients, (weights - 1) * curvatures[own])

@@ -212,7 +212,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     def _exposure(self, n_cells: int = 0) -> list[Any]:
         """Return unfitted exposure models, for so many users times items."""
         if self.exposure is None:
-            return [EASE(), LogisticMF() if n_cells <= _CELLS else ImplicitALS()]
+            return [EASE(), LogisticMF(alpha=3.0) if n_cells <= _CELLS else ImplicitALS()]
         given = self.exposure
         parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         if not parts:
