@@ -33,7 +33,7 @@ __all__ = ["LogisticMF"]
 _FACTORS, _POWER = 0.43, 0.3
 
 #: Where "auto" begins, by what it goes on, and how many iterations tell.
-_FIRST, _STEP, _ITERATIONS = 9.0, 3.0, 20
+_FIRST, _STEP, _ITERATIONS = 9.0, 2.0, 20
 
 #: Users times items up to which all cells count; beyond, how many for each take, and how many in all: a gigabyte.
 _CELLS, _EACH, _MOST = 1 << 25, 32, 1 << 28
