@@ -32,8 +32,11 @@ __all__ = ["LogisticMF"]
 #: Factors that "auto" takes: so many times this power of the number of takes.
 _FACTORS, _POWER = 0.43, 0.3
 
-#: Where "auto" begins, by what it goes on, and how many iterations tell.
-_FIRST, _STEP, _ITERATIONS = 9.0, 2.0, 20
+#: Where "auto" begins, with biases 16 numbers, and how many iterations tell.
+_FEW, _FIRST, _ITERATIONS = 14, 9.0, 20
+
+#: Up to how many factors it goes on, and by how much twice as many must be better.
+_MANY, _WORTH = 112, 1.01
 
 #: Users times items up to which all cells count; beyond, how many for each take, and how many in all: a gigabyte.
 _CELLS, _EACH, _MOST = 1 << 25, 32, 1 << 28
@@ -47,15 +50,26 @@ class LogisticMF(FactorExposure):
         J = \sum_{(u,j) \in \Omega} w_{uj} \log(1 + e^{-x_{uj}}) + \sum_{(u,j) \notin \Omega} \log(1 + e^{x_{uj}})
         + \tfrac{\alpha}{2} (\|U\|^2 + \|V\|^2 + \|b\|^2), \qquad x_{uj} = U_u \cdot V_j + b_u + c_j
 
-    with Ω what was taken, w = 1, or more for large `counts`. All cells count, so that a fit takes time in proportion to
-    users times items; it is minimised by L-BFGS, and by Newton's method for rows of new users, items held fixed.
+    with Ω what was taken, w = 1, or more for large `counts`. It is minimised by L-BFGS, and by Newton's method for rows
+    of new users, items held fixed.
+
+    Up to 33 million users times items, all cells count. Beyond, a random sample S stands for those outside of Ω, as
+
+    .. math::
+
+        \sum_{(u,j) \in S} \frac{1}{\pi_{uj}} \log(1 + e^{x_{uj}}), \qquad
+        \pi_{uj} = \min\Big(1, 32\, \frac{n_u m_j}{|\Omega|}\Big)
+
+    with π the probability by which each cell is drawn, and :math:`n_u, m_j` how many items a user, and users an item
+    took. The expectation of J stays as it is, and the time of a fit follows the takes: up to 32 cells for each.
 
     Parameters
     ----------
     n_factors : int or "auto", default="auto"
         Number d of factors. "auto" takes more of them for more takes, :math:`.43\, |\Omega|^{.3}`: see the notes.
-    alpha : float, default=3.0
-        Weight of the penalty, above 0.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user, and halves or doubles alpha
+        from 9 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after 20 iterations.
     max_iter : int, default=40
         Largest number of iterations.
     tol : float, default=1e-4
@@ -72,6 +86,8 @@ class LogisticMF(FactorExposure):
         Factors.
     user_bias_, item_bias_ : ndarray of shape (n_users,) and (n_items,), float32
         b and c.
+    alpha_ : float
+        That of the fit.
     objective_ : float
         J at the end.
     n_iter_ : int
@@ -164,29 +180,41 @@ class LogisticMF(FactorExposure):
         return super()._fit_bytes(takes) + 4 * min(_EACH * takes.n_ratings, _MOST) * int(sampled)
 
     def _fit(self, given: FitInput) -> None:
-        n, generator, alpha = len(given.ratings.users), make_generator(self.random_state), self.alpha
-        if isinstance(alpha, str):
-            held_out = HeldOut.of(given.ratings, int(generator.integers(2**31)))
-            alpha = self._tried(held_out, given.monitor)[0]["alpha"]
-        self.alpha_ = float(alpha)
-        U, V, _ = self._start(given.ratings, self._rank(given.ratings), generator)
+        takes, generator, chosen = given.ratings, make_generator(self.random_state), self
+        if isinstance(self.alpha, str):
+            held_out = HeldOut.of(takes, int(generator.integers(2**31)))
+            chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
+        self.alpha_, n = float(chosen.alpha), len(takes.users)
+        U, V, _ = self._start(takes, chosen._rank(takes), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
     def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """Choose alpha, then how many factors."""
+        given = FitInput(held_out.train)
         max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
 
-        def learn(alpha: float) -> NDArray[np.float32]:
-            inner = clone(self).set_params(alpha=alpha, max_iter=max_iter, callback=None, verbose=0)
-            return inner._learn(FitInput(held_out.train))._all_log_takes(held_out.users)
+        def learn(n_factors: int, alpha: float) -> NDArray[np.float32]:
+            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, max_iter=max_iter, callback=None, verbose=0)
+            return inner._learn(given)._all_log_takes(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
-        if isinstance(self.alpha, str) and len(held_out.users):
-            climb(lambda alpha: trials.gain(alpha=alpha), _FIRST, 1 / _STEP)
-        else:
-            trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
-        return trials.best, trials.table
+        if not isinstance(self.alpha, str):
+            trials.gain(n_factors=self._rank(given.ratings), alpha=float(self.alpha))
+            return {}, trials.table
+        most = min(*given.ratings.shape, _MANY)
+        few = min(_FEW, most) if isinstance(self.n_factors, str) else int(self.n_factors)
+        if not len(held_out.users):
+            trials.gain(n_factors=few, alpha=_FIRST)
+            return trials.best, trials.table
+        alpha = climb(lambda alpha: trials.gain(n_factors=few, alpha=alpha), _FIRST, 2)
+        best, table = trials.best, trials.table
+        while isinstance(self.n_factors, str) and 2 * best["n_factors"] <= most:
+            if trials.gain(n_factors=2 * best["n_factors"], alpha=alpha) < _WORTH * trials.gain(**best):
+                break
+            best, table = trials.best, trials.table
+        return best, table
 
     def _refit(self, given: FitInput, before: Self) -> None:
         users = given.ratings.users
