@@ -147,20 +147,32 @@ def _invert(A: NDArray[Any]) -> None:
     h = len(A) // 2
     first, between, last = A[:h, :h], A[:h, h:], A[h:, h:]
     _invert(first)
-    pulled = _product(first, between)
-    last -= _product(pulled.T, between)  # Schur's complement
+    pulled = np.empty_like(between)
+    _each_rows(h, lambda lo, hi: np.matmul(first[lo:hi], between, out=pulled[lo:hi]))
+    _add_symmetric(last, -pulled.T, between)  # Schur's complement
     _invert(last)
-    between[...] = _product(pulled, last)
-    first += _product(between, pulled.T)
+    _each_rows(h, lambda lo, hi: np.matmul(pulled[lo:hi], last, out=between[lo:hi]))
+    _add_symmetric(first, between, pulled.T)
     np.negative(between, out=between)
     A[h:, :h] = between.T
 
 
-def _product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
-    """Return A B, of some rows at a time, so that each number is the same on any number of threads."""
-    out = np.empty((len(A), B.shape[1]), dtype=A.dtype)
-    each_block(lambda lo, hi: np.matmul(A[lo:hi], B, out=out[lo:hi]), len(A), _ROWS)
-    return out
+def _add_symmetric(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any]) -> None:
+    """Add B C, which is symmetric, to A."""
+
+    def rows(lo: int, hi: int) -> None:
+        A[lo:hi, :hi] += B[lo:hi] @ C[:, :hi]
+
+    def mirror(lo: int, hi: int) -> None:
+        A[lo:hi, hi:] = A[hi:, lo:hi].T
+
+    _each_rows(len(A), rows)
+    _each_rows(len(A), mirror)
+
+
+def _each_rows(n: int, task: Callable[[int, int], object]) -> None:
+    """Let threads work on some rows each: what they compute is the same on any number of them."""
+    each_block(task, n, _ROWS)
 
 
 def weighed_table(

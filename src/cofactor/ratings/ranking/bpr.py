@@ -25,6 +25,8 @@ __all__ = ["BPR"]
 #: Where "auto" begins, and by what it goes on.
 _FIRST, _STEP = 0.03, 2.0
 
+_USERS = 1_000  # whose takes are held out, where so many can be: of a shop's, each has one or two then
+
 
 class BPR(FactorExposure):
     r"""Factors by which what a user took stands above what they did not.
@@ -120,7 +122,7 @@ class BPR(FactorExposure):
         takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
         if isinstance(alpha, str):
-            alpha = self._tried(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
+            alpha = self._tried(HeldOut.of(takes, self.seed_, least=_USERS), given.monitor)[0]["alpha"]
         self.alpha_ = float(alpha)
         U, V, _ = self._start(takes, self._rank(takes), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)

@@ -35,6 +35,8 @@ _FACTORS, _POWER = 0.43, 0.3
 #: Where "auto" begins, with biases 16 numbers, and how many iterations tell.
 _FEW, _FIRST, _ITERATIONS = 14, 9.0, 20
 
+_USERS = 1_000  # whose takes are held out, where so many can be: of a shop's, each has one or two then
+
 #: Up to how many factors it goes on, and by how much twice as many must be better.
 _MANY, _WORTH = 112, 1.01
 
@@ -72,7 +74,7 @@ class LogisticMF(FactorExposure):
         from 9 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after 20 iterations.
     max_iter : int, default=40
         Largest number of iterations.
-    tol : float, default=1e-4
+    tol : float, default=1e-5
         The fit ends when J fell by less than this share of itself per iteration.
     {counts}
     {random_state}
@@ -149,7 +151,7 @@ class LogisticMF(FactorExposure):
         alpha: float | str = "auto",
         *,
         max_iter: int = 40,
-        tol: float = 1e-4,
+        tol: float = 1e-5,
         counts: str = "log",
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -182,7 +184,7 @@ class LogisticMF(FactorExposure):
     def _fit(self, given: FitInput) -> None:
         takes, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
-            held_out = HeldOut.of(takes, int(generator.integers(2**31)))
+            held_out = HeldOut.of(takes, int(generator.integers(2**31)), least=_USERS)
             chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(takes.users)
         U, V, _ = self._start(takes, chosen._rank(takes), generator)
@@ -208,7 +210,11 @@ class LogisticMF(FactorExposure):
         if not len(held_out.users):
             trials.gain(n_factors=few, alpha=_FIRST)
             return trials.best, trials.table
-        alpha = climb(lambda alpha: trials.gain(n_factors=few, alpha=alpha), _FIRST, 2)
+
+        def gain(alpha: float) -> float:
+            return trials.gain(n_factors=few, alpha=alpha)
+
+        alpha = climb(gain, climb(gain, _FIRST, 2), 2**0.5, 1)
         best, table = trials.best, trials.table
         while isinstance(self.n_factors, str) and 2 * best["n_factors"] <= most:
             if trials.gain(n_factors=2 * best["n_factors"], alpha=alpha) < _WORTH * trials.gain(**best):

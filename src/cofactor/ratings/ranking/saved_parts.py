@@ -36,6 +36,7 @@ class SavedInParts(Saved):
     exponent_: float
     reach_: float
     usual_takes_: float
+    tried_: dict[str, list[Any]]
     cold_: ColdItems | None
 
     def _saved(self) -> dict[str, Any]:
@@ -67,6 +68,10 @@ class SavedInParts(Saved):
         check_array("weights_", self.weights_, (len(parts),), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
         check_number("reach_", self.reach_, low=0, inclusive=False, high=1)
+        if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
+            raise InvalidInputError("what a Recommender tried must be a table")
+        if not all(isinstance(column, list) for column in self.tried_.values()):
+            raise InvalidInputError("what a Recommender tried must be lists")
         check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
             self.cold_.check(len(self.items_))
