@@ -14,11 +14,14 @@ from cofactor.problems.choice import Choice, ChoiceProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["HeldOut", "Trials", "climb"]
+__all__ = ["MANY", "HeldOut", "Trials", "climb"]
 
 #: Users times items that are looked at, at most: 16 MB for each model. On MovieLens 100K all users, of MovieLens 1M one
 #: thousand.
 _CELLS = 4 << 20
+
+#: Users who are looked at where little tells settings apart: of a shop's, each has one or two takes held out.
+MANY = 1_000
 
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1

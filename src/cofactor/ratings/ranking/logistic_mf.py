@@ -22,7 +22,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
-from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import MANY, HeldOut, Trials, climb
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -34,8 +34,6 @@ _FACTORS, _POWER = 0.43, 0.3
 
 #: Where "auto" begins, with biases 16 numbers, and how many iterations tell.
 _FEW, _FIRST, _ITERATIONS = 14, 9.0, 20
-
-_USERS = 1_000  # whose takes are held out, where so many can be: of a shop's, each has one or two then
 
 #: Up to how many factors it goes on, and by how much twice as many must be better.
 _MANY, _WORTH = 112, 1.01
@@ -184,7 +182,7 @@ class LogisticMF(FactorExposure):
     def _fit(self, given: FitInput) -> None:
         takes, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
-            held_out = HeldOut.of(takes, int(generator.integers(2**31)), least=_USERS)
+            held_out = HeldOut.of(takes, int(generator.integers(2**31)), least=MANY)
             chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(takes.users)
         U, V, _ = self._start(takes, chosen._rank(takes), generator)
