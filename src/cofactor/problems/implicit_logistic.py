@@ -137,7 +137,7 @@ class SampledLogisticProblem(ImplicitLogisticProblem):
         place[self._order] = np.arange(m)
         takes = sparse.csr_array((self._weights, place[entries.indices], entries.indptr), shape=(n, m))
         takes.sort_indices()
-        self._takes = takes.indptr, takes.indices, takes.data
+        self._takes = entries.indptr, takes.indices.astype(np.int32, copy=False), takes.data
         self._odds = each * n_row / len(entries.indices), 1 / n_column[self._order]
         starts, cells, key = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), fold(0)
         cuts = cut_rows(entries.indptr, max(1, len(entries.indices) // _PARTS))
