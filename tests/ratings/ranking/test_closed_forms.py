@@ -318,11 +318,10 @@ def test_a_sample_of_cells_stands_for_all_of_them() -> None:
     takes, each = as_takes(takes_of(300, 200)), 2.0
     n, m = takes.shape
     problem = SampledLogisticProblem(takes, np.ones(takes.n_ratings), 2, 1.0, each)
-    gradients = []
-    for n_threads in (1, 3):
+    nothing, gradients = np.zeros(problem.size, dtype=np.float32), np.empty((2, problem.size), dtype=np.float32)
+    for n_threads, gradient in zip((1, 3), gradients, strict=True):
         with thread_limit(n_threads):
-            gradients.append(np.empty(problem.size, dtype=np.float32))
-            n_cells = problem.value_gradient(np.zeros(problem.size, np.float32), gradients[-1]) / np.log(2)  # each at log(1 + e⁰)
+            n_cells = problem.value_gradient(nothing, gradient) / np.log(2)  # each has log(1 + e⁰)
     assert np.array_equal(*gradients)
     shares = np.minimum(1, each * np.outer(takes.user_counts, np.maximum(takes.item_counts, 1)) / takes.n_ratings)
     assert n_cells == pytest.approx(n * m, abs=4 * np.sqrt((1 / shares - 1).sum()))

@@ -166,7 +166,9 @@ class BPR(FactorExposure):
     ) -> float:
         rate, key = self.learning_rate * (1 - 0.9 * k / n), fold(self.seed_, k)
         n_steps = len(pattern[0])
-        return float(rank_pairs(key, n_steps, np.float32(rate), np.float32(self.alpha_), *pattern, *arrays, moves_items))
+        return float(
+            rank_pairs(key, n_steps, np.float32(rate), np.float32(self.alpha_), *pattern, *arrays, moves_items)
+        )
 
     def _fold_in(self, given: FitInput) -> None:
         """Take steps for each user alone, with the same random numbers: no row depends on who else is new."""

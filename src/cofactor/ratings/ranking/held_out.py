@@ -61,11 +61,11 @@ class HeldOut:
 
     @classmethod
     def of(cls, takes: Ratings, seed: int, latest: bool = False, least: int = 1) -> Self:
-        """Hold out a part of the takes of users with two or more, or of as many such users as will do, `least` at least.
+        """Hold out a part of the takes of users with two or more, or of as many such users as will do.
 
         A tenth of a user's takes is rounded up or down by chance, so that most users with few takes lose none, and are
         not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
-        at random.
+        at random. Users who will do are `least` or more.
         """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
