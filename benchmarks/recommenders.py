@@ -146,7 +146,7 @@ def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     taken = np.zeros(seen.shape, dtype=np.bool_)
     taken[users[known], items[known]] = True
     n_taken = taken.sum(axis=1)
-    p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken, seen.sum(axis=1))
+    p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken)
     out = []
     for low, high in pairwise(EDGES):
         inside = ~seen & (n_taken > 0)[:, None] & (p >= low) & (p < high)

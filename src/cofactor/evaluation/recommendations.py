@@ -286,7 +286,7 @@ def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _
     of_takes = None
     if hasattr(recommended, "p_take"):
         likely = _most_likely_taken(fitted, ids, recommended, new)
-        of_takes = _chances(likely, asked, split, ordered, getattr(fitted, "reach_", 1.0))
+        of_takes = _chances(likely, asked, split, ordered)
     if asked.auc:
         of_users["auc"] = _aucs(fitted, ids, asked, split, how, n_items)
     if asked.undefined == 0:
@@ -352,13 +352,12 @@ def _most_likely_taken(model: Any, ids: Any, recommended: Any, new: FeatureTable
     return model.recommend(ids, min(_LIKELY, len(model.items_)), rank_by="take", new_items=new)
 
 
-def _chances(found: Any, asked: Asked, split: Split, ordered: bool, reach: float) -> tuple[NDArray[Any], ...]:
+def _chances(found: Any, asked: Asked, split: Split, ordered: bool) -> tuple[NDArray[Any], ...]:
     """Return, for each item of lists, how likely it is held out of its user, whether it is, and the user."""
     lists = _numbers(asked.items, found.items)
     rows, places = np.nonzero(lists >= 0)
     taken = np.asarray(split.anything[rows, lists[rows, places]]).ravel() > 0
-    n_before = 0 if ordered else np.diff(split.taken.indptr)
-    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr), n_before, reach)
+    chances = among_the_next(np.nan_to_num(found.p_take), np.diff(split.anything.indptr), ordered)
     return chances[rows, places], taken, split.users[rows]
 
 

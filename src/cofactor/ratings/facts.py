@@ -80,7 +80,7 @@ def _effort(model: Any) -> dict[str, Any]:
     """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
     if hasattr(model, "exposures_"):
         parts = [*model.exposures_, *([] if model.rating_model_ is None else [model.rating_model_])]
-        return {"parts": [type(part).__name__ for part in parts], "tried": model.tried_, "reach": model.reach_}
+        return {"parts": [type(part).__name__ for part in parts], "tried": model.tried_}
     samples = getattr(model, "samples_", None)
     chosen: dict[str, Any] = {}
     if hasattr(model, "n_factors_") or hasattr(model, "V_"):
@@ -150,7 +150,7 @@ def _tried_in_words(tried: Mapping[str, Sequence[Any]]) -> str:
 def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
     words = {"parts": ", ".join(values["parts"])} if "parts" in values else {}
     if "tried" in values:
-        words |= {"held-out gain": _tried_in_words(values["tried"]), "reach": f"{values['reach']:.2f}"}
+        words["held-out gain"] = _tried_in_words(values["tried"])
     if "factors" in values:
         words["factors"] = str(values["factors"])
     if "sweeps" in values:

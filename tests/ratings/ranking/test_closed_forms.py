@@ -12,7 +12,7 @@ from sklearn.base import clone
 from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
-from cofactor.problems.choice import ChoiceProblem, among_the_next, log_shares, saturate, soft_log
+from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -113,38 +113,30 @@ def test_a_row_folded_in_solves_its_equations() -> None:
     np.testing.assert_allclose(lhs @ new.U_[0], w @ V[took], rtol=1e-5)
 
 
-@pytest.fixture(params=["next", "part", "part, by activity", "part of some"])
+@pytest.fixture(params=["alike", "by activity", "with precisions"])
 def choice(request: pytest.FixtureRequest) -> ChoiceProblem:
     rng = np.random.default_rng(0)
     seen = rng.random((7, 9)) < 0.3
     rows, columns = np.nonzero(~seen & (rng.random(seen.shape) < 0.3))
-    shares = None if request.param == "next" else rng.uniform(0.1, 0.9, 7)
-    activity = rng.uniform(0.2, 4, 7) if request.param.endswith("activity") else None
+    activity = rng.uniform(0.2, 4, 7) if request.param == "by activity" else None
     features = [rng.normal(size=seen.shape).astype(np.float32) for _ in range(2)]
-    reach = 0.7 if request.param == "part of some" else 1.0
-    return ChoiceProblem(features, seen, (rows, columns), shares, activity, reach)
+    precisions = np.array([0.0, 3.0]) if request.param == "with precisions" else None
+    return ChoiceProblem(features, seen, (rows, columns), activity, precisions)
 
 
 def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) -> None:
     at = np.array([0.7, -0.4, 0.3])
     activity = np.ones(7) if choice.activity is None else choice.activity
-    shares = np.ones(7) if choice.shares is None else choice.shares
     utilities = sum(w * f for w, f in zip(at, choice.features, strict=False)).astype(float)
     utilities *= (activity ** at[2])[:, None]
     came = np.zeros(choice.seen.shape, dtype=bool)
     came[choice.chosen] = True
-    total = -(at[2] ** 2) / (2 * 0.3**2)
-    for u in range(len(came)):
+    total = -(at[2] ** 2) / (2 * 0.3**2) - (0 if choice.precisions is None else choice.precisions @ at[:2] ** 2 / 2)
+    for u in np.flatnonzero(came.any(axis=1)):
         mine, others = utilities[u, came[u]], utilities[u, ~came[u] & ~choice.seen[u]]
-
-        def chances(a: float, mine=mine, others=others, q=shares[u]) -> list[np.ndarray]:  # type: ignore[no-untyped-def]
-            came = [choice.reach * -np.expm1(-np.exp(a + part)) for part in (mine, others)]
-            return [q * x / (1 - x + q * x) for x in came]
-
-        if len(mine):
-            n_mine = len(mine)
-            a = optimize.brentq(lambda a, k=n_mine: sum(p.sum() for p in chances(a)) - k, -30, 5, xtol=1e-12)
-            total += np.log(chances(a)[0]).sum() + np.log1p(-chances(a)[1]).sum()
+        both, n = np.append(mine, others), len(mine)
+        a = optimize.brentq(lambda a, v=both, n=n: expit(a + v).sum() - n, -30, 30, xtol=1e-12)
+        total += np.log(expit(a + mine)).sum() + np.log(expit(-a - others)).sum()
     value, gradient, information = choice.derivatives(at[:2], at[2])
     assert value == pytest.approx(total / len(choice.chosen[0]), rel=1e-6)
     assert np.log(np.exp(log_shares(utilities, choice.seen)).sum(axis=1)) == pytest.approx(0, abs=1e-6)
@@ -157,94 +149,58 @@ def test_items_that_come_are_as_likely_as_by_brute_force(choice: ChoiceProblem) 
 
 def test_information_is_that_of_slopes_beside_a_rate_of_each_user() -> None:
     rng = np.random.default_rng(0)
-    ell, q, slope = rng.normal(size=6).astype(np.float32), 0.4, 0.5
-    came = np.arange(6) < 2
-
-    def chances(a: float) -> tuple[np.ndarray, np.ndarray]:
-        rates = np.exp(a + slope * ell.astype(float))
-        return 1 - 1 / (1 + q * np.expm1(rates)), rates / -np.expm1(-rates)
-
-    a = optimize.brentq(lambda a: float((came - chances(a)[0]).sum()), -5, 5, xtol=1e-12)
-    p, w = chances(a)
-    moves = p * (1 - p) * w
-    left = ell - moves @ ell / moves.sum()
-    one = ChoiceProblem([ell[None]], np.zeros((1, 6), dtype=bool), (np.zeros(2, int), np.arange(2)), np.array([q]))
+    ell, slope, came = rng.normal(size=6).astype(np.float32), 0.5, np.arange(6) < 2
+    a = optimize.brentq(lambda a: float(expit(a + slope * ell.astype(float)).sum() - 2), -5, 5, xtol=1e-12)
+    p = expit(a + slope * ell)
+    w = p * (1 - p)
+    left = ell - w @ ell / w.sum()
+    one = ChoiceProblem([ell[None]], np.zeros((1, 6), dtype=bool), (np.zeros(2, int), np.arange(2)))
     _, gradient, information = one.derivatives(np.array([slope]))
-    assert gradient[0] == pytest.approx(((came - p) * w) @ left / 2, rel=1e-5)
-    assert information[0, 0] == pytest.approx((moves * w) @ left**2 / 2, rel=1e-5)
-
-
-def test_choices_know_that_nothing_is_taken_twice() -> None:
-    """Of items that come one after the other, without repetition, the weight is found; a logit of each finds less."""
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(400, 60)).astype(np.float32)
-    keys = 2.0 * features + rng.gumbel(size=features.shape)  # the ten highest come as by successive draws
-    columns = np.sort(np.argsort(-keys, axis=1)[:, :10], axis=1)
-    rows = np.repeat(np.arange(400), 10)
-    found = ChoiceProblem([features], np.zeros(features.shape, dtype=bool), (rows, columns.ravel())).maximize()
-    assert found.weights[0] == pytest.approx(2.0, abs=0.1)
-    assert found.exponent == 0
+    assert gradient[0] == pytest.approx((came - p) @ left / 2, rel=1e-5)
+    assert information[0, 0] == pytest.approx(w @ left**2 / 2, rel=1e-5)
 
 
 def test_slopes_that_fall_with_activity_are_found_in_a_random_part() -> None:
     rng = np.random.default_rng(0)
-    n, m, counts = 1000, 300, np.repeat([20, 80], 500)
+    n, m, activity = 1000, 300, np.repeat([0.5, 2.0], 500)
     features = rng.normal(size=(n, m)).astype(np.float32)
-    activity = counts / 40
-    keys = 2.0 * (activity**-0.4)[:, None] * features + rng.gumbel(size=features.shape)
-    order = np.argsort(-keys, axis=1)
-    seen, held = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
-    for u, k in enumerate(counts):
-        mine = rng.permutation(order[u, :k])
-        held[u, mine[: k // 5]], seen[u, mine[k // 5 :]] = True, True
-    found = ChoiceProblem([features], seen, np.nonzero(held), held.sum(axis=1) / counts, activity).maximize()
+    odds = np.exp(2.0 * (activity**-0.4)[:, None] * features - np.repeat([5.0, 2.5], 500)[:, None])
+    came = rng.random((n, m)) < odds / (1 + odds)
+    held = came & (rng.random((n, m)) < 0.2)
+    found = ChoiceProblem([features], came & ~held, np.nonzero(held), activity).maximize()
     assert found.weights[0] == pytest.approx(2.0, abs=0.06)
     assert found.exponent == pytest.approx(-0.4, abs=0.08)
-    assert abs(ChoiceProblem([features], seen, np.nonzero(held), None, activity).maximize().weights[0] - 2) > 0.3
 
 
-def test_a_random_part_is_as_likely_as_drawn() -> None:
-    """Eight of thirty items come one after the other; a fourth of them is held out at random."""
+def test_items_are_as_likely_as_they_are_missing() -> None:
+    """What is likely to come hardly gets likelier: a tenth of what is recorded says so, and what a fifth of all is."""
     rng = np.random.default_rng(0)
-    shares = np.exp(rng.normal(size=30) * 1.5)
-    shares /= shares.sum()
-    n = 4000
-    came = rng.permuted(np.argsort(-np.log(shares) - rng.gumbel(size=(n, 30)), axis=1)[:, :8], axis=1)
-    known, held = np.zeros((2, n, 30), dtype=bool)
-    np.put_along_axis(known, came[:, :6], True, axis=1)
-    np.put_along_axis(held, came[:, 6:], True, axis=1)
-    left = np.broadcast_to(shares, known.shape)[~known].reshape(n, 24)
-    p = among_the_next(left / left.sum(axis=1, keepdims=True), np.full(n, 2), np.full(n, 6))
-    np.testing.assert_allclose(p.sum(axis=1), 2, rtol=1e-6)
-    predicted, taken = p.ravel(), held[~known]
-    for low, high in pairwise((0, 0.05, 0.1, 0.2, 0.4, 1)):
-        inside = (predicted > low) & (predicted <= high)
-        assert taken[inside].mean() == pytest.approx(predicted[inside].mean(), rel=0.1)
-
-
-def test_what_is_not_recorded_is_as_likely_as_it_came() -> None:
-    """Of what came four fifths are recorded: a tenth of these says so, and how likely the others are."""
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(3000, 60)).astype(np.float32)
-    came = rng.random(features.shape) < -np.expm1(-np.exp(1.5 * features - 2))
+    features = rng.normal(size=(3000, 100)).astype(np.float32)
+    chances = np.exp(1.5 * np.minimum(features, 1) - 2.2)
+    came = rng.random(features.shape) < chances
     known = came & (rng.random(features.shape) < 0.8)
     held, missing = known & (rng.random(features.shape) < 0.1), came & ~known
-    shares = held.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    found = {
-        reach: ChoiceProblem([features], known & ~held, np.nonzero(held), shares, reach=reach).maximize()
-        for reach in (1.0, 0.8, 0.6)
-    }
-    assert max(found, key=lambda reach: found[reach].value) == 0.8
-    assert found[0.8].weights[0] == pytest.approx(1.5, abs=0.1)
     off = {}
-    for reach in (1.0, 0.8):
-        utilities = np.float32(found[reach].weights[0]) * features
-        saturate(utilities, known, known.sum(axis=1), reach)
-        left = np.exp(log_shares(utilities, known))
-        p = among_the_next(left, missing.sum(axis=1), known.sum(axis=1), reach)
-        likely = (p > 0.4) & ~known
-        off[reach] = abs(missing[likely].mean() - p[likely].mean())
-    assert off[0.8] < 0.02 < 0.1 < off[1.0]
+    for columns in ((features,), bent(features, float(np.median(features[held])))):
+        found = ChoiceProblem(columns, known & ~held, np.nonzero(held)).maximize()
+        utilities = sum(np.float32(c) * column for c, column in zip(found.weights, columns, strict=True))
+        p = among_the_next(np.exp(log_shares(np.asarray(utilities), known)), missing.sum(axis=1))
+        np.testing.assert_allclose(p.sum(axis=1), missing.sum(axis=1), rtol=1e-5)
+        off[len(columns)] = max(
+            abs(missing[inside].sum() / p[inside].sum() - 1)
+            for inside in ((p > low) & (p <= high) & ~known for low, high in pairwise((0.02, 0.05, 0.1, 0.2, 1)))
+        )
+    assert off[2] < 0.1 < 0.2 < off[1]
+
+
+def test_what_comes_later_is_as_likely_as_its_odds() -> None:
+    shares = np.array([[0.5, 0.3, 0.1], [0.2, 0.2, 0.2], [0.2, 0.2, 0.2]])  # and a rest of .1 and .4
+    n = np.array([2, 1, 0])
+    p = among_the_next(shares, n, ordered=True)
+    t = (p / (1 - p))[:2] / shares[:2]
+    np.testing.assert_allclose(t, t[:, :1] * np.ones(3), rtol=1e-6)
+    np.testing.assert_allclose(p[:2].sum(axis=1) + t[:, 0] * [0.1, 0.4], n[:2], rtol=1e-6)
+    assert not p[2].any()
 
 
 def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
@@ -253,12 +209,11 @@ def test_what_could_hardly_come_and_did_has_a_likelihood() -> None:
         np.ones(1)
     )
     ell = np.array([0.0, 1.0])  # of those that could come, and did not
-    a = optimize.brentq(lambda a: float(-np.expm1(-np.exp(a + ell)).sum() - 1), -5, 5, xtol=1e-12)
-    rates = np.exp(a + ell)
-    moves = rates * np.exp(-rates)
-    centre = moves @ ell / moves.sum()
-    assert value == pytest.approx(-2000 + a - rates.sum(), rel=1e-6)
-    assert gradient[0] == pytest.approx(-2000 - centre - rates @ (ell - centre), rel=1e-6)
+    a = optimize.brentq(lambda a: float(expit(a + ell).sum() - 1), -5, 5, xtol=1e-12)
+    p = expit(a + ell)
+    centre = p * (1 - p) @ ell / (p * (1 - p)).sum()
+    assert value == pytest.approx(-2000 + a + np.log1p(-p).sum(), rel=1e-6)
+    assert gradient[0] == pytest.approx(-2000 - centre - p @ (ell - centre), rel=1e-6)
     assert np.isfinite(information).all()
 
 

@@ -107,6 +107,9 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     _own_kind: ClassVar[str] = "take"
     _sums: ClassVar[bool] = True
 
+    #: To which power of the number of a user's takes it counts, beside other models.
+    _evidence: ClassVar[float] = 0.0
+
     #: `_contributions(user, items)` returns what each own take adds to each score, by index: (k, n).
     _contributions = no_contributions
 

@@ -13,7 +13,7 @@ from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.problems.choice import log_shares, saturate
+from cofactor.problems.choice import log_shares
 from cofactor.ratings.best import ids_of
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
@@ -149,8 +149,8 @@ def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
     return array if array.shape[1] == n else np.pad(array, ((0, 0), (0, n - array.shape[1])), constant_values=empty)
 
 
-def utilities(model: Recommender, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return logarithms of rates of all items for users by index, those of popularity for who took nothing."""
+def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
+    """Return logarithms of odds of all items for users by index, those of popularity for who took nothing."""
     parts, m = model.exposures_, len(model.items_)
     out = np.zeros((len(users), m), dtype=np.float32)
     counts = model._require_ratings().user_counts[users]
@@ -158,10 +158,10 @@ def utilities(model: Recommender, users: NDArray[Any], seen: NDArray[np.bool_]) 
     some = users if warm.all() else users[warm]
     total = np.zeros((len(some), m), dtype=np.float32)
     if len(some):
-        for weight, part in zip(model.weights_, parts, strict=True):
-            total += np.float32(weight) * part._log_takes(part._table(some, 0, m))
+        for k, part in enumerate(parts):
+            feature = model._feature(part, part._log_takes(part._table(some, 0, m)), counts[warm])
+            total += model._weighed(k, feature)
         total *= model._powers(counts[warm])[:, None]
-        saturate(total, seen if warm.all() else seen[warm], counts[warm], model.reach_)
     if warm.all():
         return total
     out[warm] = total

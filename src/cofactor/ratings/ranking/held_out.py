@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import Choice, ChoiceProblem
+from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
@@ -33,6 +33,9 @@ _LATEST = 0.2  # of what is held out as the latest
 _STEPS = 12  # to either side, of a search
 
 _TRIALS = 2 * _STEPS + 1
+_NO_KNOT = float(np.finfo(np.float32).max)
+
+_BEND = 1.0  # standard deviation beforehand of how much a slope changes at the median of what was held out
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,11 @@ class HeldOut:
         """The geometric mean of how many the users looked at took, 1 without any."""
         return float(np.exp(np.log(self.counts).mean())) if len(self.counts) else 1.0
 
-    def problem(self, features: Sequence[NDArray[np.float32]], reach: float = 1.0) -> ChoiceProblem:
+    def problem(
+        self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
+    ) -> ChoiceProblem:
         """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        n_out, counts = np.bincount(self.chosen[0], minlength=len(self.users)), self.counts
-        shares = None if self.latest else n_out / (n_out + counts)
-        return ChoiceProblem(features, self.seen, self.chosen, shares, counts / self.usual, reach)
+        return ChoiceProblem(features, self.seen, self.chosen, self.counts / self.usual, precisions)
 
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
@@ -135,7 +138,9 @@ class HeldOut:
         """Return which features make the best lists together, the best alone first.
 
         The next one joins while the gain of takes rises by more than its standard error over users, and all features
-        count for the better: their likelihood rises by almost any. What does not raise it is not tried again.
+        count for the better: their likelihood rises by almost any. What does not raise it is not tried again. The
+        first, popularity, joins wherever it counts for the better: users with few takes need it, of whom hardly
+        anything is held out.
         """
         alone = [self.gains(table) for table in tables]
         chosen = [int(np.argmax([gains.sum() for gains in alone]))]
@@ -149,31 +154,36 @@ class HeldOut:
                 if c.min() > 0 and _is_sure(np.bincount(self.chosen[0], risen)):
                     found[k] = gains + risen, c
             if not found:
-                return chosen
+                break
             best = max(found, key=lambda k: found[k][0].sum())
             chosen, (gains, weights), others = [*chosen, best], found[best], set(found) - {best}
+        if 0 not in chosen:
+            features = [tables[j] for j in (*chosen, 0)]
+            if self.problem(features).maximize(np.append(weights, 0.1)).weights.min() > 0:
+                chosen = [*chosen, 0]
+        return chosen
 
-    def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, float]:
-        """Return the likeliest c and δ, and the likeliest reach, which is 1 where the latest is held out."""
-        at = Choice(np.full(len(features), 1 / len(features)), 0.0, -np.inf)
-        found: dict[float, Choice] = {}
+    def best(
+        self, features: Sequence[NDArray[np.float32]], straight: Collection[int] = ()
+    ) -> tuple[Choice, NDArray[np.float64]]:
+        """Return the likeliest c and δ of features that are bent where what was held out has its median, and where.
 
-        def value(reach: float) -> float:
-            nonlocal at
-            if reach > 1:
-                return -np.inf
-            at = found[reach] = self.problem(features, reach).maximize(at.weights, at.exponent)
-            return at.value
+        Some are straight, given by index, and those of which a slope would be below 0: their knot is above all.
+        """
+        bends = np.isin(np.arange(len(features)), [*straight], invert=True)
+        medians = np.array([np.median(feature[self.chosen]) for feature in features], dtype=np.float64)
+        start, precisions = np.tile([1 / len(features), 0.0], len(features)), np.tile([0, 1 / _BEND**2], len(features))
+        while True:
+            knots = np.where(bends, medians, _NO_KNOT)
+            columns = [column for feature, knot in zip(features, knots, strict=True) for column in bent(feature, knot)]
+            found = self.problem(columns, precisions).maximize(start)
+            slopes = found.weights.reshape(-1, 2).cumsum(axis=1)
+            if not (bends & (slopes.min(axis=1) < 0)).any():
+                return found, knots
+            bends &= slopes.min(axis=1) >= 0
 
-        reach = 1.0
-        if self.latest:
-            value(reach)
-        else:
-            reach = climb(value, 1.0, 0.9)
-        return found[reach], reach
 
-
-def _is_sure(risen: NDArray[np.float64]) -> bool:
+def _is_sure(risen: NDArray[Any]) -> bool:
     """Whether a sum over users is above its standard error.
 
     Examples

@@ -22,6 +22,7 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
+from cofactor.problems.choice import bent
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -34,7 +35,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.alike import AlikeByItsParts
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
-from cofactor.ratings.ranking.choosing import Wish, recommended, seen_by, utilities
+from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
 from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
 from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
@@ -88,12 +89,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
     :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of takes of the user, n what is usual. A tenth of the
     takes of each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and c and
-    δ maximise the likelihood of what was held out (`ChoiceProblem`): items come one after the other by these shares,
-    none comes twice, and a part 1 - r of all pairs never comes or is not recorded. With r below 1,
-    :math:`e^{c_u \cdot \ell}` is replaced by what grows to an end (`cofactor.problems.choice.saturate`). Which models
-    are worth it depends on the data: by default the best of five is taken, and others as long as lists of what was held
-    out become better by more than a standard error (`tried_`). The models of the end are fitted to all takes. `predict`
-    and `predict_proba` are those of the rating model.
+    δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with one slope below the median of
+    what was held out and another above. Which models are worth it depends on the data: by default the best of five is
+    taken, and others as long as lists of what was held out become better by more than a standard error (`tried_`).
+    Popularity counts by :math:`n_u^{-1/2}` more the less is known of a user: lists of users with one take were worse
+    than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
+    `predict` and `predict_proba` are those of the rating model.
 
     P(take) holds about. Of the first ten of each user, by so many per cent more were expected to be among a fifth that
     was held out than were: MovieLens 1M 1, MovieLens 100K 4, latest-small -5, Steam -3, Epinions 8; of a tenth of
@@ -124,13 +125,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     exposures_ : list of ExposureModel
         Fitted to all takes.
     rating_model_ : RatingModel or None
-    weights_ : ndarray of shape (n_exposures,)
-        c.
+    weights_ : ndarray of shape (n_exposures, 2)
+        c: slopes of features below their knots, and how much larger these are above.
+    knots_ : ndarray of shape (n_exposures,)
+        Medians of features of what was held out.
     exponent_ : float
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
-    reach_ : float
-        r: of all pairs, the part that can come at all, and is recorded if it does. It was .5 to .8 on four fifths or
-        nine tenths of seven sets, and 1 on all of MovieLens 100K, from which nothing is missing.
     tried_ : dict of str to list
         What was tried, a table: "model", its chosen "settings", the "gain" of its lists alone (the mean of
         1 / log2(1 + rank) of what was held out), and its "weight" in c, 0 where it was left out.
@@ -165,7 +165,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     _html_repr = html_of
 
     _learned: ClassVar[tuple[str, ...]] = (
-        *("exposures_", "rating_model_", "weights_", "exponent_", "reach_", "usual_takes_", "tried_"),
+        *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_", "tried_"),
         "cold_",
     )
 
@@ -175,9 +175,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     ratings_: Ratings | None
     exposures_: list[ExposureModel]
     rating_model_: RatingModel | None
+    knots_: NDArray[np.float64]
     weights_: NDArray[np.float64]
     exponent_: float
-    reach_: float
     usual_takes_: float
     tried_: dict[str, list[Any]]
     cold_: ColdItems | None = None
@@ -309,15 +309,22 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(exposure) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(exposure, seeds[1:], strict=True)]
         held_out = HeldOut.of(takes, seed, latest=any(part._asks_what_is_next for part in parts))
+        self.usual_takes_ = held_out.usual
         tables = self._try(parts, held_out, monitor)
         kept = list(range(len(tables)))
         if self.exposure is None and len(held_out.users):
             kept = held_out.together(tables)
-        self.weights_, self.exponent_, self.reach_ = np.full(len(kept), 1 / len(kept)), 0.0, 1.0
-        self.usual_takes_ = held_out.usual
-        if len(held_out.users):
-            (self.weights_, self.exponent_, _), self.reach_ = held_out.best([tables[k] for k in kept])
-        self.tried_["weight"] = [float(self.weights_[kept.index(k)]) if k in kept else 0.0 for k in range(len(tables))]
+        self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
+        self.exponent_ = 0.0
+        while len(held_out.users):
+            straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
+            best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
+            self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
+            if self.exposure is not None or len(kept) == 1 or self.weights_[:, 0].min() >= 0:
+                break
+            kept.pop(int(np.argmin(self.weights_[:, 0])))  # what is not so, the higher it is
+        means = dict(zip(kept, self.weights_[:, 0] + self.weights_[:, 1] / 2, strict=True))
+        self.tried_["weight"] = [float(means.get(k, 0.0)) for k in range(len(tables))]
         del tables
         kinds = [parts[k] for k in kept]
         self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in kinds]
@@ -335,8 +342,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         if of_items is not None:
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
-                seen = seen_by(takes, some, len(self.items_))
-                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some, seen))
+                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
 
     def _try(self, parts: list[Any], held_out: HeldOut, monitor: Monitor) -> list[NDArray[np.float32]]:
         """Let parts choose settings until time is up, note what they gain, and return their features."""
@@ -354,7 +360,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                     break
                 choices, table = part._tried(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
-                tables.append(table)
+                tables.append(self._feature(part, table, held_out.counts))
                 self.tried_["model"].append(type(part).__name__)
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
@@ -426,7 +432,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Return c · ℓ of all items for users by index, given what they took."""
-        return utilities(self, users, seen)
+        return utilities(self, users)
 
     def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the probabilities of the levels of items once they are taken."""
@@ -436,6 +442,17 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     def counted_(self) -> bool:
         """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
         return self.exposures_[0].counted_
+
+    def _feature(self, part: ExposureModel, log_takes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+        """Return the feature of an exposure model for users who took so many items."""
+        power = part._evidence
+        return log_takes * ((counts / self.usual_takes_) ** power).astype(np.float32)[:, None] if power else log_takes
+
+    def _weighed(self, part: int, feature: NDArray[Any]) -> NDArray[np.float32]:
+        """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
+        slope, bend = self.weights_[part].astype(np.float32)
+        whole, above = bent(feature, self.knots_[part])
+        return np.asarray(slope * whole + bend * above, dtype=np.float32)
 
     def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
         """Return what c is multiplied by for users who took so many items."""

@@ -34,7 +34,7 @@ class SavedInParts(Saved):
     ratings_: Ratings | None
     weights_: NDArray[np.float64]
     exponent_: float
-    reach_: float
+    knots_: NDArray[np.float64]
     usual_takes_: float
     tried_: dict[str, list[Any]]
     cold_: ColdItems | None
@@ -65,9 +65,9 @@ class SavedInParts(Saved):
         scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
-        check_array("weights_", self.weights_, (len(parts),), np.float64)
+        check_array("knots_", self.knots_, (len(parts),), np.float64)
+        check_array("weights_", self.weights_, (len(parts), 2), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
-        check_number("reach_", self.reach_, low=0, inclusive=False, high=1)
         if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
             raise InvalidInputError("what a Recommender tried must be a table")
         if not all(isinstance(column, list) for column in self.tried_.values()):

@@ -81,7 +81,7 @@ def _reasons(model: Recommender, user: Any, items: Any, at_least: float | None) 
     with library_limit(1, "blas"):
         rows = np.array([row])
         seen = seen_by(ratings, rows, len(model.items_))
-        whole, open_ = utilities(model, rows, seen)[0].astype(np.float64), ~seen[0]
+        whole, open_ = utilities(model, rows)[0].astype(np.float64), ~seen[0]
         scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
         parts = {"take": _of_taking(model, row, columns)}
         if model.rating_model_ is not None:
@@ -97,11 +97,14 @@ def _reasons(model: Recommender, user: Any, items: Any, at_least: float | None) 
 def _of_taking(model: Recommender, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return by how much c · ℓ falls where what a take adds to the scores of exposure models is taken away."""
     total: Any = 0.0
-    for weight, part in zip(model.weights_, model.exposures_, strict=True):
+    counts = model._require_ratings().user_counts[[row]]
+    for k, part in enumerate(model.exposures_):
         scores = part._explained(row, columns).astype(np.float64)[:, None]
         left = scores - part._contributions(row, columns)
-        total = total + weight * (part._log_takes(scores).astype(np.float64) - part._log_takes(left))
-    power = model._powers(model._require_ratings().user_counts[[row]])
+        features = (model._feature(part, part._log_takes(x), counts) for x in (scores, left))
+        now, then = (model._weighed(k, feature).astype(np.float64) for feature in features)
+        total = total + now - then
+    power = model._powers(counts)
     return np.asarray(total * power, dtype=np.float64)
 
 
