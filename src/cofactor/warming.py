@@ -295,13 +295,8 @@ def _run_takes(model: Any) -> None:
         model.set_params(ratings=None)
     X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
     model.fit(X)
-<<<<<<< HEAD
     if type(model).__name__ == "LogisticMF":  # which has others where users times items are many
         clone(model).fit(sparse.csr_array((np.ones(len(X)), X.T), shape=(6000, 6000)))
-    if hasattr(model, "reach_"):  # 1 here, where no rates have to be bounded
-        model.reach_ = 0.5
-=======
->>>>>>> main
     for fitted in (model, model.fold_in(X[:20], known="replace")):
         fitted.recommend(n=2)
     model.update(X[:20])
