@@ -71,6 +71,24 @@ class BPR(FactorExposure):
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
 
+    Notes
+    -----
+    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last four chose nothing),
+    with the same number of items drawn evenly, biases that are penalized, and alpha = .01, and by default:
+
+    ============  ==========  ======  ======  =====
+    set           Popularity  evenly  "auto"  alpha
+    ============  ==========  ======  ======  =====
+    ML-100K       .223        .399    .434    .03
+    latest-small  .190        .249    .319    .03
+    Steam         .170        .212    .328    .015
+    made-up shop  .151        .144    .167    .06
+    BookCrossing  .040        .034    .060    .03
+    Epinions      .042        .097    .104    .03
+    Flixster      .013        .042    .052    .03
+    Douban        .009        .071    .082    .03
+    ============  ==========  ======  ======  =====
+
     References
     ----------
     S. Rendle, C. Freudenthaler, Z. Gantner and L. Schmidt-Thieme, "BPR: Bayesian personalized ranking from implicit

@@ -99,7 +99,25 @@ class LogisticMF(FactorExposure):
 
     Notes
     -----
-    TABLE
+    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last five chose nothing),
+    with alpha = 3 and by default; the shops, of 20,000 users and 5,000 items and of 50,000 and 20,000, are made up:
+
+    ============  ==========  =========  ======  ===========
+    set           Popularity  alpha = 3  "auto"  d and alpha
+    ============  ==========  =========  ======  ===========
+    ML-100K       .223        .434       .442    14, 6.4
+    latest-small  .190        .328       .327    14, 9
+    Steam         .170        .343       .396    56, 6.4
+    shop          .151        .062       .160    14, 36
+    larger shop   .121                   .126    14, 51
+    BookCrossing  .040        .056       .065    14, 4.5
+    Epinions      .042        .130       .132    14, 4.5
+    Flixster      .013        .073       .107    56, 4.5
+    Douban        .009        .112       .114    14, 3.2
+    ============  ==========  =========  ======  ===========
+
+    Steam, Epinions, BookCrossing and the shops have more than 33 million cells. With alpha = 9 and 14 factors all cells
+    of Steam gave .373, samples of 32, 64 and 128 for each take .369, .369 and .370, in an eighth of the time and more.
 
     How many factors "auto" takes where alpha is given was found with alpha = 3 for `Recommender`, on a fifth of the
     takes of each user held out of training, by nDCG@10 of what was liked together with `EASE` and `OrdinalProbit`
