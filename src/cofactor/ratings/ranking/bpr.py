@@ -16,7 +16,7 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure
-from cofactor.ratings.ranking.held_out import MANY, HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -138,7 +138,7 @@ class BPR(FactorExposure):
         takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
         if isinstance(alpha, str):
-            alpha = self._tried(HeldOut.of(takes, self.seed_, least=MANY), given.monitor)[0]["alpha"]
+            alpha = self._tried(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
         self.alpha_ = float(alpha)
         U, V, _ = self._start(takes, self._rank(takes), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)

@@ -22,7 +22,7 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
-from cofactor.ratings.ranking.held_out import MANY, HeldOut, Trials, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -205,7 +205,7 @@ class LogisticMF(FactorExposure):
     def _fit(self, given: FitInput) -> None:
         takes, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
-            held_out = HeldOut.of(takes, int(generator.integers(2**31)), least=MANY)
+            held_out = HeldOut.of(takes, int(generator.integers(2**31)))
             chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(takes.users)
         U, V, _ = self._start(takes, chosen._rank(takes), generator)
