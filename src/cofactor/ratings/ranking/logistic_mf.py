@@ -117,7 +117,8 @@ class LogisticMF(FactorExposure):
     ============  ==========  =========  ======  ===========
 
     Steam, Epinions, BookCrossing and the shops have more than 33 million cells. With alpha = 9 and 14 factors all cells
-    of Steam gave .373, samples of 32, 64 and 128 for each take .369, .369 and .370, in an eighth to a quarter of the processor time.
+    of Steam gave .373, samples of 32, 64 and 128 for each take .369, .369 and .370, in an
+    eighth to a quarter of the time.
 
     How many factors "auto" takes where alpha is given was found with alpha = 3 for `Recommender`, on a fifth of the
     takes of each user held out of training, by nDCG@10 of what was liked together with `EASE` and `OrdinalProbit`
