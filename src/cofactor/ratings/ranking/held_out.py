@@ -26,7 +26,9 @@ _RANKED = 256  # takes whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
-_BEND = 1.0  # standard deviation beforehand of how much a slope changes at the median of what was held out
+_KNOTS = (0.1, 0.5)  # shares of what was held out below the knots at which slopes of features change
+
+_BEND = 10.0  # standard deviation beforehand of such a change
 
 
 @dataclass(frozen=True)
@@ -131,11 +133,12 @@ class HeldOut:
         return total / max(len(rows), 1)
 
     def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, NDArray[np.float64]]:
-        """Return the likeliest c and δ of features that are bent where what was held out has its median, and where."""
-        knots = np.array([np.median(feature[self.chosen]) for feature in features], dtype=np.float64)
-        columns = [column for feature, knot in zip(features, knots, strict=True) for column in bent(feature, knot)]
-        start = np.tile([1 / len(features), 0.0], len(features))
-        return self.problem(columns, np.tile([0.0, 1 / _BEND**2], len(features))).maximize(start), knots
+        """Return the likeliest c and δ of features that are bent at knots, and these."""
+        knots = np.array([np.quantile(feature[self.chosen], _KNOTS) for feature in features], dtype=np.float64)
+        columns = [column for feature, at in zip(features, knots, strict=True) for column in bent(feature, at)]
+        is_bend = np.tile(np.arange(1 + len(_KNOTS)) > 0, len(features))
+        start = np.where(is_bend, 0.0, 1 / len(features))
+        return self.problem(columns, is_bend / _BEND**2).maximize(start), knots
 
 
 def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:

@@ -77,19 +77,18 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     .. math::
 
-        P(j \mid u) = \frac{e^{c_u \cdot \ell_{uj}}}{\sum_{k \notin S_u} e^{c_u \cdot \ell_{uk}}}, \qquad
+        P(j \mid u) = \frac{e^{v_{uj}}}{\sum_{k \notin S_u} e^{v_{uk}}}, \quad
+        v_{uj} = \Big(\frac{n_u}{n}\Big)^\delta \sum_p g_p(\ell_{puj}), \qquad
         \text{like: } P(j \mid u)\, P(y_{uj} \ge r), \quad \text{gain: } P(j \mid u)\, E[2^{\mathrm{level}} - 1]
 
     is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
     are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
-    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
-    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of takes of the user, n what is usual. A tenth of the
-    takes of each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and c and
-    δ maximise the likelihood of what was held out (`ChoiceProblem`): items come one after the other by these shares,
-    none comes twice, and a part 1 - r of all pairs never comes or is not recorded. With r below 1,
-    :math:`e^{c_u \cdot \ell}` is replaced by what grows to an end (`cofactor.problems.choice.saturate`). By the same
-    likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes. `predict` and `predict_proba`
-    are those of the rating model.
+    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), the functions g are
+    linear between knots, :math:`n_u` is the number of takes of the user, and n what is usual. A tenth of the takes of
+    each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and g and δ
+    maximise the likelihood of what was held out, given how many that was (`cofactor.problems.choice.ChoiceProblem`). By
+    the same likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes. `predict` and
+    `predict_proba` are those of the rating model.
 
     P(take) holds about. Of the first ten of each user, by so many per cent more were expected to be among a fifth that
     was held out than were: MovieLens 1M 1, MovieLens 100K 4, latest-small -5, Steam -3, Epinions 8; of a tenth of
@@ -118,13 +117,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     exposures_ : list of ExposureModel
         Fitted to all takes.
     rating_model_ : RatingModel or None
-    weights_ : ndarray of shape (n_exposures,)
-        c.
+    knots_ : ndarray of shape (n_exposures, 2)
+        The knots of g, a tenth and half of what was held out being below; none where nothing could be held out.
+    weights_ : ndarray of shape (n_exposures, 3)
+        The slope of g below the knots, and by how much it changes at each.
     exponent_ : float
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
-    reach_ : float
-        r: of all pairs, the part that can come at all, and is recorded if it does. It was .5 to .8 on four fifths or
-        nine tenths of seven sets, and 1 on all of MovieLens 100K, from which nothing is missing.
     usual_takes_ : float
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
@@ -294,8 +292,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         for k, part in enumerate(parts):
             choices, table = part._tried(held_out)
             parts[k], tables = part.set_params(**choices), [*tables, table]
-        self.knots_, self.weights_ = np.zeros(len(parts)), np.tile([1 / len(parts), 0.0], (len(parts), 1))
-        self.exponent_ = 0.0
+        self.knots_, self.exponent_ = np.zeros((len(parts), 0)), 0.0
+        self.weights_ = np.full((len(parts), 1), 1 / len(parts))
         self.usual_takes_ = held_out.usual
         if len(held_out.users):
             best, self.knots_ = held_out.best(tables)
@@ -393,9 +391,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     def _weighed(self, part: int, feature: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
-        slope, bend = self.weights_[part].astype(np.float32)
-        whole, above = bent(feature, self.knots_[part])
-        return np.asarray(slope * whole + bend * above, dtype=np.float32)
+        weights = self.weights_[part].astype(np.float32)
+        columns = bent(feature, self.knots_[part])
+        return np.asarray(sum(c * column for c, column in zip(weights, columns, strict=True)), dtype=np.float32)
 
     def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
         """Return what c is multiplied by for users who took so many items."""

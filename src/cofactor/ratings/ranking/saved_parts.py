@@ -64,8 +64,9 @@ class SavedInParts(Saved):
         scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
-        check_array("knots_", self.knots_, (len(parts),), np.float64)
-        check_array("weights_", self.weights_, (len(parts), 2), np.float64)
+        n_columns = self.weights_.shape[-1] if isinstance(self.weights_, np.ndarray) and self.weights_.ndim else 1
+        check_array("weights_", self.weights_, (len(parts), n_columns), np.float64)
+        check_array("knots_", self.knots_, (len(parts), n_columns - 1), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
         check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
