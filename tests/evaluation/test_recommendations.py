@@ -359,15 +359,13 @@ class Chances(Oracle):
         return Recommendations(np.asarray(users), ids, scores, 0.02 * np.abs(np.sin(scores)), None)
 
 
-def _held_out(p: np.ndarray, n: int, q: float) -> np.ndarray:
-    """Return how likely items are in the part q of what came, n items; those left out have small chances each."""
+def _held_out(p: np.ndarray, n: int, last: bool) -> np.ndarray:
+    """Return how likely items are among n held out at random, or the last n; those left out have small chances each."""
 
     def chances(t: float) -> np.ndarray:
-        odds = q * np.expm1(t * p)
-        return odds / (1 + odds)
+        return t * p / (1 + t * p) if last else np.minimum(t * p, 1)
 
-    t = optimize.brentq(lambda t: chances(t).sum() + q * t * (1 - p.sum()) - n, 0, 1e3)
-    return chances(float(t))
+    return chances(optimize.brentq(lambda t: chances(t).sum() + t * (1 - p.sum()) - n, 0, 1e3))
 
 
 @pytest.mark.parametrize("splitter", [PerUserHoldout(0.5, 2, random_state=3), UserLast(0.5, times=np.arange(len(Y)))])
@@ -384,8 +382,7 @@ def test_chances_to_be_taken_are_compared_with_what_was_taken(splitter) -> None:
             mine = set(X[test][X[test, 0] == user, 1].tolist())
             listed = fitted.recommend([user], 7)
             p = listed.p_take[0]
-            n_before = 0 if isinstance(splitter, UserLast) else (X[train, 0] == user).sum()
-            chances += _held_out(p, len(mine), len(mine) / (len(mine) + n_before)).tolist()
+            chances += _held_out(p, len(mine), isinstance(splitter, UserLast)).tolist()
             taken += [item in mine for item in listed.items[0].tolist()]
     place = np.searchsorted(bins.edges, chances, side="left") - 1
     for k in np.unique(place):
