@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import forkserver
@@ -16,7 +16,10 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-IMPORTED = ["typer", "rich.progress", "cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"]
+IMPORTED = [
+    *("typer", "rich.progress", "distributed"),
+    *("cofactor.tasks.ratings", "cofactor.tasks.labels", "cofactor.evaluation"),
+]
 
 
 def forking() -> ForkServerContext:
@@ -47,12 +50,22 @@ def answer_of(code: str, **names: Any) -> Any:
 
 
 class Command:
-    """The command `cofactor` in a process of its own, with the part of `subprocess.Popen` that tests need."""
+    """The command `cofactor` in a process of its own, with the part of `subprocess.Popen` that tests need.
 
-    def __init__(self, arguments: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+    A function of a module to `prepare` it is called in its process first.
+    """
+
+    def __init__(
+        self,
+        arguments: list[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
         pipes = [Pipe(duplex=False) for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
-        self.process = forking().Process(target=_run, args=(arguments, folder, dict(environment), *theirs))
+        given = (arguments, folder, dict(environment), prepare)
+        self.process = forking().Process(target=_run, args=(*given, *theirs))
         self.process.start()
         for end in theirs:
             end.close()
@@ -114,7 +127,13 @@ def _file(end: Connection, mode: str) -> BinaryIO:
     return file
 
 
-def _run(arguments: list[str], folder: Path, environment: dict[str, str], *streams: Connection) -> None:
+def _run(
+    arguments: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    prepare: Callable[[], object] | None,
+    *streams: Connection,
+) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
         stream.close()
@@ -127,4 +146,6 @@ def _run(arguments: list[str], folder: Path, environment: dict[str, str], *strea
     from cofactor.kernels import threads
 
     threads._default_threads.cache_clear()  # the server has read its own environment
+    if prepare is not None:
+        prepare()
     sys.exit(main(arguments))

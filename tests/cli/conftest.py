@@ -63,9 +63,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Command]]:
     """Start a command as a process of its own, in a folder of its own."""
     with ExitStack() as started:
 
-        def start(*arguments: object, **environment: str) -> Command:
-            command = Command([str(argument) for argument in arguments], tmp_path, {"COLUMNS": "80", **environment})
-            return started.enter_context(command)
+        def start(*arguments: object, prepare: Callable[[], object] | None = None, **environment: str) -> Command:
+            given = [str(argument) for argument in arguments]
+            return started.enter_context(Command(given, tmp_path, {"COLUMNS": "80", **environment}, prepare))
 
         yield start
 

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.brief import brief_demo
 
 from cofactor.cli.demo import TerminalReporter, move_report
 from cofactor.datasets import load_ratings, make_ratings
@@ -274,7 +275,7 @@ def test_nothing_is_chosen_on_the_test_part() -> None:
 def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, without_data) -> None:
     """Without data on invented films; the log of requests is left out."""
     arguments = ("demo", "serve", "--offline", "--no-browser", "--port", "0")
-    child = start(*arguments, PYTHONUNBUFFERED="1", **without_data(tmp_path))
+    child = start(*arguments, prepare=brief_demo, PYTHONUNBUFFERED="1", **without_data(tmp_path))
     lines = iter(lambda: child.stdout.readline().decode(), "")
     address = next(found[1] for line in lines if (found := re.search(r"rate films: (http://\S+)", line)))
     with urlopen(f"{address}v1/items?n=1") as answer:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.hostile.programs import Program
 
 from cofactor.cli.interrupts import INTERRUPTED
 
@@ -74,23 +75,21 @@ def test_an_interruption_that_python_ignores(run, csv: Path, keyboard: None, mon
 @pytest.mark.parametrize("times", [1, 3])
 def test_an_interruption_while_kernels_are_compiled(tmp_path: Path, without_data, times: int) -> None:
     """It waited until all of them were compiled, and for ever if it came again."""
-    cache = tmp_path / "kernels"
-    environment = os.environ | without_data(tmp_path) | {"COFACTOR_CACHE": str(tmp_path)}
-    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    program += "from cofactor.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "demo", "--offline", "--out", str(tmp_path / "report")]
-    with subprocess.Popen(
-        command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as child:
-        while not list(cache.glob("*.kernel")):
-            assert child.poll() is None
-            time.sleep(0.05)
-        for _ in range(times):
-            os.killpg(child.pid, signal.SIGINT)
-            time.sleep(0.01)
-        _, err = child.communicate(timeout=60)  # when all processes that write there have ended
+    cache, said = tmp_path / "kernels", tmp_path / "said"
+    said.mkdir()
+    environment = without_data(tmp_path) | {"COFACTOR_CACHE": str(tmp_path)}
+    program = Program(["demo", "--offline", "--out", "report"], tmp_path, said, environment)
+    while not list(cache.glob("*.kernel")):
+        assert program.process.exitcode is None
+        time.sleep(0.05)
+    for _ in range(times):
+        program.send(signal.SIGINT)
+        time.sleep(0.01)
+    ended = program.end(60)
+    program.seconds_until_alone(60)
+    assert program.left() == []
     # Of a Python that is about to end already the system ends the rest.
-    assert child.returncode == 130 or (times > 1 and child.returncode == -signal.SIGINT)
-    assert err.splitlines()[-1] == INTERRUPTED
-    assert "Traceback" not in err
+    assert ended.status == 130 or (times > 1 and ended.status == -signal.SIGINT)
+    assert ended.last == INTERRUPTED
+    assert "Traceback" not in ended.err
     assert not list(cache.glob("*.list")), "all kernels were compiled first"

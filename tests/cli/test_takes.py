@@ -119,6 +119,19 @@ def test_what_becomes_of_rows_is_told(run, tmp_path: Path) -> None:
     assert "note: 1 rating of items rated before: each item is taken once" in told
 
 
+def test_factors_are_a_number_or_auto(run, clicks: Path, tmp_path: Path) -> None:
+    model, facts, _ = fitted(run, clicks, "-m", "implicit-als", "--factors", "auto")
+    assert model.n_factors == "auto"
+    assert facts["factors"] == model.V_.shape[1]
+    for given, name, message in (
+        ("0", "implicit-als", "--factors 0: expected a whole number above 0, or auto"),
+        ("many", "implicit-als", "--factors many: expected a whole number above 0, or auto"),
+        ("auto", "bpr", "--factors auto: expected a whole number"),
+    ):
+        outcome = run("fit", clicks, "-m", name, "--factors", given, "-o", tmp_path / "x")
+        assert (outcome.status, message in outcome.error) == (2, True), outcome.error
+
+
 @pytest.mark.filterwarnings("default:.*look like counts")  # which the command shows
 def test_counts_that_would_be_levels_are_told(run, data: RatingDataset, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"

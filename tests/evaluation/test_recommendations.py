@@ -359,13 +359,13 @@ class Chances(Oracle):
         return Recommendations(np.asarray(users), ids, scores, 0.02 * np.abs(np.sin(scores)), None)
 
 
-def _held_out(p: np.ndarray, n: int, last: bool) -> np.ndarray:
-    """Return how likely items are among n held out at random, or the last n; those left out have small chances each."""
+def _held_out(p: np.ndarray, n: int, ordered: bool) -> np.ndarray:
+    """Return how likely items are among n that are held out; those left out have small chances each."""
 
     def chances(t: float) -> np.ndarray:
-        return t * p / (1 + t * p) if last else np.minimum(t * p, 1)
+        return t * p / (1 + t * p) if ordered else np.minimum(t * p, 1)
 
-    return chances(optimize.brentq(lambda t: chances(t).sum() + t * (1 - p.sum()) - n, 0, 1e3))
+    return chances(float(optimize.brentq(lambda t: chances(t).sum() + t * (1 - p.sum()) - n, 0, 1e3, xtol=1e-12)))
 
 
 @pytest.mark.parametrize("splitter", [PerUserHoldout(0.5, 2, random_state=3), UserLast(0.5, times=np.arange(len(Y)))])

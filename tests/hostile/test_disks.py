@@ -10,19 +10,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
+from tests.brief import brief_demo
 from tests.hostile.programs import Ended, Program
 
-from cofactor.datasets import RatingDataset, make_movies, make_ratings, write_table
+from cofactor.datasets import RatingDataset, make_ratings, write_table
 from cofactor.evaluation import ResultStore
-from cofactor.experiments.demos import ratings as demo
-from cofactor.ratings import EASE, OrdinalProbit, Recommender
+from cofactor.kernels.cache import user_folder
 
 pytestmark = pytest.mark.processes
 
@@ -46,20 +44,6 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
 SAYING = {"evaluate": ["evaluate", "ratings.csv", "-m", "als", "--alpha", "3", "--splits", "2"]}
 
 
-def brief_demo() -> None:
-    """Let a demo fit few ratings, and briefly: what it finds is not looked at."""
-
-    def sampler(**settings: Any) -> OrdinalProbit:
-        return OrdinalProbit(2, n_sweeps=6, burn_in=2, **settings)
-
-    def recommender(random_state: int) -> Recommender:
-        return Recommender(EASE(100.0), sampler(), random_state=random_state)
-
-    demo.make_movies = partial(make_movies, 100, 200, 4000)  # type: ignore[attr-defined]
-    demo.OrdinalProbit = sampler  # type: ignore[attr-defined]
-    demo.Recommender = recommender  # type: ignore[attr-defined]
-
-
 class Disk:
     """A small file system with ratings, a model, predictions and a store."""
 
@@ -69,7 +53,9 @@ class Disk:
             place.mkdir()
             place.chmod(0o777)
         self.home = folder / "home"
-        self.fonts = self.home / "fonts"  # else each program that draws looks for all fonts of this machine
+        # Else each program that draws looks for all fonts of this machine, and kernels are compiled again.
+        self.fonts = self.home / "fonts"
+        (self.home / "kernels").symlink_to(user_folder())
         shutil.copytree(matplotlib.get_cachedir(), self.fonts)
         os.chown(self.fonts, NOBODY, NOBODY)
         self.mount("-t", "tmpfs", "-o", f"size={SIZE},mode=0777", "tmpfs")
@@ -88,7 +74,7 @@ class Disk:
             pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
 
     def run(self, arguments: list[str], *, user: int | None = NOBODY, said: Path | None = None) -> Ended:
-        places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_DATA"), str(self.home))
+        places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "COFACTOR_CACHE", "COFACTOR_DATA"), str(self.home))
         environment = {**places, "MPLCONFIGDIR": str(self.fonts), "COFACTOR_NUM_THREADS": "1"}
         prepare = brief_demo if arguments[0] == "demo" else None
         return Program(arguments, self.work, said or self.said, environment, user, prepare).end(300)

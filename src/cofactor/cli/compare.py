@@ -107,7 +107,7 @@ def compare(
             name, reading = _task_of(context, data, task, own)
             chosen = task_named(name)
         values = chosen.values("compare", reading)
-        settings = Settings(options.parse_alpha(alpha), factors, None, {}, values, lenient=True)
+        settings = Settings(options.parse_alpha(alpha), options.parse_factors(factors), None, {}, values, lenient=True)
         named = None if model is None else chosen.contestants(model, settings)
         loaded = [chosen.read(file, values, Download(file, quiet=json)) for file in data]
         ranked = any(chosen.ranks(one, values) for one in loaded)

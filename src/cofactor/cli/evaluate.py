@@ -102,7 +102,9 @@ def evaluate(
     check_sources(inputs)
     chosen, reading = options.task_for(context, "evaluate", file, task, own)
     params = options.parse_params(param)
-    settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading, lenient=len(model or []) > 1)
+    settings = Settings(
+        options.parse_alpha(alpha), options.parse_factors(factors), seed, params, reading, lenient=len(model or []) > 1
+    )
     names = model or chosen.default_models(settings, ranked=bool(own.get("rank")))
     with naming({**options.names_of(params), "n_splits": "--splits (or --folds)"}):
         models, notes = chosen.contestants(names, settings)

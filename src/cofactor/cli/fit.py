@@ -62,7 +62,7 @@ def fit(
     check_sources(inputs)
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)
-    settings = Settings(options.parse_alpha(alpha), factors, seed, params, reading)
+    settings = Settings(options.parse_alpha(alpha), options.parse_factors(factors), seed, params, reading)
     with loading():
         from cofactor.tasks.sharding import USUAL, fit_shards, holds_shards
     with naming({**options.names_of(params), "users": "--users"}), telling_what_is_kept():

@@ -15,7 +15,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.files import display_name
 from cofactor.tasks import TASKS, Option, check_file, sniff, task_named
 from cofactor.tasks.models import WITH_OPTION
-from cofactor.tasks.parsing import names_in, parse_alpha
+from cofactor.tasks.parsing import names_in, parse_alpha, parse_factors
 
 if TYPE_CHECKING:
     from cofactor.tasks.base import Task
@@ -75,7 +75,10 @@ Alpha = Annotated[
         "one for each stage: 8,12,12,9.",
     ),
 ]
-Factors = Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of factors; by default the model's own.")]
+Factors = Annotated[
+    str | None,
+    typer.Option(metavar="N|auto", help="Number of factors, auto where the model can choose; by default its own."),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed: the same one gives the same result.")]
 Params = Annotated[
     list[str] | None,
@@ -348,6 +351,7 @@ __all__ = [
     "given",
     "names_of",
     "parse_alpha",
+    "parse_factors",
     "parse_params",
     "task_for",
     "task_name",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -61,6 +62,11 @@ _FIRST = 5  # instances of a stream that say how to standardize; so few already 
 _FURTHEST = 4.0  # standard deviations
 _CONSTANT = 1e-12  # a standard deviation below this share of the mean is rounding errors
 _LARGEST_FACTOR = 1e20  # products with features stay in the range of single precision
+
+#: The place of the best scaling, and its penalty, by a hash of what was compared last: several models of the same data
+#: ask for the same.
+_COMPARED: dict[str, tuple[int, BestAlpha]] = {}
+_MOST_COMPARED = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,12 +257,18 @@ def compared_scalings(
         return candidates[0], None
     rows = rows_to_compare(X.shape[0])
     some, labels, heavy = X[rows], Y[rows], None if weights is None else weights[rows]
-    found: list[BestAlpha] = []
-    for candidate in candidates:
-        place = min(found, key=lambda best: best.error).place if found else 9
-        found.append(ridge_problem(candidate.apply(some), heavy, fit_intercept).best_alpha(labels, place))
-    best = min(range(len(found)), key=lambda k: found[k].error)
-    return candidates[best], found[best]
+    asked = str(joblib.hash((candidates, some, labels, heavy, fit_intercept)))
+    if asked not in _COMPARED:
+        found: list[BestAlpha] = []
+        for candidate in candidates:
+            place = min(found, key=lambda best: best.error).place if found else 9
+            found.append(ridge_problem(candidate.apply(some), heavy, fit_intercept).best_alpha(labels, place))
+        best = min(range(len(found)), key=lambda k: found[k].error)
+        while len(_COMPARED) >= _MOST_COMPARED:
+            _COMPARED.pop(next(iter(_COMPARED)), None)
+        _COMPARED[asked] = best, found[best]
+    best, penalty = _COMPARED[asked]
+    return candidates[best], penalty
 
 
 def candidate_scalings(

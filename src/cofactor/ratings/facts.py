@@ -11,6 +11,8 @@ from cofactor.text import counted
 
 __all__ = ["facts_of", "iterations", "predicts_ratings"]
 
+_TRIED = ("model", "settings", "gain", "weight")
+
 
 def predicts_ratings(model: Any) -> bool:
     """Return whether a model predicts ratings; those of who takes what do not.
@@ -78,11 +80,13 @@ def _effort(model: Any) -> dict[str, Any]:
     """Return the iterations; of a sampled model its factors, sweeps, and the memory of its samples."""
     if hasattr(model, "exposures_"):
         parts = [*model.exposures_, *([] if model.rating_model_ is None else [model.rating_model_])]
-        return {"parts": [type(part).__name__ for part in parts]}
+        return {"parts": [type(part).__name__ for part in parts], "tried": model.tried_}
     samples = getattr(model, "samples_", None)
+    chosen: dict[str, Any] = {}
+    if hasattr(model, "n_factors_") or hasattr(model, "V_"):
+        chosen["factors"] = int(model.n_factors_ if hasattr(model, "n_factors_") else model.V_.shape[1])
     if samples is None:
-        return {"iterations": iterations(model)} if hasattr(model, "n_iter_") or _parts(model) else {}
-    chosen = {"factors": int(model.n_factors_)} if hasattr(model, "n_factors_") else {}
+        return chosen | ({"iterations": iterations(model)} if hasattr(model, "n_iter_") or _parts(model) else {})
     return chosen | {
         "sweeps": int(model.n_iter_),
         "burn_in": int(model.burn_in),
@@ -125,8 +129,28 @@ def _updates_in_words(values: Mapping[str, Any], one: str) -> dict[str, str]:
     return {"since the fit": news}
 
 
+def _tried_in_words(tried: Mapping[str, Sequence[Any]]) -> str:
+    """Write a line for each model that was tried.
+
+    Examples
+    --------
+    >>> found = {"model": ["EASE", "RP3beta"], "settings": [{"alpha": 400.0}, {}], "gain": [0.2, 0.1], "weight": [1, 0]}
+    >>> print(_tried_in_words(found))
+    EASE (alpha 400): 0.2000, weight 1.00
+    RP3beta: 0.1000, left out
+    """
+    lines = []
+    for name, settings, gain, weight in zip(*(tried[key] for key in _TRIED), strict=True):
+        chosen = ", ".join(f"{key} {value:.3g}" for key, value in settings.items())
+        used = f"weight {weight:.2f}" if weight else "left out"
+        lines.append(f"{name}{f' ({chosen})' if chosen else ''}: {gain:.4f}, {used}")
+    return "\n".join(lines)
+
+
 def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
     words = {"parts": ", ".join(values["parts"])} if "parts" in values else {}
+    if "tried" in values:
+        words["held-out gain"] = _tried_in_words(values["tried"])
     if "factors" in values:
         words["factors"] = str(values["factors"])
     if "sweeps" in values:

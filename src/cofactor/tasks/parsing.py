@@ -19,6 +19,7 @@ __all__ = [
     "parse_alpha",
     "parse_bins",
     "parse_column",
+    "parse_factors",
     "parse_lengths",
     "parse_levels",
     "parse_ratings",
@@ -228,6 +229,25 @@ def parse_alpha(text: str) -> Any:
         wanted = "expected a number above 0, auto, or a comma-separated list of these"
         raise InvalidInputError(wanted, argument="alpha", found=text) from None
     return parts[0] if len(parts) == 1 else parts
+
+
+def parse_factors(text: str | None) -> int | str | None:
+    """Return a number of factors, or ``"auto"``.
+
+    Examples
+    --------
+    >>> parse_factors("8"), parse_factors("auto"), parse_factors(None)
+    (8, 'auto', None)
+    """
+    if text is None or text == "auto":
+        return text
+    try:
+        factors = int(text)
+    except ValueError:
+        factors = 0
+    if factors < 1:
+        raise InvalidInputError("expected a whole number above 0, or auto", argument="factors", found=text)
+    return factors
 
 
 def parse_threshold(text: str) -> float | str:

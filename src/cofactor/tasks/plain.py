@@ -40,7 +40,7 @@ class Settings:
     ----------
     alpha : float, list of float or "auto", default="auto"
         Weight of the penalty; "auto" chooses it by validation.
-    factors : int, optional
+    factors : int or "auto", optional
         Number of factors, or components; by default the model's own.
     seed : int, optional
         Seed.
@@ -54,7 +54,7 @@ class Settings:
     """
 
     alpha: Any = "auto"
-    factors: int | None = None
+    factors: int | str | None = None
     seed: int | None = 0
     params: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -426,14 +426,14 @@ def _note_takes(models: Iterable[Any]) -> tuple[Text, ...]:
     return (f"{who} from what users took, whatever the ratings say; a recommender learns from both",)
 
 
-def _note_factors(factors: int | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:
+def _note_factors(factors: int | str | None, models: Iterable[Any], loaded: Loaded) -> tuple[Text, ...]:
     """Say how many factors are used where more were asked for than a product of factors can have.
 
     Models with probabilities use all: their factors are more than a product.
     """
     n_users, n_items = loaded.ready.shape
     most = min(n_users, n_items)
-    if factors is None or factors <= most or all(hasattr(model, "predict_proba") for model in models):
+    if not isinstance(factors, int) or factors <= most or all(hasattr(model, "predict_proba") for model in models):
         return ()
     size = f"{n_users:,} users × {n_items:,} items"
     return ((Argument("factors", factors), f" is more than the smaller side of {size}; at most {most:,} are used"),)

@@ -18,6 +18,7 @@ from cofactor.ratings.ranking import choosing
 from cofactor.ratings.ranking.choosing import utilities
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes
+from cofactor.solvers import Progress
 
 from .models import bits, takes_of
 
@@ -246,21 +247,86 @@ def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:
 
 def test_more_takes_bear_more_logistic_factors() -> None:
     X = [(u, i) for u in range(30) for i in range(20) if (u + i) % 3]
-    model = LogisticMF(max_iter=2, random_state=0).fit(X)
+    model = LogisticMF(alpha=3.0, max_iter=2, random_state=0).fit(X)
     assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
     with pytest.raises(InvalidInputError, match="n_factors"):
         ImplicitALS("many").fit(X)
 
 
-def test_where_pairs_are_many_time_goes_with_the_takes() -> None:
+def by_kind(n_users: int, shape: tuple[int, int] | None = None) -> Any:
+    """Return takes of users of two kinds, each taking items of its own kind alone."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(0, 200_000, 3000), 2 * rng.integers(0, 300, 3000)])
-    shape = (200_000, 600)
-    large = Recommender(ratings=None, random_state=0).fit(sparse.coo_array((np.ones(3000), X.T), shape))
-    small = Recommender(ratings=None, random_state=0).fit(X[:500])
-    for model, second in ((large, ImplicitALS), (small, LogisticMF)):
-        assert [type(part) for part in model.exposures_] == [EASE, second]
-        assert np.isfinite(model.recommend([X[0, 0]], 5).scores).all()
+    users = np.repeat(np.arange(n_users), 6)
+    items = 2 * (100 * rng.random(len(users)) ** 2).astype(int) + users % 2
+    return sparse.coo_array((np.ones(len(users)), (users, items)), shape or (n_users, 200))
+
+
+def test_by_default_it_takes_what_makes_lists_better() -> None:
+    model = Recommender(ratings=None, random_state=0).fit(by_kind(300))
+    tried = model.tried_
+    assert tried["model"] == ["Popularity", "RP3beta", "EASE", "ImplicitALS", "LogisticMF"]
+    assert tried["gain"][0] < min(tried["gain"][1:])
+    used = [name for name, weight in zip(tried["model"], tried["weight"], strict=True) if weight]
+    assert {type(part).__name__ for part in model.exposures_} == set(used)
+    best = tried["model"][int(np.argmax(tried["gain"]))]
+    assert best in used
+    lists = model.recommend(np.arange(300), 10).items
+    assert (lists % 2 == np.arange(300)[:, None] % 2).mean() > 0.95
+
+
+def test_users_with_few_takes_have_lists_as_good_as_popularity() -> None:
+    """A model of tastes knows next to nothing of them, and what it learns from others who took more is no help."""
+    rng = np.random.default_rng(0)
+    n, m = 1500, 800
+    tastes = rng.normal(size=(n, 6)) @ rng.normal(size=(6, m)) * 0.4 - 0.8 * np.log(np.arange(1, m + 1))
+    order = np.argsort(-(tastes + rng.gumbel(size=(n, m))), axis=1)
+    known = np.where(np.arange(n) % 5 == 0, 1, rng.integers(4, 16, n))
+    X = np.array([(u, i) for u in range(n) for i in order[u, : known[u]]])
+    few = np.flatnonzero(known == 1)
+    lists = Recommender(ratings=None, random_state=0).fit(X).recommend(few, 10).items
+    popular = Popularity().fit(X).recommend(few, 10)[0]
+    hits = [
+        [np.isin(one, order[u, 1:11]).sum() for u, one in zip(few, found, strict=True)] for found in (lists, popular)
+    ]
+    assert np.mean(hits[0]) >= np.mean(hits[1])
+
+
+def test_where_pairs_are_many_nothing_takes_time_for_each() -> None:
+    model = Recommender(ratings=None, random_state=0).fit(by_kind(600, (200_000, 200)))
+    assert model.tried_["model"] == ["Popularity", "RP3beta", "EASE", "ImplicitALS"]
+    assert np.isfinite(model.recommend([0], 5).scores).all()
+
+
+def test_without_time_to_choose_it_is_popularity() -> None:
+    model = Recommender(ratings=None, max_seconds=0, random_state=0).fit(by_kind(50))
+    assert model.tried_["model"] == ["Popularity"]
+    assert [type(part) for part in model.exposures_] == [Popularity]
+    with pytest.raises(InvalidInputError, match="max_seconds"):
+        Recommender(max_seconds=-1).fit(by_kind(50))
+    given = Recommender([EASE(), ImplicitALS(2)], None, max_seconds=0, random_state=0).fit(by_kind(50))
+    assert [type(part) for part in given.exposures_] == [EASE, ImplicitALS]
+
+
+def test_an_interrupted_choice_goes_on_with_the_best_so_far(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+
+    def interrupt(progress: Progress) -> None:
+        told.append(progress.stage)
+        if progress.stage.startswith("ImplicitALS, trying"):
+            raise KeyboardInterrupt
+
+    with caplog.at_level("INFO", "cofactor"):
+        model = Recommender(ratings=None, random_state=0, callback=interrupt).fit(by_kind(300))
+    assert model.tried_["model"] == ["Popularity", "RP3beta", "EASE"]
+    assert len(model.exposures_) >= 1
+    assert "best so far" in caplog.text
+    assert any(stage.startswith("EASE, trying alpha") for stage in told)
+
+    def at_once(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Recommender([EASE(), ImplicitALS(2)], None, callback=at_once).fit(by_kind(50))
 
 
 def test_wrong_use_says_what_would_be_right() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import tempfile
 from pathlib import Path
@@ -13,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.children import forking
 from tests.ratings.same import assert_same
-from tests.ratings.sharding.files import rows, small, write
+from tests.ratings.sharding.files import ended_append, rows, small, write
 
 from cofactor.errors import InvalidInputError
 from cofactor.ratings import Ratings, ShardedRatings, append_files, shard_files
-from cofactor.ratings import shard_folder as folders
 
 SCALE = [0.5, 1, 1.5, 2, 2.5]
 
@@ -163,24 +161,6 @@ def test_times_must_be_in_both_or_in_none(tmp_path) -> None:
         append_files(write(tmp_path / "b.csv", rows(1, timed=True)), folder)
 
 
-def ended(path: Path, folder: Path, function: str, call: int) -> None:
-    """Append in this process, and kill it when it calls a function so often."""
-    calls = 0
-    module = os if function == "replace" else folders
-    whole = getattr(module, function)
-
-    def dying(*arguments: object) -> object:
-        nonlocal calls
-        # Of the names that files take, those count that folders take in the folder of shards.
-        calls += function != "replace" or (Path(str(arguments[1])).parent.parent == folder)
-        if calls == call:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return whole(*arguments)
-
-    setattr(module, function, dying)
-    append_files(path, folder, duplicates="last")
-
-
 @pytest.mark.parametrize(
     ("function", "call", "done"),
     [
@@ -192,7 +172,7 @@ def ended(path: Path, folder: Path, function: str, call: int) -> None:
 def test_a_killed_process_leaves_all_or_nothing(tmp_path, function, call, done) -> None:
     days = [rows(seed, 150) for seed in range(2)]
     folder, path = folder_of(days[0], tmp_path), write(tmp_path / "b.csv", days[1])
-    process = forking().Process(target=ended, args=(path, folder, function, call))
+    process = forking().Process(target=ended_append, args=(path, folder, function, call))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL

@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,15 @@ Change = Callable[[dict[str, Any]], Any]
 def folder(tmp_path: Path) -> Path:
     some_folder(tmp_path / "big")
     return tmp_path / "big"
+
+
+@pytest.fixture
+def folder_on_disk(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """A folder on the disk of this checkout: files in memory, where those of other tests lie, are always read anew."""
+    assert pytestconfig.cache is not None
+    with TemporaryDirectory(dir=pytestconfig.cache.mkdir("shards")) as name:
+        some_folder(Path(name) / "big")
+        yield Path(name) / "big"
 
 
 def forge(folder: Path, change: Change) -> None:
@@ -184,20 +194,28 @@ answer.send(told)
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("number", [2**31 - 1, -(2**31), 3])
-def test_arrays_that_are_overwritten_within_a_fit(folder, number) -> None:
+@pytest.mark.parametrize(
+    ("place", "number"), [("folder", 2**31 - 1), ("folder", -(2**31)), ("folder", 3), ("folder_on_disk", 3)]
+)
+def test_arrays_that_are_overwritten_within_a_fit(place, number, request) -> None:
+    folder = request.getfixturevalue(place)
+    if place == "folder_on_disk":
+        time.sleep(2.1)  # so that their checksums are remembered
     told = answer_of(_OVERWRITE, folder=str(folder), number=number)  # a process that crashes sends nothing
     assert len(told) == 2
     assert all("its checksum" in one for one in told)
 
 
-def test_ratings_that_change_after_they_were_read(folder) -> None:
-    time.sleep(2.1)  # what is older than that is not read again to see whether it has changed
+@pytest.mark.parametrize("place", ["folder", "folder_on_disk"])
+def test_ratings_that_change_after_they_were_read(place, request) -> None:
+    folder = request.getfixturevalue(place)
+    time.sleep(2.1)  # on a disk, what is older than that is not read again to see whether it has changed
     opened = ShardedRatings.open(folder)
     users = np.arange(opened.bounds[1], opened.bounds[2])
     whole = opened.to_ratings()
     for ours, theirs in zip(opened.rows(users), whole.rows(users), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    assert_same(opened.to_ratings(), whole)  # by now their checksums are known
     overwrite(folder / "shards/0001/levels.npy", lambda levels: levels.__setitem__(0, levels[0] % 5 + 1))
     for call in (lambda: opened.shard(1), lambda: opened.rows(users), lambda: ALS(2, alpha=1.0).fit(opened)):
         with pytest.raises(InvalidInputError, match=r"levels.npy: its checksum"):

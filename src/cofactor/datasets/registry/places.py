@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
@@ -343,21 +343,23 @@ def _find(entry: KnownDataset, role: Role, folder: Path) -> Path | None:
     for known in entry.files:
         if known.role == role:
             for file_name in known.names:
-                for path in (folder / file_name, folder / f"{file_name}.gz"):
-                    if path.is_file():
-                        return path
+                for path in (os.path.join(folder, file_name), os.path.join(folder, f"{file_name}.gz")):
+                    if os.path.isfile(path):  # cells of experiments ask thousands of times
+                        return Path(path)
     return None
 
 
-def _folders(entry: KnownDataset, data_home: PathLike | None) -> list[Path]:
+def _folders(entry: KnownDataset, data_home: PathLike | None) -> Iterator[Path]:
     """Places of a data set, best first."""
-    last = Path(entry.folder).name
+    last = os.path.basename(entry.folder)
     if data_home is not None:
         home = Path(data_home)
-        return [home / entry.folder, home / last, home]
-    root = os.environ.get(DATA_VARIABLE)
-    places = [Path(root) / entry.folder, Path(root) / last] if root else []
-    return [*dict.fromkeys(places), cache_dir() / entry.folder]
+        yield from (home / entry.folder, home / last, home)
+        return
+    if root := os.environ.get(DATA_VARIABLE):
+        yield Path(root, entry.folder)
+        yield Path(root, last)
+    yield cache_dir() / entry.folder
 
 
 def _first_folder(entry: KnownDataset, data_home: PathLike | None) -> Path | None:

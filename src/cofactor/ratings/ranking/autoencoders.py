@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import lapack
+from scipy import linalg, sparse
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.lanes import LANES
@@ -16,7 +15,7 @@ from cofactor.kernels.takes import co_occurrences, sums_by_lanes, sums_of_rows
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.state import check_array
 from cofactor.problems.singular import leading_vectors
-from cofactor.ratings.blocks import products_of_rows
+from cofactor.ratings.blocks import each_block, products_of_rows
 from cofactor.ratings.data import Ratings
 
 __all__ = ["check_weights", "closed_form", "weighed_table"]
@@ -24,6 +23,8 @@ __all__ = ["check_weights", "closed_form", "weighed_table"]
 #: Rows of XᵀX, or XXᵀ, up to which it is inverted, and the latter used, in double precision: where counts are large,
 #: 1 - h is a small difference.
 _PRECISE = 2048
+_WHOLE = 512  # rows of a matrix that is inverted in one piece
+_ROWS = 256  # of a product that a thread computes
 _ENTRIES_PER_BLOCK = 20_000
 _COLUMNS = 64  # of singular vectors at a time: a row of them for each of a million users is 256 MB
 
@@ -54,9 +55,9 @@ def _primal(takes: Ratings, values: NDArray[np.float32]) -> Callable[[float], We
 
     def solve(alpha: float) -> Weights:
         P = _inverse(gram, alpha)
-        W = (P / -np.diag(P)).astype(np.float32)  # column j over P_jj
-        np.fill_diagonal(W, 0)
-        return {"W": W}
+        P /= -np.diag(P).copy()  # column j over P_jj
+        np.fill_diagonal(P, 0)
+        return {"W": P.astype(np.float32, copy=False)}
 
     return solve
 
@@ -124,28 +125,54 @@ def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> ND
 
 
 def _inverse(gram: NDArray[Any], alpha: float) -> NDArray[Any]:
-    """Return (gram + alpha I)⁻¹, in order of rows."""
-    A = np.array(gram, order="F")
-    A[np.diag_indices_from(A)] += alpha  # LAPACK works in place on columns
-    potrf, potri = (getattr(lapack, ("d" if A.dtype == np.float64 else "s") + name) for name in ("potrf", "potri"))
-    A, info = potrf(A, lower=1, overwrite_a=1, clean=0)
-    if info == 0:
-        A, info = potri(A, lower=1, overwrite_c=1)
-    if info != 0:
+    """Return (gram + alpha I)⁻¹."""
+    A = np.array(gram)
+    A[np.diag_indices_from(A)] += alpha
+    try:
+        _invert(A)
+    except np.linalg.LinAlgError:
         raise InvalidInputError(
             ("the co-occurrences with ", Argument("alpha", alpha), " on their diagonal cannot be inverted"),
             argument="alpha",
             advice="take a larger alpha",
-        )
-    lower = np.tril_indices(len(A), -1)
-    if len(A) <= _PRECISE:
-        A.T[lower] = A[lower]
-        return A.T
-    for lo in range(0, len(A), 512):  # the indices of large triangles would take more than the matrix
-        A[:lo, lo : lo + 512] = A[lo : lo + 512, :lo].T
-        here = A[lo : lo + 512, lo : lo + 512]
-        here[...] = np.tril(here) + np.tril(here, -1).T
-    return A.T
+        ) from None
+    return A
+
+
+def _invert(A: NDArray[Any]) -> None:
+    """Replace a positive definite matrix by its inverse, by halves: nearly all of it is matrix products."""
+    if len(A) <= _WHOLE:
+        A[...] = linalg.solve(A, np.eye(len(A), dtype=A.dtype), assume_a="pos")
+        return
+    h = len(A) // 2
+    first, between, last = A[:h, :h], A[:h, h:], A[h:, h:]
+    _invert(first)
+    pulled = np.empty_like(between)
+    _each_rows(h, lambda lo, hi: np.matmul(first[lo:hi], between, out=pulled[lo:hi]))
+    _add_symmetric(last, -pulled.T, between)  # Schur's complement
+    _invert(last)
+    _each_rows(h, lambda lo, hi: np.matmul(pulled[lo:hi], last, out=between[lo:hi]))
+    _add_symmetric(first, between, pulled.T)
+    np.negative(between, out=between)
+    A[h:, :h] = between.T
+
+
+def _add_symmetric(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any]) -> None:
+    """Add B C, which is symmetric, to A."""
+
+    def rows(lo: int, hi: int) -> None:
+        A[lo:hi, :hi] += B[lo:hi] @ C[:, :hi]
+
+    def mirror(lo: int, hi: int) -> None:
+        A[lo:hi, hi:] = A[hi:, lo:hi].T
+
+    _each_rows(len(A), rows)
+    _each_rows(len(A), mirror)
+
+
+def _each_rows(n: int, task: Callable[[int, int], object]) -> None:
+    """Let threads work on some rows each: what they compute is the same on any number of them."""
+    each_block(task, n, _ROWS)
 
 
 def weighed_table(

@@ -107,6 +107,9 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     _own_kind: ClassVar[str] = "take"
     _sums: ClassVar[bool] = True
 
+    #: To which power of the number of a user's takes it counts, beside other models.
+    _evidence: ClassVar[float] = 0.0
+
     #: `_contributions(user, items)` returns what each own take adds to each score, by index: (k, n).
     _contributions = no_contributions
 
@@ -131,7 +134,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """Learn from all takes, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
-    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Return parameters chosen by takes that are held out, if any, and `_log_takes` after a fit without these."""
         inner = clone(self)._learn(FitInput(held_out.train))
         return {}, inner._all_log_takes(held_out.users)

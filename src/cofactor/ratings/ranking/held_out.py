@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["HeldOut", "climb"]
+__all__ = ["HeldOut", "Trials", "climb"]
 
-#: Users times items that are looked at, at most: 32 MB for each model. On MovieLens 100K all users, of MovieLens 1M two
-#: thousand.
-_CELLS = 8 << 20
+#: Users who are looked at if there are so many: of a shop's, each has one or two takes held out.
+_USERS = 1_000
+
+#: Users times items up to which all users are looked at, and likelihoods computed: 16 MB for each model. On MovieLens
+#: 100K these are all users, of MovieLens 1M one thousand.
+_CELLS = 4 << 20
+
+_MOST = 8 * _CELLS  # that are looked at for 1,000 users
 
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
@@ -26,9 +32,12 @@ _RANKED = 256  # takes whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
-_KNOTS = (0.1, 0.5)  # shares of what was held out below the knots at which slopes of features change
+_STEPS = 12  # to either side, of a search
 
-_BEND = 10.0  # standard deviation beforehand of such a change
+_TRIALS = 2 * _STEPS + 1
+_NO_KNOT = float(np.finfo(np.float32).max)
+
+_BEND = 1.0  # standard deviation beforehand of how much a slope changes at the median of what was held out
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class HeldOut:
             n_out = np.floor(_SHARE * counts + generator.random(len(counts)))
         n_out = np.minimum(n_out, counts - 1).astype(np.int64)
         able = np.flatnonzero(n_out > 0)
-        most = max(1, _CELLS // max(m, 1))
+        most = max(_CELLS // max(m, 1), min(_USERS, max(1, _MOST // max(m, 1))))
         users = able if len(able) <= most else np.sort(generator.permutation(able)[:most])
         n_out = n_out[users]
         firsts, entries = entries_of_rows(takes.indptr, users)
@@ -106,42 +115,137 @@ class HeldOut:
     def problem(
         self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
     ) -> ChoiceProblem:
-        """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        return ChoiceProblem(features, self.seen, self.chosen, self.counts / self.usual, precisions)
+        """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
+        step = max(1, self.seen.size // _CELLS)
+        rows, columns = self.chosen
+        of_these = rows % step == 0
+        chosen = rows[of_these] // step, columns[of_these]
+        activity = self.counts[::step] / self.usual
+        return ChoiceProblem([one[::step] for one in features], self.seen[::step], chosen, activity, precisions)
 
-    def judge(self) -> Callable[[NDArray[np.float32]], float]:
-        """Return the likelihood of what was held out as a function of a feature, each search beginning at the last."""
-        at = Choice(np.ones(1), 0.0, -np.inf)
-
-        def likelihood(feature: NDArray[np.float32]) -> float:
-            nonlocal at
-            at = self.problem([feature]).maximize(at.weights, at.exponent)
-            return at.value
-
-        return likelihood
+    def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
+        rows, columns = self.chosen
+        open_ = np.where(self.seen, -np.inf, scores)
+        ranks = np.empty(len(rows))
+        for lo in range(0, len(rows), _RANKED):
+            others, own = (
+                open_[rows[lo : lo + _RANKED]],
+                open_[rows[lo : lo + _RANKED], columns[lo : lo + _RANKED], None],
+            )
+            above, from_own = np.count_nonzero(others > own, axis=1), np.count_nonzero(others >= own, axis=1)
+            ranks[lo : lo + _RANKED] = (above + from_own + 1) / 2  # the mean one among equals
+        return 1 / np.log2(1 + ranks)
 
     def gain(self, scores: NDArray[np.floating]) -> float:
-        """Return the mean of 1 / log2(1 + rank) of what was held out, among all that its user had not taken."""
-        rows, columns = self.chosen
-        total = 0.0
-        for lo in range(0, len(rows), _RANKED):
-            here = rows[lo : lo + _RANKED]
-            others, own = np.where(self.seen[here], -np.inf, scores[here]), scores[here, columns[lo : lo + _RANKED]]
-            above, equal = ((compared(others, own[:, None])).sum(axis=1) for compared in (np.greater, np.equal))
-            rank = above + (1 + equal) / 2  # the mean one among equals
-            total += float((1 / np.log2(1 + rank)).sum())
-        return total / max(len(rows), 1)
+        """Return the mean of `gains`, 0 where nothing was held out."""
+        return float(self.gains(scores).mean()) if len(self.chosen[0]) else 0.0
 
-    def best(self, features: Sequence[NDArray[np.float32]]) -> tuple[Choice, NDArray[np.float64]]:
-        """Return the likeliest c and δ of features that are bent at knots, and these."""
-        knots = np.array([np.quantile(feature[self.chosen], _KNOTS) for feature in features], dtype=np.float64)
-        columns = [column for feature, at in zip(features, knots, strict=True) for column in bent(feature, at)]
-        is_bend = np.tile(np.arange(1 + len(_KNOTS)) > 0, len(features))
-        start = np.where(is_bend, 0.0, 1 / len(features))
-        return self.problem(columns, is_bend / _BEND**2).maximize(start), knots
+    def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
+        """Return which features make the best lists together, the best alone first.
+
+        The next one joins while the gain of takes rises by more than its standard error over users, and all features
+        count for the better: their likelihood rises by almost any. What does not raise it is not tried again. The
+        first, popularity, joins wherever it counts for the better: users with few takes need it, of whom hardly
+        anything is held out.
+        """
+        alone = [self.gains(table) for table in tables]
+        chosen = [int(np.argmax([gains.sum() for gains in alone]))]
+        gains, weights, others = alone[chosen[0]], np.ones(1), set(range(len(tables))) - set(chosen)
+        while True:
+            found = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]()
+            for k in sorted(others):
+                features = [tables[j] for j in (*chosen, k)]
+                c = self.problem(features).maximize(np.append(weights, 0.1)).weights
+                risen = self.gains(np.tensordot(c.astype(np.float32), features, 1)) - gains
+                if c.min() > 0 and _is_sure(np.bincount(self.chosen[0], risen)):
+                    found[k] = gains + risen, c
+            if not found:
+                break
+            best = max(found, key=lambda k: found[k][0].sum())
+            chosen, (gains, weights), others = [*chosen, best], found[best], set(found) - {best}
+        if 0 not in chosen:
+            features = [tables[j] for j in (*chosen, 0)]
+            if self.problem(features).maximize(np.append(weights, 0.1)).weights.min() > 0:
+                chosen = [*chosen, 0]
+        return chosen
+
+    def best(
+        self, features: Sequence[NDArray[np.float32]], straight: Collection[int] = ()
+    ) -> tuple[Choice, NDArray[np.float64]]:
+        """Return the likeliest c and δ of features that are bent where what was held out has its median, and where.
+
+        Some are straight, given by index, and those of which a slope would be below 0: their knot is above all.
+        """
+        bends = np.isin(np.arange(len(features)), [*straight], invert=True)
+        medians = np.array([np.median(feature[self.chosen]) for feature in features], dtype=np.float64)
+        start, precisions = np.tile([1 / len(features), 0.0], len(features)), np.tile([0, 1 / _BEND**2], len(features))
+        while True:
+            knots = np.where(bends, medians, _NO_KNOT)
+            columns = [column for feature, knot in zip(features, knots, strict=True) for column in bent(feature, knot)]
+            found = self.problem(columns, precisions).maximize(start)
+            slopes = found.weights.reshape(-1, 2).cumsum(axis=1)
+            if not (bends & (slopes.min(axis=1) < 0)).any():
+                return found, knots
+            bends &= slopes.min(axis=1) >= 0
 
 
-def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = 12) -> float:
+def _is_sure(risen: NDArray[Any]) -> bool:
+    """Whether a sum over users is above its standard error.
+
+    Examples
+    --------
+    >>> _is_sure(np.array([0.2, 0.3, -0.1])), _is_sure(np.array([0.2, -0.3, 0.2]))
+    (True, False)
+    """
+    return bool(risen.sum() > np.sqrt((risen**2).sum()))
+
+
+class Trials:
+    """Settings of a model, tried one after the other on held-out takes.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    learn : callable
+        Returns `_log_takes` of all items for the users looked at, after a fit with settings given by name; None where
+        such a fit says nothing.
+    monitor : Monitor
+        It is told of each. Once its callback has asked to stop, no more are tried.
+
+    Attributes
+    ----------
+    best : dict
+        The settings that gained most so far: see `HeldOut.gain`.
+    table : ndarray
+        What `learn` returned for them.
+    """
+
+    def __init__(self, held_out: HeldOut, learn: Callable[..., NDArray[np.float32] | None], monitor: Monitor) -> None:
+        self.best: dict[str, Any] = {}
+        self.table = np.zeros(held_out.seen.shape, dtype=np.float32)
+        self._held_out, self._learn, self._monitor = held_out, learn, monitor
+        self._gains: dict[tuple[Any, ...], float] = {}
+        self._highest = -np.inf
+
+    def gain(self, **settings: Any) -> float:
+        """Return what settings gain, -inf where they say nothing."""
+        key = tuple(settings.items())
+        if key in self._gains:
+            return self._gains[key]
+        if self.best and self._monitor.stopped:
+            return -np.inf
+        table = self._learn(**settings)
+        self._gains[key] = gain = -np.inf if table is None else self._held_out.gain(table)
+        if not self.best or gain > self._highest:
+            self.best, self._highest = settings, gain
+            self.table = self.table if table is None else table
+        written = " and ".join(f"{name} {value:.3g}" for name, value in settings.items())
+        self._monitor.note(f"trying {written}", len(self._gains), _TRIALS, -gain)
+        return gain
+
+
+def climb(value: Callable[[float], float], start: float, factor: float, n_steps: int = _STEPS) -> float:
     """Return the best of numbers start · factorᵏ, going from the start to whichever side is better until it is not.
 
     Examples

@@ -12,13 +12,14 @@ from sklearn.base import clone
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import Argument, InputWarning
 from cofactor.model.callers import callers_level
+from cofactor.model.progress import Monitor
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
-from cofactor.ratings.ranking.held_out import HeldOut, climb
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -170,7 +171,7 @@ class ImplicitALS(FactorExposure):
         takes, generator, chosen = given.ratings, make_generator(self.random_state), self
         if "auto" in (self.n_factors, self.alpha):
             held_out = HeldOut.of(takes, int(generator.integers(2**31)))
-            chosen = clone(self).set_params(**self._tried(held_out)[0])
+            chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
         self.alpha_, self.unobserved_ = float(chosen.alpha), self._unobserved(takes)
         n_factors = min(int(chosen.n_factors), *takes.shape)
         self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
@@ -178,33 +179,35 @@ class ImplicitALS(FactorExposure):
             self.alpha_ /= _STEP
             self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
 
-    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
-        tried: dict[tuple[float, float], tuple[float, NDArray[np.float32]]] = {}
         given = FitInput(held_out.train)
 
-        def value(d: float, alpha: float) -> float:
-            if (d, alpha) not in tried:
-                inner = clone(self).set_params(n_factors=round(d), alpha=alpha, callback=None, verbose=0)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
-                    table = inner._learn(given)._all_log_takes(held_out.users)
-                tried[d, alpha] = -np.inf if inner._says_nothing else held_out.gain(table), table
-            return tried[d, alpha][0]
+        def learn(n_factors: int, alpha: float) -> NDArray[np.float32] | None:
+            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, callback=None, verbose=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
+                inner._learn(given)
+            return None if inner._says_nothing else inner._all_log_takes(held_out.users)
 
-        few = min(_FEW, *given.ratings.shape)
-        n_factors = float(few if isinstance(self.n_factors, str) else self.n_factors)
-        alpha = _FIRST if isinstance(self.alpha, str) else float(self.alpha)
-        if len(held_out.users):
-            if isinstance(self.alpha, str):
-                while value(few, alpha) == -np.inf and alpha > _LEAST:  # where all cells weigh much, little does
-                    alpha /= _STEP
-                alpha = climb(lambda alpha: value(few, alpha), alpha, 1 / _STEP)
-            if isinstance(self.n_factors, str):
-                most = min(given.ratings.shape)
-                n_factors = climb(lambda d: value(d, alpha) if 1 <= d <= most else -np.inf, few, 2, _DOUBLINGS)
-        value(n_factors, alpha)
-        return {"n_factors": round(n_factors), "alpha": alpha}, tried[n_factors, alpha][1]
+        trials, most = Trials(held_out, learn, monitor), min(given.ratings.shape)
+        few, alpha = min(_FEW, most), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
+        if isinstance(self.alpha, str) and len(held_out.users):
+            while trials.gain(n_factors=few, alpha=alpha) == -np.inf and alpha > _LEAST:
+                alpha /= _STEP  # where all cells weigh much, little is too large
+            alpha = climb(lambda alpha: trials.gain(n_factors=few, alpha=alpha), alpha, 1 / _STEP)
+
+        def gain(n_factors: float) -> float:
+            return trials.gain(n_factors=round(n_factors), alpha=alpha) if 1 <= n_factors <= most else -np.inf
+
+        if not isinstance(self.n_factors, str):
+            trials = Trials(held_out, learn, monitor)  # of these alone
+            gain(min(self.n_factors, most))
+        elif len(held_out.users):
+            climb(gain, few, 2, _DOUBLINGS)
+        else:
+            gain(few)
+        return trials.best, trials.table
 
     def _unobserved(self, takes: Ratings) -> float:
         """Return the weight of all cells."""

@@ -13,17 +13,20 @@ from sklearn.base import clone
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.takes import co_occurrences
+from cofactor.model.progress import Monitor
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
-from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.held_out import HeldOut, Trials
 from cofactor.ratings.ranking.linear import LinearExposure, Rows
+from cofactor.solvers.result import Callback
 
 __all__ = ["ItemKNN", "RP3beta"]
 
-_BETAS = (0.4, 0.6, 0.2, 0.8, 0.0)  #: Of "auto"; the first where none is better.
+#: Of "auto": what it begins with, and to which sides it goes on.
+_BETA, _BETAS = 0.4, ((0.6, 0.8), (0.2, 0.0))
 
 _ROWS = 128  # items whose co-occurrences with all others stand in memory at a time, for each thread
 
@@ -191,9 +194,11 @@ class RP3beta(_Neighbours):
     alpha : float, default=0.7
         Exponent of the probabilities of steps.
     beta : float or "auto", default="auto"
-        How much popular items are held back. "auto" takes that of 0, .2, .4, .6 and .8 with which a tenth of the takes
-        of each user, held out, stand highest in lists, by the mean of 1 / log2(1 + rank).
+        How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the takes of each
+        user, held out, come to stand higher in lists, by the mean of 1 / log2(1 + rank).
     {counts}
+    {callback}
+    {verbose}
 
     Attributes
     ----------
@@ -240,12 +245,21 @@ class RP3beta(_Neighbours):
     beta_: float
 
     def __init__(
-        self, n_neighbors: int = 200, *, alpha: float = 0.7, beta: float | str = "auto", counts: str = "log"
+        self,
+        n_neighbors: int = 200,
+        *,
+        alpha: float = 0.7,
+        beta: float | str = "auto",
+        counts: str = "log",
+        callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
         self.counts = counts
+        self.callback = callback
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -253,18 +267,25 @@ class RP3beta(_Neighbours):
         check_number("beta", self.beta, low=0, high=10, also=["auto"])
 
     def _fit(self, given: FitInput) -> None:
-        beta = self._tried(HeldOut.of(given.ratings, 0))[0]["beta"] if isinstance(self.beta, str) else self.beta
+        beta = self.beta
+        if isinstance(beta, str):
+            beta = self._tried(HeldOut.of(given.ratings, 0), given.monitor)[0]["beta"]
         self.beta_ = float(beta)
         super()._fit(given)
 
-    def _tried(self, held_out: HeldOut) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        tried: dict[float, tuple[float, NDArray[np.float32]]] = {}
-        for beta in _BETAS if isinstance(self.beta, str) else (float(self.beta),):
-            inner = clone(self).set_params(beta=beta)._learn(FitInput(held_out.train))
-            table = inner._all_log_takes(held_out.users)
-            tried[beta] = held_out.gain(table), table
-        best = max(tried, key=lambda beta: tried[beta][0])
-        return {"beta": best}, tried[best][1]
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        def learn(beta: float) -> NDArray[np.float32]:
+            inner = clone(self).set_params(beta=beta, callback=None, verbose=0)._learn(FitInput(held_out.train))
+            return inner._all_log_takes(held_out.users)
+
+        trials = Trials(held_out, learn, monitor)
+        highest = trials.gain(beta=_BETA if isinstance(self.beta, str) else float(self.beta))
+        for betas in _BETAS if isinstance(self.beta, str) else ():
+            for beta in betas:
+                before, highest = highest, max(highest, trials.gain(beta=beta))
+                if highest <= before:
+                    break
+        return trials.best, trials.table
 
     def _refit(self, given: FitInput, before: Self) -> None:
         super()._fit(given)

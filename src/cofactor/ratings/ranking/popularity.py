@@ -51,6 +51,9 @@ class Popularity(ExposureModel):
 
     _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "scores_")
 
+    #: The fewer takes there are of a user, the more it says beside what is learned from these.
+    _evidence: ClassVar[float] = -0.5
+
     scores_: NDArray[np.float64]
 
     def __init__(self, half_life: float | None = None, *, counts: str = "log") -> None:

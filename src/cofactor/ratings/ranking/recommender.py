@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_callback, check_choice, make_generator
+from cofactor.checks import check_callback, check_choice, check_number, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit
@@ -22,6 +23,7 @@ from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.problems.choice import bent
+from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
@@ -39,6 +41,8 @@ from cofactor.ratings.ranking.ease import EASE
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.implicit_als import ImplicitALS
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
+from cofactor.ratings.ranking.neighbours import RP3beta
+from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.saved_parts import SavedInParts
@@ -52,7 +56,7 @@ from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Arrangeable
 from cofactor.ratings.updates import Updates, refit_due
 from cofactor.ratings.updating import take_in, updates_of
-from cofactor.solvers.result import Callback
+from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
 __all__ = ["Recommender"]
@@ -60,8 +64,8 @@ __all__ = ["Recommender"]
 #: Users by whose utilities it is learned what features of items say.
 _USERS_OF_FEATURES = 256
 
-#: Users times items up to which `LogisticMF`, whose time goes with them, is among the default models of exposure.
-_CELLS = 100_000_000
+#: Users times items up to which `LogisticMF`, whose time goes with them, is tried by default: some 4 s of a core.
+_CELLS = 25_000_000
 
 #: Of the rating model: lists are as good as with 300 sweeps (nDCG@10 within .003 on eight splits), and come sooner.
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
@@ -83,12 +87,15 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     is the probability that j is the next item which u takes, of those not in :math:`S_u`, what u took already. Scores
     are logarithms of these, the gain as a share of :math:`2^R`. The features :math:`\ell` are logarithms of the scores
-    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), the functions g are
-    linear between knots, :math:`n_u` is the number of takes of the user, and n what is usual. A tenth of the takes of
-    each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and g and δ
-    maximise the likelihood of what was held out, given how many that was (`cofactor.problems.choice.ChoiceProblem`). By
-    the same likelihood `EASE` chooses its penalty. The models of the end are fitted to all takes. `predict` and
-    `predict_proba` are those of the rating model.
+    of exposure models (for `EASE` :math:`\log(\epsilon \log(1 + e^{s / \epsilon}))` with ε = .02), and
+    :math:`c_u = (n_u / n)^\delta c` with :math:`n_u` the number of takes of the user, n what is usual. A tenth of the
+    takes of each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and c and
+    δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with one slope below the median of
+    what was held out and another above. Which models are worth it depends on the data: by default the best of five is
+    taken, and others as long as lists of what was held out become better by more than a standard error (`tried_`).
+    Popularity counts by :math:`n_u^{-1/2}` more the less is known of a user: lists of users with one take were worse
+    than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
+    `predict` and `predict_proba` are those of the rating model.
 
     P(take) holds about. Of the first ten of each user, by so many per cent more were expected to be among a fifth that
     was held out than were: MovieLens 1M 2, MovieLens 100K 3, latest-small -3, Steam -5, Epinions 1; of a tenth of
@@ -99,15 +106,17 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     Parameters
     ----------
     exposure : ExposureModel, or list of them, optional
-        Who takes what; by default `EASE` and `LogisticMF`, or `ImplicitALS` where users times items are more than 100
-        million: its time goes with the takes alone, and on Steam, BookCrossing and latest-small nDCG@10 was .356, .071
-        and .206 with it, .363, .071 and .208 with `LogisticMF`. nDCG@10 of what was liked (80/20 of each user, four
-        splits and one) was .408 on MovieLens 100K and .402 on MovieLens 1M. With times and
-        ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: .230 instead of .202 for the last
-        fifth of each user of MovieLens 100K, where the question is what comes next.
+        Who takes what. Those given are all used; by default it is chosen from `Popularity`, `RP3beta`, `EASE`,
+        `ImplicitALS` and, where users times items are at most 25 million, `LogisticMF`, whose time goes with them. With
+        times and ``[EASE(recency=10), LogisticMF()]`` what is held out is the latest fifth: nDCG@10 of what was liked
+        in the last fifth of each user of MovieLens 100K, where the question is what comes next, was .230 for .202.
     ratings : RatingModel or "auto" or None, default="auto"
         What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 150 sweeps,
         and without time, where the ratings have two levels or more; None for takes alone, and counts.
+    max_seconds : float, optional
+        Seconds after which no more is tried: the best so far is then fitted to all takes. 0 leaves `Popularity`. By
+        default all that `exposure` says is tried, so that a seed gives the same bits on any machine. Ctrl-C during the
+        choice ends it likewise.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -118,12 +127,15 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     exposures_ : list of ExposureModel
         Fitted to all takes.
     rating_model_ : RatingModel or None
-    knots_ : ndarray of shape (n_exposures, 2)
-        The knots of g, a tenth and half of what was held out being below; none where nothing could be held out.
-    weights_ : ndarray of shape (n_exposures, 3)
-        The slope of g below the knots, and by how much it changes at each.
+    weights_ : ndarray of shape (n_exposures, 2)
+        c: slopes of features below their knots, and how much larger these are above.
+    knots_ : ndarray of shape (n_exposures,)
+        Medians of features of what was held out.
     exponent_ : float
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
+    tried_ : dict of str to list
+        What was tried, a table: "model", its chosen "settings", the "gain" of its lists alone (the mean of
+        1 / log2(1 + rank) of what was held out), and its "weight" in c, 0 where it was left out.
     usual_takes_ : float
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
@@ -155,7 +167,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     _html_repr = html_of
 
     _learned: ClassVar[tuple[str, ...]] = (
-        *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_"),
+        *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_", "tried_"),
         "cold_",
     )
 
@@ -169,6 +181,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     weights_: NDArray[np.float64]
     exponent_: float
     usual_takes_: float
+    tried_: dict[str, list[Any]]
     cold_: ColdItems | None = None
     updates_: Updates | None = None
     coding_: Coding | None = None
@@ -178,12 +191,14 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         exposure: ExposureModel | Sequence[ExposureModel] | None = None,
         ratings: RatingModel | str | None = "auto",
         *,
+        max_seconds: float | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
         verbose: int = 0,
     ) -> None:
         self.exposure = exposure
         self.ratings = ratings
+        self.max_seconds = max_seconds
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
@@ -207,12 +222,19 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                     found=self.ratings,
                 )
             self.ratings._check_params()
+        check_number("max_seconds", self.max_seconds, low=0, also=[None])
         check_callback(self.callback)
 
     def _exposure(self, n_cells: int = 0) -> list[Any]:
-        """Return unfitted exposure models, for so many users times items."""
+        """Return unfitted exposure models, by default those to choose from for so many users times items."""
         if self.exposure is None:
-            return [EASE(), LogisticMF() if n_cells <= _CELLS else ImplicitALS()]
+            return [
+                Popularity(),
+                RP3beta(),
+                EASE(),
+                ImplicitALS(),
+                *([LogisticMF(alpha=3.0)] if n_cells <= _CELLS else []),
+            ]
         given = self.exposure
         parts = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         if not parts:
@@ -289,18 +311,25 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         seed, *seeds = (int(s) for s in generator.integers(2**31, size=len(exposure) + 2))
         parts = [_seeded(clone(part), s) for part, s in zip(exposure, seeds[1:], strict=True)]
         held_out = HeldOut.of(takes, seed, latest=any(part._asks_what_is_next for part in parts))
-        tables: list[NDArray[np.float32]] = []
-        for k, part in enumerate(parts):
-            choices, table = part._tried(held_out)
-            parts[k], tables = part.set_params(**choices), [*tables, table]
-        self.knots_, self.exponent_ = np.zeros((len(parts), 0)), 0.0
-        self.weights_ = np.full((len(parts), 1), 1 / len(parts))
         self.usual_takes_ = held_out.usual
-        if len(held_out.users):
-            best, self.knots_ = held_out.best(tables)
-            self.weights_, self.exponent_ = best.weights.reshape(len(parts), -1), best.exponent
+        tables = self._try(parts, held_out, monitor)
+        kept = list(range(len(tables)))
+        if self.exposure is None and len(held_out.users):
+            kept = held_out.together(tables)
+        self.knots_, self.weights_ = np.zeros(len(kept)), np.tile([1 / len(kept), 0.0], (len(kept), 1))
+        self.exponent_ = 0.0
+        while len(held_out.users):
+            straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
+            best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
+            self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
+            if self.exposure is not None or len(kept) == 1 or self.weights_[:, 0].min() >= 0:
+                break
+            kept.pop(int(np.argmin(self.weights_[:, 0])))  # what is not so, the higher it is
+        means = dict(zip(kept, self.weights_[:, 0] + self.weights_[:, 1] / 2, strict=True))
+        self.tried_["weight"] = [float(means.get(k, 0.0)) for k in range(len(tables))]
         del tables
-        self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in parts]
+        kinds = [parts[k] for k in kept]
+        self.exposures_ = [part._learn(FitInput(takes), monitor.stage(type(part).__name__)) for part in kinds]
         self.rating_model_ = None
         if rated is not None:
             kind = self._rating_kind()
@@ -316,6 +345,32 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
                 self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
+
+    def _try(self, parts: list[Any], held_out: HeldOut, monitor: Monitor) -> list[NDArray[np.float32]]:
+        """Let parts choose settings until time is up, note what they gain, and return their features."""
+        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
+
+        def is_over(progress: Progress) -> bool:
+            monitor.note(progress.stage, progress.iteration, progress.max_iter, progress.objective)
+            return monitor.stopped or time.perf_counter() > end
+
+        choosing, tables = Monitor(is_over, False), list[NDArray[np.float32]]()
+        self.tried_ = {"model": [], "settings": [], "gain": []}
+        try:
+            for part in parts:
+                if tables and self.exposure is None and (choosing.stopped or time.perf_counter() > end):
+                    break
+                choices, table = part._tried(held_out, choosing.inside(type(part).__name__))
+                part.set_params(**choices)
+                tables.append(self._feature(part, table, held_out.counts))
+                self.tried_["model"].append(type(part).__name__)
+                self.tried_["settings"].append(choices)
+                self.tried_["gain"].append(held_out.gain(table))
+        except KeyboardInterrupt:
+            if not tables or self.exposure is not None:
+                raise
+            tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
+        return tables
 
     # ---------------------------------------------------------------- recommending
 
@@ -390,7 +445,12 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         """Whether takes of training had counts or weights; if not, counts of new users say nothing."""
         return self.exposures_[0].counted_
 
-    def _weighed(self, part: int, feature: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _feature(self, part: ExposureModel, log_takes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+        """Return the feature of an exposure model for users who took so many items."""
+        power = part._evidence
+        return log_takes * ((counts / self.usual_takes_) ** power).astype(np.float32)[:, None] if power else log_takes
+
+    def _weighed(self, part: int, feature: NDArray[Any]) -> NDArray[np.float32]:
         """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
         weights = self.weights_[part].astype(np.float32)
         columns = bent(feature, self.knots_[part])

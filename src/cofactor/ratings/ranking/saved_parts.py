@@ -36,6 +36,7 @@ class SavedInParts(Saved):
     exponent_: float
     knots_: NDArray[np.float64]
     usual_takes_: float
+    tried_: dict[str, list[Any]]
     cold_: ColdItems | None
 
     def _saved(self) -> dict[str, Any]:
@@ -68,6 +69,10 @@ class SavedInParts(Saved):
         check_array("weights_", self.weights_, (len(parts), n_columns), np.float64)
         check_array("knots_", self.knots_, (len(parts), n_columns - 1), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
+        if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
+            raise InvalidInputError("what a Recommender tried must be a table")
+        if not all(isinstance(column, list) for column in self.tried_.values()):
+            raise InvalidInputError("what a Recommender tried must be lists")
         check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
             self.cold_.check(len(self.items_))
