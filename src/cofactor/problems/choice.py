@@ -59,15 +59,15 @@ def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None =
     return found
 
 
-def bent(feature: NDArray[np.float32], knots: NDArray[np.floating]) -> list[NDArray[np.float32]]:
-    """Return a feature, and by how much it is above each knot: sums of multiples are linear between knots.
+def bent(feature: NDArray[np.float32], knot: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return a feature, and by how much it is above a knot: sums of multiples have a slope below it and one above.
 
     Examples
     --------
-    >>> [column.tolist() for column in bent(np.array([-2.0, 0.5, 3.0], dtype=np.float32), np.zeros(1))]
+    >>> [column.tolist() for column in bent(np.array([-2.0, 0.5, 3.0], dtype=np.float32), 0.0)]
     [[-2.0, 0.5, 3.0], [0.0, 0.5, 3.0]]
     """
-    return [feature, *(np.maximum(feature - knot, 0) for knot in knots.astype(np.float32))]
+    return feature, np.maximum(feature - np.float32(knot), np.float32(0))
 
 
 def among_the_next(

@@ -282,8 +282,8 @@ class LogisticMF(FactorExposure):
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the logarithm of the probability, hardly below that of .01: smaller ones are not known so well."""
-        return soft_log(expit(scores), 0.02)
+        """Return the logarithm of the probability, hardly below that of .0001: smaller ones are not known so well."""
+        return soft_log(expit(scores), 0.0002)
 
     def _check_learned(self) -> None:
         super()._check_learned()

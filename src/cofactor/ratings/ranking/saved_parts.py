@@ -65,9 +65,8 @@ class SavedInParts(Saved):
         scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
-        n_columns = self.weights_.shape[-1] if isinstance(self.weights_, np.ndarray) and self.weights_.ndim else 1
-        check_array("weights_", self.weights_, (len(parts), n_columns), np.float64)
-        check_array("knots_", self.knots_, (len(parts), n_columns - 1), np.float64)
+        check_array("knots_", self.knots_, (len(parts),), np.float64)
+        check_array("weights_", self.weights_, (len(parts), 2), np.float64)
         check_number("exponent_", self.exponent_, low=-np.inf)
         if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
             raise InvalidInputError("what a Recommender tried must be a table")
