@@ -168,8 +168,7 @@ def calibration() -> None:
     header = ["data", "seed", *(f"{low} to {min(high, 1)}" for low, high in pairwise(EDGES))]
     text = (
         "A random fifth of each user held out: the probability that an item is among the K takes of a user that were "
-        "held out. All N + K takes were drawn one after the other by P(take) without repetition: so an item not "
-        "among the N known ones is among the K with the odds $q (e^{t P} - 1)$, q = K / (N + K), t such that they "
+        "held out, min(1, t P) with t such that they "
         'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 15 % and by more '
         "than 1.96 standard errors over users.\n\n"
     )

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
@@ -294,6 +295,8 @@ def _run_takes(model: Any) -> None:
         model.set_params(ratings=None)
     X = np.array([(u, i) for u in range(12) for i in range(10) if (u + 2 * i) % 3])
     model.fit(X)
+    if type(model).__name__ == "LogisticMF":  # which has others where users times items are many
+        clone(model).fit(sparse.csr_array((np.ones(len(X)), X.T), shape=(6000, 6000)))
     for fitted in (model, model.fold_in(X[:20], known="replace")):
         fitted.recommend(n=2)
     model.update(X[:20])

@@ -7,21 +7,23 @@ from cofactor.kernels.random import stream, uniform
 
 
 @kernel
-def rank_pairs(key, n_steps, rate, alpha, rows, indptr, indices, weights, U, V, c, moves_items):  # type: ignore[no-untyped-def]
-    """Take gradient steps, each on a random entry and a random item that its row lacks, in one fixed order.
+def rank_pairs(  # type: ignore[no-untyped-def]
+    key, n_steps, rate, alpha, rows, indptr, indices, weights, others, U, V, c, moves_items
+):
+    """Take gradient steps, each on a random entry and a random one of `others` that its row lacks, in one fixed order.
 
     Of -w log σ(x_ij - x_ik) + alpha/2 (‖U_i‖² + ‖V_j‖² + ‖V_k‖² + c_j² + c_k²), x = U·V + c. Items stay where they are
     unless `moves_items` is true. Returns the mean loss.
     """
     state = stream(key, 0)
-    n, m, d = len(indices), len(V), V.shape[1]
+    n, m, d = len(indices), len(others), V.shape[1]
     total = 0.0
     for _ in range(n_steps):
         state, u = uniform(state)
         e = min(int(u * n), n - 1)
         i, j = rows[e], indices[e]
         state, u = uniform(state)
-        k = min(int(u * m), m - 1)
+        k = others[min(int(u * m), m - 1)]
         at = np.searchsorted(indices[indptr[i] : indptr[i + 1]], k)
         if at < indptr[i + 1] - indptr[i] and indices[indptr[i] + at] == k:
             continue

@@ -95,7 +95,7 @@ def among_the_next(
     >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2])).round(2)
     array([[1.  , 0.75, 0.25]])
     >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2]), ordered=True).round(2)
-    array([[0.88, 0.78, 0.35]])
+    array([[0.83, 0.71, 0.45]])
     """
     P, n = np.asarray(shares, dtype=np.float64), np.asarray(n_taken, dtype=np.float64)[:, None]
     rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)

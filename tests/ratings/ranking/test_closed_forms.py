@@ -13,8 +13,8 @@ from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
-from cofactor.problems.implicit_logistic import ImplicitLogisticProblem
-from cofactor.ratings import EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
+from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
+from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes, strengths
 
@@ -248,10 +248,12 @@ def test_soft_log_is_finite_and_increasing() -> None:
     assert np.isfinite(soft_log(np.array([-1e6, 1e6]), 0.02)).all()
 
 
-def test_logistic_mf_descends_along_its_gradient() -> None:
+@pytest.mark.parametrize("each", [None, 1e9, 3.0], ids=["all cells", "a sample of all", "a sample"])
+def test_logistic_mf_descends_along_its_gradient(each: float | None) -> None:
     takes, rng = as_takes(takes_of(12, 9)), np.random.default_rng(0)
     X, w = table_of(takes_of(12, 9)), rng.uniform(0.5, 3, takes.n_ratings)
-    problem = ImplicitLogisticProblem(takes, w, 2, 0.7)
+    settings = takes, w, 2, 0.7
+    problem = ImplicitLogisticProblem(*settings) if each is None else SampledLogisticProblem(*settings, each)
     x = rng.normal(size=problem.size).astype(np.float32)
     a = {name: array.astype(float) for name, array in problem.arrays(x).items()}
     S, W = a["U"] @ a["V"].T + a["b"][:, None] + a["c"], np.ones_like(X)
@@ -259,10 +261,56 @@ def test_logistic_mf_descends_along_its_gradient() -> None:
     penalty = 0.35 * sum(np.sum(a[name] ** 2) for name in "UVb")
     J = np.sum(W * np.where(X > 0, np.logaddexp(0, -S), np.logaddexp(0, S))) + penalty
     gradient, other = np.empty_like(x), np.empty_like(x)
-    assert problem.value_gradient(x, gradient) == pytest.approx(J, rel=1e-5)
+    value = problem.value_gradient(x, gradient)
+    if each != 3:
+        assert value == pytest.approx(J, rel=1e-5)
     for step in rng.normal(size=(4, problem.size)).astype(np.float32):
         values = [problem.value_gradient(x + np.float32(t) * step, other) for t in (-0.02, -0.01, 0.01, 0.02)]
         assert np.dot([1, -8, 8, -1], values) / 0.12 == pytest.approx(float(gradient @ step), rel=0.01, abs=0.05)
+
+
+def test_a_sample_of_cells_stands_for_all_of_them() -> None:
+    takes, each = as_takes(takes_of(300, 200)), 2.0
+    n, m = takes.shape
+    problem = SampledLogisticProblem(takes, np.ones(takes.n_ratings), 2, 1.0, each)
+    nothing, gradients = np.zeros(problem.size, dtype=np.float32), np.empty((2, problem.size), dtype=np.float32)
+    for n_threads, gradient in zip((1, 3), gradients, strict=True):
+        with thread_limit(n_threads):
+            n_cells = problem.value_gradient(nothing, gradient) / np.log(2)  # each has log(1 + e⁰)
+    assert np.array_equal(*gradients)
+    shares = np.minimum(1, each * np.outer(takes.user_counts, np.maximum(takes.item_counts, 1)) / takes.n_ratings)
+    assert n_cells == pytest.approx(n * m, abs=4 * np.sqrt((1 / shares - 1).sum()))
+
+
+def test_logistic_mf_learns_from_a_sample_where_cells_are_many() -> None:
+    rng, n = np.random.default_rng(0), 6_000
+    users = np.repeat(np.arange(n), 8)
+    items = 3 * np.floor(n / 3 * rng.random(len(users)) ** 3).astype(int) + users % 3
+    X = sparse.csr_array((np.ones(len(users)), (users, items)), shape=(n, n))
+    model = LogisticMF(3, 1.0, max_iter=30, random_state=0).fit(X)
+    lists = model.recommend(np.arange(90))[0]
+    assert np.mean(lists % 3 == np.arange(90)[:, None] % 3) > 0.95
+
+
+@pytest.mark.parametrize("model", [LogisticMF(random_state=0), BPR(random_state=0)], ids=repr)
+def test_no_list_is_worse_than_popularity_where_takes_are_few(model: LogisticMF | BPR) -> None:
+    rng = np.random.default_rng(0)
+    shares = np.arange(1, 301) ** -0.9
+    tastes = np.exp(0.8 * rng.normal(size=(1500, 2)) @ rng.normal(size=(2, 300))) * shares
+    X = np.concatenate([[(u, i) for i in rng.choice(300, 8, False, p / p.sum())] for u, p in enumerate(tastes)])
+    train = rng.random(len(X)) < 0.6
+    held_out = np.zeros((1500, 300), dtype=np.bool_)
+    held_out[tuple(X[~train].T)] = True
+
+    def hits(model: LogisticMF | BPR | Popularity) -> float:
+        fitted = model.fit(X[train])
+        return float(held_out[fitted.users_.ids[:, None], fitted.recommend(n=10)[0].astype(int)].mean())
+
+    popular, weak = hits(Popularity()), clone(model).set_params(alpha=0.003)
+    assert hits(weak) < popular
+    assert hits(model) > popular
+    assert model.alpha_ > 0.003
+    assert weak.alpha_ == 0.003
 
 
 def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:

@@ -247,7 +247,7 @@ def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:
 
 def test_more_takes_bear_more_logistic_factors() -> None:
     X = [(u, i) for u in range(30) for i in range(20) if (u + i) % 3]
-    model = LogisticMF(max_iter=2, random_state=0).fit(X)
+    model = LogisticMF(alpha=3.0, max_iter=2, random_state=0).fit(X)
     assert model.V_.shape[1] == round(0.43 * len(X) ** 0.3) == 3
     with pytest.raises(InvalidInputError, match="n_factors"):
         ImplicitALS("many").fit(X)

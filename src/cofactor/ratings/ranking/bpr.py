@@ -6,18 +6,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from cofactor.checks import check_number, make_generator
 from cofactor.kernels.pairwise import rank_pairs
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import parallel_for
+from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure
+from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 __all__ = ["BPR"]
+
+#: Where "auto" begins, and by what it goes on.
+_FIRST, _STEP = 0.03, 2.0
 
 
 class BPR(FactorExposure):
@@ -25,25 +31,30 @@ class BPR(FactorExposure):
 
     .. math::
 
-        J = -\sum_{(u,j) \in \Omega} w_{uj}\, E_k \log \sigma(x_{uj} - x_{uk})
-        + \tfrac{\alpha}{2} (\ldots), \qquad x_{uj} = U_u \cdot V_j + c_j
+        J = -\sum_{(u,j) \in \Omega} w_{uj}\, E_k \log \sigma(y_{uj} - y_{uk})
+        + \tfrac{\alpha}{2} (\ldots), \qquad y_{uj} = U_u \cdot V_j + b_j, \qquad x_{uj} = y_{uj} + \log m_j
 
-    over random items k that the user did not take; each step of stochastic gradients shrinks the rows it moves by
-    :math:`\alpha`. Steps are taken one after the other, so that the result depends on nothing but the seed.
+    over items k that the user did not take, drawn at random in proportion to :math:`m_k`, the number of users who took
+    them; each step of stochastic gradients shrinks the rows it moves by :math:`\alpha`. Where J is least without the
+    penalty, a user takes j rather than k with the odds :math:`e^{x_{uj} - x_{uk}}`, for :math:`e^{y_{uj}}` is how much
+    more j is taken than drawn. So the penalty draws scores x to popularity, and items are told from those that are hard
+    to tell them from. Steps are taken one after the other, so that the result depends on nothing but the seed.
 
     Parameters
     ----------
     n_factors : int, default=16
         Number d of factors.
-    alpha : float, default=0.01
-        Weight of the penalty, at least 0.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the takes of each user, and halves
+        or doubles alpha from .03 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after
+        half as many steps of twice the length.
     learning_rate : float, default=0.05
         Length of the first steps; it falls linearly to a tenth of that.
     max_iter : int, default=80
         Number of passes: as many steps as there are takes.
     {counts}
     {random_state}
-        It is the seed of the start and of all steps.
+        It is the seed of the start, of all steps, and of what is held out.
     {callback}
     {verbose}
 
@@ -52,11 +63,31 @@ class BPR(FactorExposure):
     U_, V_ : ndarray of shape (n_users, d) and (n_items, d), float32
         Factors.
     item_bias_ : ndarray of shape (n_items,), float32
-        c.
+        :math:`b_j + \log m_j`, of :math:`m_j = .5` where nobody took an item.
+    alpha_ : float
+        That of the fit.
     n_iter_ : int
         Number of passes.
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
+
+    Notes
+    -----
+    nDCG@10 of what was taken (80/20 of each user, all unseen items ranked, one split; the last four chose nothing),
+    with the same number of items drawn evenly, biases that are penalized, and alpha = .01, and by default:
+
+    ============  ==========  ======  ======  =====
+    set           Popularity  evenly  "auto"  alpha
+    ============  ==========  ======  ======  =====
+    ML-100K       .223        .399    .434    .03
+    latest-small  .190        .249    .319    .03
+    Steam         .170        .212    .328    .015
+    made-up shop  .151        .144    .167    .06
+    BookCrossing  .040        .034    .060    .03
+    Epinions      .042        .097    .104    .03
+    Flixster      .013        .042    .052    .03
+    Douban        .009        .071    .082    .03
+    ============  ==========  ======  ======  =====
 
     References
     ----------
@@ -71,15 +102,16 @@ class BPR(FactorExposure):
     [[4]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "n_iter_", "seed_")
+    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "alpha_", "n_iter_", "seed_")
 
+    alpha_: float
     n_iter_: int
     seed_: int
 
     def __init__(
         self,
         n_factors: int = 16,
-        alpha: float = 0.01,
+        alpha: float | str = "auto",
         *,
         learning_rate: float = 0.05,
         max_iter: int = 80,
@@ -99,27 +131,52 @@ class BPR(FactorExposure):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number("alpha", self.alpha, low=0, high=1)
+        check_number("alpha", self.alpha, low=0, high=1, also=["auto"])
         check_number("learning_rate", self.learning_rate, low=0, inclusive=False, high=1)
 
     def _fit(self, given: FitInput) -> None:
-        generator = make_generator(self.random_state)
+        takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
-        self._solve(given, *self._start(given.ratings, self._rank(given.ratings), generator), self.max_iter)
+        if isinstance(alpha, str):
+            alpha = self._tried(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
+        self.alpha_ = float(alpha)
+        U, V, _ = self._start(takes, self._rank(takes), generator)
+        self._solve(given, U, V, self._log_counts, self.max_iter)
+
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        passes: dict[str, Any] = {}
+        if isinstance(self.alpha, str):  # half as many steps of twice the length tell
+            passes = {"max_iter": -(-self.max_iter // 2), "learning_rate": min(2 * self.learning_rate, 1.0)}
+
+        def learn(alpha: float) -> NDArray[np.float32]:
+            inner = clone(self).set_params(alpha=alpha, callback=None, verbose=0, **passes)
+            return inner._learn(FitInput(held_out.train))._all_log_takes(held_out.users)
+
+        trials = Trials(held_out, learn, monitor)
+        if isinstance(self.alpha, str) and len(held_out.users):
+            climb(lambda alpha: trials.gain(alpha=alpha) if alpha <= 1 else -np.inf, _FIRST, 1 / _STEP)
+        else:
+            trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
+        return trials.best, trials.table
+
+    @property
+    def _log_counts(self) -> NDArray[np.float32]:
+        """The logarithm of how many took each item in training, of .5 where nobody did."""
+        return np.asarray(np.log(np.maximum(self._support()[0], 0.5)), dtype=np.float32)
 
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
-        takes = given.ratings
-        pattern = takes.row_of_entry, takes.indptr, takes.indices, strengths_of(self, takes)
+        takes, own = given.ratings, c - self._log_counts
+        pattern = takes.row_of_entry, takes.indptr, takes.indices, strengths_of(self, takes), takes.indices
         for k in range(max_iter):
-            loss = self._pass(pattern, k, max_iter, (U, V, c), True)
+            loss = self._pass(pattern, k, max_iter, (U, V, own), True)
             given.monitor.note("", k + 1, max_iter, loss)
             if given.monitor.stopped:
                 break
-        self.U_, self.V_, self.item_bias_, self.n_iter_ = U, V, c, k + 1
+        self.U_, self.V_, self.item_bias_, self.n_iter_ = U, V, own + self._log_counts, k + 1
 
     def _pass(
         self,
-        pattern: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
+        pattern: tuple[NDArray[Any], ...],
         k: int,
         n: int,
         arrays: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
@@ -127,20 +184,24 @@ class BPR(FactorExposure):
     ) -> float:
         rate, key = self.learning_rate * (1 - 0.9 * k / n), fold(self.seed_, k)
         n_steps = len(pattern[0])
-        return float(rank_pairs(key, n_steps, np.float32(rate), np.float32(self.alpha), *pattern, *arrays, moves_items))
+        return float(
+            rank_pairs(key, n_steps, np.float32(rate), np.float32(self.alpha_), *pattern, *arrays, moves_items)
+        )
 
     def _fold_in(self, given: FitInput) -> None:
         """Take steps for each user alone, with the same random numbers: no row depends on who else is new."""
         takes = given.ratings
         U = np.zeros((len(takes.users), self.V_.shape[1]), dtype=np.float32)
         weights, first = strengths_of(self, takes), np.zeros_like(takes.row_of_entry)
+        others = np.repeat(np.arange(len(self.V_), dtype=np.int32), self._support()[0].astype(np.int64))
+        c = self.item_bias_ - self._log_counts
 
         def user(i: int) -> None:
             own = slice(takes.indptr[i], takes.indptr[i + 1])
             n = own.stop - own.start
-            pattern = first[:n], np.array([0, n]), takes.indices[own], weights[own]
+            pattern = first[:n], np.array([0, n]), takes.indices[own], weights[own], others
             for k in range(self.max_iter):
-                self._pass(pattern, k, self.max_iter, (U[i : i + 1], self.V_, self.item_bias_), False)
+                self._pass(pattern, k, self.max_iter, (U[i : i + 1], self.V_, c), False)
 
         parallel_for(user, len(U))
         self.U_ = U

@@ -16,9 +16,14 @@ from cofactor.ratings.entries import entries_of_rows
 
 __all__ = ["HeldOut", "Trials", "climb"]
 
-#: Users times items that are looked at, at most: 16 MB for each model. On MovieLens 100K all users, of MovieLens 1M one
-#: thousand.
+#: Users who are looked at if there are so many: of a shop's, each has one or two takes held out.
+_USERS = 1_000
+
+#: Users times items up to which all users are looked at, and likelihoods computed: 16 MB for each model. On MovieLens
+#: 100K these are all users, of MovieLens 1M one thousand.
 _CELLS = 4 << 20
+
+_MOST = 8 * _CELLS  # that are looked at for 1,000 users
 
 #: Of what is held out at random: so little that what is learned from the others is what all say.
 _SHARE = 0.1
@@ -76,7 +81,7 @@ class HeldOut:
             n_out = np.floor(_SHARE * counts + generator.random(len(counts)))
         n_out = np.minimum(n_out, counts - 1).astype(np.int64)
         able = np.flatnonzero(n_out > 0)
-        most = max(1, _CELLS // max(m, 1))
+        most = max(_CELLS // max(m, 1), min(_USERS, max(1, _MOST // max(m, 1))))
         users = able if len(able) <= most else np.sort(generator.permutation(able)[:most])
         n_out = n_out[users]
         firsts, entries = entries_of_rows(takes.indptr, users)
@@ -110,8 +115,13 @@ class HeldOut:
     def problem(
         self, features: Sequence[NDArray[np.float32]], precisions: NDArray[np.float64] | None = None
     ) -> ChoiceProblem:
-        """Return the likelihood of what was held out, given features of all items for the users looked at."""
-        return ChoiceProblem(features, self.seen, self.chosen, self.counts / self.usual, precisions)
+        """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
+        step = max(1, self.seen.size // _CELLS)
+        rows, columns = self.chosen
+        of_these = rows % step == 0
+        chosen = rows[of_these] // step, columns[of_these]
+        activity = self.counts[::step] / self.usual
+        return ChoiceProblem([one[::step] for one in features], self.seen[::step], chosen, activity, precisions)
 
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
