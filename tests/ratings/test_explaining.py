@@ -162,8 +162,14 @@ def test_a_recommender_mixes_reasons_for_taking_and_liking() -> None:
     alone = Recommender(EASE(20.0), None, random_state=0).fit(X)
     part = alone.exposures_[0]
     scores = part.decision_function([(3, item) for item in items])
-    fallen = part._log_takes(scores)[:, None] - part._log_takes(scores[:, None] - part.explain(3, items).contributions)
-    assert alone.explain(3, items).contributions == pytest.approx(alone.weights_[0] * fallen, abs=1e-3)
+    (slope, bend), knot = alone.weights_[0], alone.knots_[0]
+
+    def of_taking(scores: np.ndarray) -> np.ndarray:
+        log_takes = part._log_takes(scores)
+        return slope * log_takes + bend * np.maximum(log_takes - knot, 0)
+
+    fallen = of_taking(scores)[:, None] - of_taking(scores[:, None] - part.explain(3, items).contributions)
+    assert alone.explain(3, items).contributions == pytest.approx(fallen, abs=1e-3)
     assert alone.explain(3, items).kind == "take"
     assert "like" not in alone.explain(3, items).parts
     new = model.fold_in([("new", 0), ("new", 1)]).explain("new", [5])
