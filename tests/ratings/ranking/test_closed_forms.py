@@ -74,6 +74,13 @@ def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
     assert not held_out.seen[held_out.chosen].any()
 
 
+def test_scores_that_are_no_numbers_gain_nothing() -> None:
+    held_out = HeldOut.of(as_takes(takes_of(60, 30)), 0)
+    wrong = np.full(held_out.seen.shape, np.nan, dtype=np.float32)
+    assert held_out.gain(wrong) < held_out.gain(np.zeros_like(wrong)) + 1e-9
+    assert held_out.gain(wrong) < 0.5
+
+
 def test_the_latest_that_are_held_out_are_a_fifth_of_each_user() -> None:
     pairs = [(u, i) for u in range(30) for i in range(1 + u)]
     takes = as_takes(pairs, times=np.arange(len(pairs), dtype=float))

@@ -291,6 +291,23 @@ def test_users_with_few_takes_have_lists_as_good_as_popularity() -> None:
     assert np.mean(hits[0]) >= np.mean(hits[1])
 
 
+def test_what_is_liked_by_most_comes_first_where_nothing_else_is_known() -> None:
+    """Where nothing can be held out, and where held-out takes are noise, with slopes below 0."""
+    rng = np.random.default_rng(2)
+    items = rng.choice(50, 500, p=np.arange(50, 0, -1) / 1275)
+    once = Recommender(ratings=None, random_state=0).fit(np.column_stack([np.arange(500), items]))
+    assert once.tried_["model"] == ["Popularity"]
+    shares = np.bincount(items, minlength=50) / 500
+    found = once.recommend([0], 49)
+    others = np.delete(shares[once.items_.ids], once.items_.index([items[0]]))
+    assert found.p_take[0, :5] == pytest.approx(np.sort(others)[::-1][:5] / (1 - shares[items[0]]), rel=1e-4)
+    for seed in range(6):
+        few = np.argwhere(np.random.default_rng(seed).random((60, 12)) < 0.15)
+        model = Recommender(ratings=None, random_state=0).fit(few)
+        assert (model.weights_[:, 0] >= 0).all()
+        assert (model.weights_.sum(axis=1) >= 0).all()
+
+
 def test_where_pairs_are_many_nothing_takes_time_for_each() -> None:
     model = Recommender(ratings=None, random_state=0).fit(by_kind(600, (200_000, 200)))
     assert model.tried_["model"] == ["Popularity", "RP3beta", "EASE", "ImplicitALS"]

@@ -32,6 +32,8 @@ _RANKED = 256  # takes whose ranks are counted at a time
 
 _LATEST = 0.2  # of what is held out as the latest
 
+_SEEN = 100  # places of a list
+
 _STEPS = 12  # to either side, of a search
 
 _TRIALS = 2 * _STEPS + 1
@@ -126,7 +128,7 @@ class HeldOut:
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
         rows, columns = self.chosen
-        open_ = np.where(self.seen, -np.inf, scores)
+        open_ = np.where(self.seen | np.isnan(scores), -np.inf, scores)
         ranks = np.empty(len(rows))
         for lo in range(0, len(rows), _RANKED):
             others, own = (
@@ -141,24 +143,30 @@ class HeldOut:
         """Return the mean of `gains`, 0 where nothing was held out."""
         return float(self.gains(scores).mean()) if len(self.chosen[0]) else 0.0
 
+    def _at_head(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return by how much `gains` are above that of the hundredth: far below it, nobody looks."""
+        return np.maximum(self.gains(scores) - 1 / np.log2(1 + _SEEN), 0)
+
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
-        The next one joins while the gain of takes rises by more than its standard error over users, and all features
-        count for the better: their likelihood rises by almost any. What does not raise it is not tried again. The
-        first, popularity, joins wherever it counts for the better: users with few takes need it, of whom hardly
-        anything is held out.
+        The next one joins while the gain of takes rises by more than its standard error over users, or half of it for
+        one that alone is about as good as the best, and all features count for the better: their likelihood rises by
+        almost any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
+        better: users with few takes need it, of whom hardly anything is held out.
         """
-        alone = [self.gains(table) for table in tables]
+        owner = self.chosen[0]
+        alone = [self._at_head(table) for table in tables]
         chosen = [int(np.argmax([gains.sum() for gains in alone]))]
         gains, weights, others = alone[chosen[0]], np.ones(1), set(range(len(tables))) - set(chosen)
+        good = {k for k in others if not _is_sure(np.bincount(owner, gains - alone[k]), 1.0)}
         while True:
             found = dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]()
             for k in sorted(others):
                 features = [tables[j] for j in (*chosen, k)]
                 c = self.problem(features).maximize(np.append(weights, 0.1)).weights
-                risen = self.gains(np.tensordot(c.astype(np.float32), features, 1)) - gains
-                if c.min() > 0 and _is_sure(np.bincount(self.chosen[0], risen)):
+                risen = self._at_head(np.tensordot(c.astype(np.float32), features, 1)) - gains
+                if c.min() > 0 and _is_sure(np.bincount(owner, risen), 0.5 if k in good else 1.0):
                     found[k] = gains + risen, c
             if not found:
                 break
@@ -190,15 +198,15 @@ class HeldOut:
             bends &= slopes.min(axis=1) >= 0
 
 
-def _is_sure(risen: NDArray[Any]) -> bool:
-    """Whether a sum over users is above its standard error.
+def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
+    """Whether a sum over users is above so many of its standard errors.
 
     Examples
     --------
-    >>> _is_sure(np.array([0.2, 0.3, -0.1])), _is_sure(np.array([0.2, -0.3, 0.2]))
+    >>> _is_sure(np.array([0.2, 0.3, -0.1]), 1.0), _is_sure(np.array([0.2, -0.3, 0.2]), 1.0)
     (True, False)
     """
-    return bool(risen.sum() > np.sqrt((risen**2).sum()))
+    return bool(risen.sum() > n_errors * np.sqrt((risen**2).sum()))
 
 
 class Trials:

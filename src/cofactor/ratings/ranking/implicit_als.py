@@ -68,7 +68,7 @@ class ImplicitALS(FactorExposure):
         The fit ends when J fell by less than this share of itself per round.
     {counts}
     {random_state}
-        It is the seed of the start.
+        It is the seed of what is held out, and of the start.
     {callback}
     {verbose}
 

@@ -52,7 +52,7 @@ class Popularity(ExposureModel):
     _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "scores_")
 
     #: The fewer takes there are of a user, the more it says beside what is learned from these.
-    _evidence: ClassVar[float] = -0.5
+    _evidence: ClassVar[float] = -1.0
 
     scores_: NDArray[np.float64]
 

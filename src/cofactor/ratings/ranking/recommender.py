@@ -91,8 +91,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     takes of each user is held out at random, or the latest fifth, the exposure models are fitted to the rest, and c and
     δ maximise the likelihood of what was held out (`ChoiceProblem`), each feature with one slope below the median of
     what was held out and another above. Which models are worth it depends on the data: by default the best of five is
-    taken, and others as long as lists of what was held out become better by more than a standard error (`tried_`).
-    Popularity counts by :math:`n_u^{-1/2}` more the less is known of a user: lists of users with one take were worse
+    taken, and others as long as lists of what was held out become better by more than chance (`tried_`).
+    Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one take were worse
     than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
     `predict` and `predict_proba` are those of the rating model.
 
@@ -112,9 +112,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 150 sweeps,
         and without time, where the ratings have two levels or more; None for takes alone, and counts.
     max_seconds : float, optional
-        Seconds after which no more is tried: the best so far is then fitted to all takes. 0 leaves `Popularity`. By
-        default all that `exposure` says is tried, so that a seed gives the same bits on any machine. Ctrl-C during the
-        choice ends it likewise.
+        Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
+        all takes. 0 leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without
+        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -133,7 +133,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         δ; on MovieLens it is about -.2: the more a user took, the less sure it is what comes next.
     tried_ : dict of str to list
         What was tried, a table: "model", its chosen "settings", the "gain" of its lists alone (the mean of
-        1 / log2(1 + rank) of what was held out), and its "weight" in c, 0 where it was left out.
+        1 / log2(1 + rank) of what was held out), and its "weight", the mean of its two slopes, 0 where it was left out.
+        Where nothing can be held out, it is `Popularity` alone, without a gain.
     usual_takes_ : float
         n, the geometric mean over the users of training.
     users_, items_ : IdMap
@@ -320,7 +321,10 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             straight = [k for k, part in enumerate(kept) if parts[part]._evidence]
             best, self.knots_ = held_out.best([tables[k] for k in kept], straight)
             self.weights_, self.exponent_ = best.weights.reshape(len(kept), -1), best.exponent
-            if self.exposure is not None or len(kept) == 1 or self.weights_[:, 0].min() >= 0:
+            if self.exposure is not None or self.weights_[:, 0].min() >= 0:
+                break
+            if len(kept) == 1:  # what says nothing, or the contrary, gives way to popularity, which stays as it is
+                kept, self.weights_, self.knots_, self.exponent_ = [0], np.array([[1.0, 0.0]]), np.zeros(1), 0.0
                 break
             kept.pop(int(np.argmin(self.weights_[:, 0])))  # what is not so, the higher it is
         means = dict(zip(kept, self.weights_[:, 0] + self.weights_[:, 1] / 2, strict=True))
@@ -356,7 +360,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self.tried_ = {"model": [], "settings": [], "gain": []}
         try:
             for part in parts:
-                if tables and self.exposure is None and (choosing.stopped or time.perf_counter() > end):
+                is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
+                if tables and self.exposure is None and is_late:
                     break
                 choices, table = part._tried(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
