@@ -65,6 +65,7 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
         total = 0.0
         for j in range(n):
             u[j] -= top
+        for j in range(n):
             total += exponential(max(u[j], -_FAR))
         a = np.log(n_came / total)
         low, high = a, np.inf  # odds are above probabilities

@@ -45,7 +45,7 @@ _ROWS = 1 << 18
 _N_DIRECTIONS = 64
 
 #: Of takes that were asked about, as long as they live: a server asks for every list.
-_DIRECTIONS: WeakKeyDictionary[Ratings, NDArray[np.float64]] = WeakKeyDictionary()
+_DIRECTIONS: WeakKeyDictionary[Ratings, tuple[NDArray[np.float64], NDArray[np.float64]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,10 +419,11 @@ def directions(own: NDArray[Any], metric: NDArray[np.float64]) -> NDArray[np.flo
     return _of_length_one(vectors)
 
 
-def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
+def directions_of_takes(ratings: Ratings, side: SideName = "item") -> NDArray[np.float64]:
     """Return vectors of length 1, or 0, of items, whose inner products are correlations of who rated, or took, them.
 
-    They lie in the space of the 64 leading singular vectors of the centred table, all of it where it is small.
+    They lie in the space of the 64 leading singular vectors of the centred table, all of it where it is small. Those of
+    users are rows of it: that most users take some items more than others does not count.
 
     Examples
     --------
@@ -432,16 +433,16 @@ def directions_of_takes(ratings: Ratings) -> NDArray[np.float64]:
     >>> np.allclose(vectors @ vectors.T, np.corrcoef(table.T))
     True
     """
-    if ratings not in _DIRECTIONS:
-        from cofactor.problems.singular import PatchedMatrix, leading_vectors
+    from cofactor.problems.singular import PatchedMatrix, leading_vectors
 
-        n, m = ratings.shape
-        means = ratings.item_counts[:, None] / max(n, 1)
-        centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
-        with library_limit(1, "blas"):
-            V, squares = leading_vectors(centred.squared_times, (n, m), _N_DIRECTIONS)
-        _DIRECTIONS[ratings] = _of_length_one(V * np.sqrt(squares))
-    return _DIRECTIONS[ratings]
+    n, m = ratings.shape
+    means = ratings.item_counts[:, None] / max(n, 1)
+    centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
+    with library_limit(1, "blas"):
+        if ratings not in _DIRECTIONS:
+            _DIRECTIONS[ratings] = leading_vectors(centred.squared_times, (n, m), _N_DIRECTIONS)
+        V, squares = _DIRECTIONS[ratings]
+        return _of_length_one(V * np.sqrt(squares) if side == "item" else centred.times(V))
 
 
 def _of_length_one(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

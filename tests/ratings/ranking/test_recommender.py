@@ -388,15 +388,14 @@ def test_items_that_are_taken_together_are_alike() -> None:
 
 def test_users_who_take_alike_are_similar() -> None:
     X = [(u, i) for u in range(30) for i in range(12) if u % 3 == i % 3 and (u + i) % 5]
-    for model in (ImplicitALS(3, random_state=0), LogisticMF(3, random_state=0), Recommender(random_state=0)):
+    models = [ImplicitALS(3, random_state=0), LogisticMF(3, random_state=0), Recommender(random_state=0)]
+    for model in (*models, Recommender(EASE(1.0), random_state=0)):
         model.fit(X)
         ids, similarities = model.similar_users([0, 1], 9, min_ratings=0)
         assert {int(one) % 3 for one in ids[0]} == {0}
         assert {int(one) % 3 for one in ids[1]} == {1}
         vectors = model.user_vectors().values
         np.testing.assert_allclose((vectors @ vectors.T)[0, ids[0].astype(int)], similarities[0], atol=1e-5)
-    with pytest.raises(InvalidInputError, match="no exposure model of this Recommender has factors of users"):
-        Recommender(EASE(1.0), random_state=0).fit(X).similar_users([0])
 
 
 def test_products_of_vectors_are_scores() -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.errors import InvalidInputError
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.factors import FactorExposure
-from cofactor.ratings.similar import Alike, Vectors, directions_of_users, similar_rows
+from cofactor.ratings.similar import Alike, Vectors, directions_of_takes, directions_of_users, similar_rows
 from cofactor.typing import Ids
 
 __all__ = ["AlikeByItsParts"]
 
 
 class AlikeByItsParts(Alike):
-    """Similar items and users by the first exposure model that has factors."""
+    """Similar items and users by the first exposure model that has factors, else by the takes themselves."""
 
     exposures_: list[ExposureModel]
+    users_: IdMap
+    _require_ratings: Callable[..., Ratings]
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
@@ -31,7 +34,7 @@ class AlikeByItsParts(Alike):
     def similar_users(
         self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Find the users who take alike, see `ALS.similar_users`.
+        """Find the users who take alike, by factors where a model of who takes what has some; see `ALS.similar_users`.
 
         Parameters
         ----------
@@ -43,11 +46,6 @@ class AlikeByItsParts(Alike):
         ids : ndarray of shape (k, n)
         similarities : ndarray of shape (k, n)
 
-        Raises
-        ------
-        InvalidInputError
-            If no exposure model has factors.
-
         Examples
         --------
         >>> from cofactor.ratings import Recommender
@@ -57,22 +55,20 @@ class AlikeByItsParts(Alike):
         [3, 5, 7]
         """
         check_is_fitted(self)
-        part = self._having_users()
-        return similar_rows(self, "user", lambda: directions_of_users(part), users, n, candidates, min_ratings)
+        return similar_rows(self, "user", self._user_directions, users, n, candidates, min_ratings)
 
     def user_vectors(self) -> Vectors:
         """Return a vector of length 1 of each user, whose inner products are the similarities of `similar_users`."""
         check_is_fitted(self)
-        return self._having_users().user_vectors()
+        part = self._first_with_factors()
+        if part is not None:
+            return part.user_vectors()
+        return Vectors(self.users_.ids, self._user_directions().astype(np.float32))
 
-    def _having_users(self) -> FactorExposure:
-        found = self._first_with_factors()
-        if found is None:
-            raise InvalidInputError(
-                "no exposure model of this Recommender has factors of users",
-                advice="give it one that has: LogisticMF, ImplicitALS or BPR",
-            )
-        return found
+    def _user_directions(self) -> NDArray[np.float64]:
+        """Return those of the first exposure model that has factors, else of the takes."""
+        part = self._first_with_factors()
+        return directions_of_users(part) if part else directions_of_takes(self._require_ratings(()), "user")
 
     def _first_with_factors(self) -> FactorExposure | None:
         return next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
