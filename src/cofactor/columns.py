@@ -15,10 +15,14 @@ Column = str | int
 
 ROLES = ("user", "item", "rating")
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "user": ("user", "userid", "uid", "users", "customer", "customerid", "reviewerid"),
+    "user": (
+        *("user", "userid", "uid", "users", "customer", "customerid", "reviewerid", "visitor", "visitorid"),
+        *("buyer", "buyerid", "member", "memberid"),
+    ),
     "item": (
         *("item", "itemid", "iid", "items", "movie", "movieid", "film", "filmid", "product", "productid"),
-        *("book", "bookid", "track", "trackid", "joke", "jokeid", "asin", "isbn"),
+        *("book", "bookid", "track", "trackid", "joke", "jokeid", "asin", "isbn", "sku"),
+        *("song", "songid", "artist", "artistid"),
     ),
     "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
     "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
