@@ -12,7 +12,6 @@ from cofactor.text import counted
 __all__ = ["facts_of", "iterations", "predicts_ratings"]
 
 _TRIED = ("model", "settings", "gain", "weight")
-_CHOSEN = ("beta", "unobserved")  # beside alpha, by models of takes
 
 
 def predicts_ratings(model: Any) -> bool:
@@ -86,7 +85,6 @@ def _effort(model: Any) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     if hasattr(model, "n_factors_") or hasattr(model, "V_"):
         chosen["factors"] = int(model.n_factors_ if hasattr(model, "n_factors_") else model.V_.shape[1])
-    chosen |= {name: float(getattr(model, f"{name}_")) for name in _CHOSEN if hasattr(model, f"{name}_")}
     if samples is None:
         return chosen | ({"iterations": iterations(model)} if hasattr(model, "n_iter_") or _parts(model) else {})
     return chosen | {
@@ -155,7 +153,6 @@ def _effort_in_words(values: Mapping[str, Any]) -> dict[str, str]:
         words["held-out gain"] = _tried_in_words(values["tried"])
     if "factors" in values:
         words["factors"] = str(values["factors"])
-    words |= {name: f"{values[name]:.3g}" for name in _CHOSEN if name in values}
     if "sweeps" in values:
         chains = f" of {values['chains']} chains" if values["chains"] > 1 else ""  # after an update they are gone
         words["sweeps"] = f"{values['sweeps']:,}{chains}, the first {values['burn_in']:,} burn-in"
