@@ -49,7 +49,7 @@ class RecommendationScores:
         How it was measured.
     takes : mapping of str to CalibrationBins
         Of methods with P(take), for the 100 items which each user most likely takes: how likely each is among the
-        held-out items of its user, a random part of what it took, or where a protocol
+        held-out items of its user, a random part of what is taken, or where a protocol
         splits by time the last of them (`cofactor.problems.choice.among_the_next`), and how many were, with errors
         over users. `cofactor.plots.plot_take_reliability` draws it.
 

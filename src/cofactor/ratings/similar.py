@@ -45,7 +45,7 @@ _ROWS = 1 << 18
 _N_DIRECTIONS = 64
 
 #: Of takes that were asked about, as long as they live: a server asks for every list.
-_DIRECTIONS: WeakKeyDictionary[Ratings, tuple[NDArray[np.float64], NDArray[np.float64]]] = WeakKeyDictionary()
+_DIRECTIONS: WeakKeyDictionary[Ratings, dict[SideName, NDArray[np.float64]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,16 +433,17 @@ def directions_of_takes(ratings: Ratings, side: SideName = "item") -> NDArray[np
     >>> np.allclose(vectors @ vectors.T, np.corrcoef(table.T))
     True
     """
-    from cofactor.problems.singular import PatchedMatrix, leading_vectors
+    known = _DIRECTIONS.setdefault(ratings, {})
+    if side not in known:
+        from cofactor.problems.singular import PatchedMatrix, leading_vectors
 
-    n, m = ratings.shape
-    means = ratings.item_counts[:, None] / max(n, 1)
-    centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
-    with library_limit(1, "blas"):
-        if ratings not in _DIRECTIONS:
-            _DIRECTIONS[ratings] = leading_vectors(centred.squared_times, (n, m), _N_DIRECTIONS)
-        V, squares = _DIRECTIONS[ratings]
-        return _of_length_one(V * np.sqrt(squares) if side == "item" else centred.times(V))
+        n, m = ratings.shape
+        means = ratings.item_counts[:, None] / max(n, 1)
+        centred = PatchedMatrix(ratings, np.ones(ratings.n_ratings), -np.ones((n, 1)), means)
+        with library_limit(1, "blas"):
+            V, squares = leading_vectors(centred.squared_times, (n, m), _N_DIRECTIONS)
+            known[side] = _of_length_one(V * np.sqrt(squares) if side == "item" else centred.times(V))
+    return known[side]
 
 
 def _of_length_one(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -60,15 +60,14 @@ class AlikeByItsParts(Alike):
     def user_vectors(self) -> Vectors:
         """Return a vector of length 1 of each user, whose inner products are the similarities of `similar_users`."""
         check_is_fitted(self)
-        part = self._first_with_factors()
-        if part is not None:
-            return part.user_vectors()
         return Vectors(self.users_.ids, self._user_directions().astype(np.float32))
 
     def _user_directions(self) -> NDArray[np.float64]:
         """Return those of the first exposure model that has factors, else of the takes."""
         part = self._first_with_factors()
-        return directions_of_users(part) if part else directions_of_takes(self._require_ratings(()), "user")
+        if part is not None:
+            return directions_of_users(part)
+        return directions_of_takes(self._require_ratings(()), "user")
 
     def _first_with_factors(self) -> FactorExposure | None:
         return next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
