@@ -289,8 +289,8 @@ _awake: list[_Worker] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_awake.clear)
 
-#: Turns of about a nanosecond that a thread spins before it goes to sleep.
-_AWAKE = 300_000
+#: Turns that a thread spins before it goes to sleep, a millisecond at most: longer than solvers take between two loops.
+_AWAKE = 1_000_000
 
 
 @lru_cache(maxsize=1)

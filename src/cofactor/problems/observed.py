@@ -9,7 +9,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.kernels.axes import principal_axes, rotate
 from cofactor.kernels.lanes import padded_zeros
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels.threads import cut_rows, n_threads, parallel_for
 from cofactor.losses.base import EntryLoss, Work
 from cofactor.penalties import L2, Penalty
 from cofactor.problems.layout import Layout
@@ -18,7 +18,8 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
-ENTRIES_PER_BLOCK = 8_000  # margins and slopes of a block of this size stay in a first-level cache
+ENTRIES_PER_BLOCK = 8_000  # the smallest block that is worth a call of a kernel
+_MOST_PER_BLOCK = 32_000  # margins and slopes of a block of this size stay in a second-level cache
 
 
 class Entries(Protocol):
@@ -107,9 +108,11 @@ class ObservedProblem(PenalizedProblem):
         self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in (fixed or {}).items()}
         self._fixed.setdefault("b", np.zeros(n, self.dtype))
         self._fixed.setdefault("c", np.zeros(m, self.dtype))
-        self._row_cuts = cut_rows(entries.indptr, ENTRIES_PER_BLOCK)
-        self._col_cuts = cut_rows(entries.col_indptr, ENTRIES_PER_BLOCK)
         n_entries = len(entries.indices)
+        # After each kernel a thread waits for Python's lock, which another may hold: a block a thread, or large ones.
+        self._block = min(max(ENTRIES_PER_BLOCK, n_entries // n_threads()), _MOST_PER_BLOCK)
+        self._row_cuts = cut_rows(entries.indptr, self._block)
+        self._col_cuts = cut_rows(entries.col_indptr, self._block)
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
@@ -195,7 +198,7 @@ class ObservedProblem(PenalizedProblem):
         """
         self._set_thresholds(arrays, rows)
         sizes = self.entries.indptr[rows + 1] - self.entries.indptr[rows] + 1  # empty rows take time too
-        block = np.cumsum(sizes) // ENTRIES_PER_BLOCK
+        block = np.cumsum(sizes) // self._block
         first = np.flatnonzero((np.diff(rows, prepend=-2) != 1) | (np.diff(block, prepend=-1) != 0))
         cuts = list(zip(rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1, strict=True))
         parallel_for(lambda k: self._rows(*cuts[k], arrays, out), len(cuts))
