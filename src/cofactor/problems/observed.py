@@ -18,7 +18,7 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
-_MOST_PER_BLOCK = 32_000  # scores and slopes of a block of this size stay in a second-level cache
+ENTRIES_PER_BLOCK = 32_000  # scores and slopes of a block of this size stay in a second-level cache
 
 
 class Entries(Protocol):
@@ -116,9 +116,9 @@ class ObservedProblem(PenalizedProblem):
         }
         n_entries = len(entries.indices)
         # Four levels take the room of one more score in a cache.
-        self._block = _per_block(n_entries, _MOST_PER_BLOCK // (1 + loss.levels(n_thresholds) // 4))
+        self._block = _per_block(n_entries, ENTRIES_PER_BLOCK // (1 + loss.levels(n_thresholds) // 4))
         self._row_cuts = cut_rows(entries.indptr, self._block)
-        self._col_cuts = cut_rows(entries.col_indptr, _per_block(n_entries, _MOST_PER_BLOCK))
+        self._col_cuts = cut_rows(entries.col_indptr, _per_block(n_entries, ENTRIES_PER_BLOCK))
         loss.check_targets(self.targets, n_thresholds)
         self._work = Work(
             indptr=entries.indptr,
@@ -262,9 +262,9 @@ class ObservedProblem(PenalizedProblem):
 
 
 def _per_block(n_entries: int, most: int) -> int:
-    """Return the entries of a block: so many that each thread has one, since after each kernel it waits for Python's lock.
+    """Return the entries of a block: at most what a cache holds, at least a quarter of it, between them one a thread.
 
-    But at most what a cache holds, and no less than a quarter of it.
+    After each kernel a thread waits for Python's lock: small blocks cost more than they save.
     """
     return min(max(most // 4, n_entries // n_threads()), most)
 
