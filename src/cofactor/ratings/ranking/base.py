@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -35,7 +35,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
@@ -101,7 +101,19 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     updates_: Updates | None = None
     coding_: Coding | None = None
 
+    #: What popularity adds to scores, in units of `level_`, the mean score of what is taken: see the parameter, which
+    #: models have that have no bias for each item.
+    popularity_weight: float | str = 0.0
+    popularity_weight_: float = 0.0
+    level_: float = 1.0
+
     _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_")
+
+    #: Parameters that may be "auto", beside `popularity_weight`.
+    _searched: ClassVar[tuple[str, ...]] = ()
+
+    #: Far below it, as a share of `level_`, a score says nothing of takes.
+    _floor: ClassVar[float] = 0.02
 
     #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
     _own_kind: ClassVar[str] = "take"
@@ -146,7 +158,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
-        return soft_log(scores, 0.02)
+        return soft_log(scores / self.level_, self._floor)
 
     def _fit_bytes(self, takes: Ratings) -> int:
         """Return what a fit takes at least."""
@@ -155,6 +167,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
         check_choice("counts", self.counts, ("log", "linear", "binary"))
+        check_number("popularity_weight", self.popularity_weight, low=0, high=1e6, also=["auto"])
         check_callback(getattr(self, "callback", None))
 
     # ---------------------------------------------------------------- learning
@@ -250,19 +263,48 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
         takes = self._require_ratings(())
         warm = (users >= 0) & (takes.user_counts[users] > 0)
-        if warm.all():
-            return self._table(users, first, last)
         table = np.tile(self.popularity_[first:last], (len(users), 1))
         if warm.any():
-            table[warm] = self._table(users[warm], first, last)
+            found = self._table(users[warm], first, last)
+            if self.popularity_weight_:
+                prior = popularity_prior(self._support()[0])[first:last]
+                found = found + self.level_ * self.popularity_weight_ * prior
+            if warm.all():
+                return found
+            table[warm] = found
         return table
 
     def _all_log_takes(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return `_log_takes` of the scores of all items for some users, by index."""
+        return self._for_all_items(users, lambda some: self._log_takes(self._score_table(some, 0, len(self.items_))))
+
+    def _in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return scores of all items, without what popularity adds, as multiples of `level_`."""
+        return self._for_all_items(users, lambda some: self._table(some, 0, len(self.items_)) / self.level_)
+
+    def _chosen(self, given: FitInput, seed: int) -> dict[str, Any]:
+        """Return numbers for all of `_searched`, those for "auto" chosen by takes that are held out."""
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *self._searched)}
+        if "auto" in settings.values():
+            held_out = HeldOut.of(given.ratings, seed, self._asks_what_is_next)
+            settings |= self._tried(held_out, given.monitor)[0]
+        self.popularity_weight_ = max(float(settings["popularity_weight"]), TIES)
+        return settings
+
+    def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """Return what `_tried` does: the best of what was tried on `_in_levels`, and the weight of popularity."""
+        prior = popularity_prior(held_out.train.item_counts)
+        weight = self.popularity_weight
+        if isinstance(weight, str):
+            weight = held_out.prior_weight(trials.table, prior)
+        table = trials.table + (max(weight, TIES) * prior).astype(np.float32)
+        return {**trials.best, "popularity_weight": weight}, soft_log(table, self._floor)
+
+    def _for_all_items(self, users: NDArray[Any], table: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
         out = np.empty((len(users), len(self.items_)), dtype=np.float32)
 
         def block(lo: int, hi: int) -> None:
-            out[lo:hi] = self._log_takes(self._score_table(users[lo:hi], 0, len(self.items_)))
+            out[lo:hi] = table(users[lo:hi])
 
         with library_limit(1, "blas"):
             each_block(block, len(users), self._height())
@@ -427,6 +469,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
         check_number("n_trained_", self.n_trained_, low=0, whole=True)
         check_flag("counted_", self.counted_)
+        check_number("level_", self.level_, low=0, inclusive=False)
+        check_number("popularity_weight_", self.popularity_weight_, low=0)
 
 
 def new_takes(

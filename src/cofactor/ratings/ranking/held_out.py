@@ -14,7 +14,13 @@ from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["HeldOut", "Trials", "climb"]
+__all__ = ["TIES", "HeldOut", "Trials", "climb", "popularity_prior"]
+
+#: Weight of popularity that does no more than break ties.
+TIES = 1e-9
+
+#: Those that are tried.
+_WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 #: Users who are looked at if there are so many: of a shop's, each has one or two takes held out.
 _USERS = 1_000
@@ -147,6 +153,19 @@ class HeldOut:
         """Return by how much `gains` are above that of the hundredth: far below it, nobody looks."""
         return np.maximum(self.gains(scores) - 1 / np.log2(1 + _SEEN), 0)
 
+    def prior_weight(self, table: NDArray[np.float32], prior: NDArray[np.float64]) -> float:
+        """Return how much of a prior is to be added to scores of all items: none where lists become hardly better.
+
+        Where nobody took two items, so that no model learns who takes what, the prior outweighs all.
+        """
+        if not len(self.users):
+            return 0.0 if self.train.user_counts.max(initial=0) > 1 else _WEIGHTS[-1]
+        added = prior.astype(np.float32)
+        without, *found = (self._at_head(table + weight * added) for weight in map(np.float32, (TIES, *_WEIGHTS)))
+        best = int(np.argmax([gains.sum() for gains in found]))
+        risen = np.bincount(self.chosen[0], found[best] - without)
+        return _WEIGHTS[best] if _is_sure(risen, 1.0) else 0.0
+
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
@@ -198,6 +217,18 @@ class HeldOut:
             bends &= slopes.min(axis=1) >= 0
 
 
+def popularity_prior(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return log(1 + count) of items, 1 for the highest.
+
+    Examples
+    --------
+    >>> popularity_prior(np.array([3, 0, 1])).tolist()
+    [1.0, 0.0, 0.5]
+    """
+    found = np.log1p(counts.astype(np.float64))
+    return np.asarray(found / max(found.max(initial=0.0), TIES))
+
+
 def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
     """Whether a sum over users is above so many of its standard errors.
 
@@ -216,8 +247,8 @@ class Trials:
     ----------
     held_out : HeldOut
     learn : callable
-        Returns `_log_takes` of all items for the users looked at, after a fit with settings given by name; None where
-        such a fit says nothing.
+        Returns scores of all items for the users looked at, after a fit with settings given by name; None where such a
+        fit says nothing.
     monitor : Monitor
         It is told of each. Once its callback has asked to stop, no more are tried.
 
