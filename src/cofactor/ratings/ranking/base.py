@@ -35,7 +35,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, popularity_prior
+from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
@@ -69,9 +69,12 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     ratings_ : Ratings or None
         The takes, on the scale 0, 1 and with counts as weights; None if the model was saved without.
     popularity_ : ndarray of shape (n_items,)
-        Share of the users who took each item, by which items are ranked for users who took none.
+        Share of the users who took each item, by which items are ranked for users who took none. A take of a weight w
+        below 1 counts as w, or of the largest weight where all are.
     n_trained_ : int
         Number of the users of training, of which these are shares.
+    kind_weights_ : dict of str to float
+        What an event of each kind counts, that of the target 1; empty where there were no kinds.
     counted_ : bool
         Whether takes of training had counts or weights; if not, counts of new users say nothing.
     updates_ : Updates or None
@@ -98,6 +101,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     popularity_: NDArray[np.float64]
     n_trained_: int
     counted_: bool
+    kind_weights_: dict[str, float]
     updates_: Updates | None = None
     coding_: Coding | None = None
 
@@ -107,7 +111,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     popularity_weight_: float = 0.0
     level_: float = 1.0
 
-    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_")
+    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_", "kind_weights_")
 
     #: Parameters that may be "auto", beside `popularity_weight`.
     _searched: ClassVar[tuple[str, ...]] = ()
@@ -179,6 +183,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
+        target: str | None = None,
     ) -> Self:
         """Learn from takes.
 
@@ -187,6 +193,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         {takes}
         {time}
         {take_weight}
+        {kind}
+        {target}
 
         Returns
         -------
@@ -200,12 +208,14 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         self._check_params()
         if isinstance(X, ShardedRatings):
             check_learns_in_shards(self)
-        return self._learn(FitInput(as_takes(X, y, times=time, sample_weight=sample_weight)))
+        takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
+        return self._learn(FitInput(takes))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked takes, wholly or not at all."""
         with committed(self) as fitted, self._monitor(listener) as monitor:
             fitted._take(given.ratings, Updates(given.ratings.n_ratings))
+            fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
             fitted._fit(replace(given, monitor=monitor))
         return self
 
@@ -218,7 +228,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
         self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
         self.ratings_, self.updates_ = takes, updates
-        self.popularity_, self.n_trained_ = takes.item_counts / max(len(takes.users), 1), len(takes.users)
+        self.popularity_, self.n_trained_ = item_masses(takes) / max(len(takes.users), 1), len(takes.users)
         self.counted_ = takes.weights is not None
 
     # ---------------------------------------------------------------- scores
@@ -267,7 +277,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         if warm.any():
             found = self._table(users[warm], first, last)
             if self.popularity_weight_:
-                prior = popularity_prior(self._support()[0])[first:last]
+                prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
                 found = found + self.level_ * self.popularity_weight_ * prior
             if warm.all():
                 return found
@@ -293,7 +303,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Return what `_tried` does: the best of what was tried on `_in_levels`, and the weight of popularity."""
-        prior = popularity_prior(held_out.train.item_counts)
+        prior = popularity_prior(item_masses(held_out.train))
         weight = self.popularity_weight
         if isinstance(weight, str):
             weight = held_out.prior_weight(trials.table, prior)
@@ -392,6 +402,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
         known: str = "error",
     ) -> Self:
         """Return a model for users who were not in training, items held fixed; each is learned as if alone.
@@ -404,6 +415,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             was fitted without counts (`counted_`) counts say nothing: each item is taken once, as in its fit.
         {time}
         {take_weight}
+        {kind}
         {known}
 
         Returns
@@ -412,7 +424,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             Of the same class, with the same methods, knowing the users given here only.
         """
         check_is_fitted(self)
-        return self._folded_in(new_takes(self, X, y, time, sample_weight, known))
+        return self._folded_in(new_takes(self, X, y, time, sample_weight, known, kind))
 
     def _folded_in(self, takes: Ratings) -> Self:
         """Return a copy that knows the given users instead of those of training."""
@@ -429,6 +441,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
     ) -> Self:
         """Take new takes, and with them new users and items, into the model, as after another day.
 
@@ -441,6 +454,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         {takes}
         {time}
         {take_weight}
+        {kind}
 
         Returns
         -------
@@ -449,7 +463,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         known, earlier = updates_of(self)
-        new = as_takes(X, y, times=time, sample_weight=sample_weight)
+        kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
+        new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
         both, updates = joined_takes(earlier, new), known.after(new.n_ratings)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
@@ -474,13 +489,21 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
 
 def new_takes(
-    model: Any, X: Any, y: Any = None, time: Any = None, sample_weight: Any = None, known: str = "error"
+    model: Any,
+    X: Any,
+    y: Any = None,
+    time: Any = None,
+    sample_weight: Any = None,
+    known: str = "error",
+    kind: Any = None,
 ) -> Ratings:
     """Return the takes of users to fold in, of the items of a model; with counts only where its fit had some."""
     check_known(X, known)
     if sparse.issparse(X):
         Lookup(model.users_, model.items_).check_columns(X)
-    new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items="drop")
+    how: dict[str, Any] = {"items": model.items_, "unknown_items": "drop"}
+    how |= {"kind": kind, "kind_weights": model.kind_weights_}
+    new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
     takes = new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
     return takes if model.counted_ or sample_weight is not None else replace(takes, weights=None)
 

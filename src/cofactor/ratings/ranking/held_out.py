@@ -14,7 +14,7 @@ from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["TIES", "HeldOut", "Trials", "climb", "popularity_prior"]
+__all__ = ["TIES", "HeldOut", "Trials", "climb", "item_masses", "popularity_prior"]
 
 #: Weight of popularity that does no more than break ties.
 TIES = 1e-9
@@ -73,20 +73,22 @@ class HeldOut:
     latest: bool
 
     @classmethod
-    def of(cls, takes: Ratings, seed: int, latest: bool = False) -> Self:
+    def of(cls, takes: Ratings, seed: int, latest: bool = False, share: float = _SHARE) -> Self:
         """Hold out a part of the takes of users with two or more, or of as many such users as will do.
 
         A tenth of a user's takes is rounded up or down by chance, so that most users with few takes lose none, and are
         not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
-        at random.
+        at random. Of takes with weights below 1 so much fewer are held out.
         """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
+        weights = None if takes.weights is None else _shares(takes.weights)
         latest = latest and takes.times is not None
         if latest:
             n_out = np.clip(np.round(_LATEST * counts), 1, None)
         else:
-            n_out = np.floor(_SHARE * counts + generator.random(len(counts)))
+            whole = counts if weights is None else np.bincount(takes.row_of_entry, weights, minlength=len(counts))
+            n_out = np.floor(share * whole + generator.random(len(counts)))
         n_out = np.minimum(n_out, counts - 1).astype(np.int64)
         able = np.flatnonzero(n_out > 0)
         most = max(_CELLS // max(m, 1), min(_USERS, max(1, _MOST // max(m, 1))))
@@ -94,7 +96,11 @@ class HeldOut:
         n_out = n_out[users]
         firsts, entries = entries_of_rows(takes.indptr, users)
         owner = np.repeat(np.arange(len(users)), np.diff(firsts))
-        keys: list[NDArray[Any]] = [generator.random(takes.n_ratings)[entries], owner]
+        chance = generator.random(takes.n_ratings)[entries]
+        if weights is not None and not latest:  # the first to happen, of events at these rates
+            with np.errstate(divide="ignore"):
+                chance = -np.log1p(-chance) / weights[entries]
+        keys: list[NDArray[Any]] = [chance, owner]
         if latest:
             keys.insert(1, -cast(Any, takes.times)[entries])
         order = np.lexsort(keys)
@@ -215,6 +221,24 @@ class HeldOut:
             if not (bends & (slopes.min(axis=1) < 0)).any():
                 return found, knots
             bends &= slopes.min(axis=1) >= 0
+
+
+def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return as how much of a take each one counts: those of weights below 1, and below the largest, as less.
+
+    Examples
+    --------
+    >>> _shares(np.array([2.0, 1.0, 0.5])).tolist(), _shares(np.array([0.002, 0.001])).tolist()
+    ([1.0, 1.0, 0.5], [1.0, 0.5])
+    """
+    return np.minimum(weights / min(weights.max(initial=1e-300), 1), 1)
+
+
+def item_masses(takes: Ratings) -> NDArray[np.float64]:
+    """Return how many took each item, with little weight as a part of one."""
+    if takes.weights is None:
+        return takes.item_counts.astype(np.float64)
+    return np.bincount(takes.indices, _shares(takes.weights), minlength=len(takes.items))
 
 
 def popularity_prior(counts: NDArray[Any]) -> NDArray[np.float64]:
