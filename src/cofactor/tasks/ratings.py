@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -90,7 +90,7 @@ class RatingTask(Task):
         duplicates = options["duplicates"]
         if data.holds_takes:
             if "target" not in options and getattr(data, "kinds", None) is not None:
-                data = replace(data, kinds=None)
+                data = replace(cast(Any, data), kinds=None)
                 why += "; events of all kinds count alike here"
             ready = rating_files.checked_takes(data, file, target=options.get("target"))
             data = replace(data, features=features_of(ready, options))

@@ -238,7 +238,7 @@ def item_masses(takes: Ratings) -> NDArray[np.float64]:
     """Return how many took each item, with little weight as a part of one."""
     if takes.weights is None:
         return takes.item_counts.astype(np.float64)
-    return np.bincount(takes.indices, _shares(takes.weights), minlength=len(takes.items))
+    return np.asarray(np.bincount(takes.indices, _shares(takes.weights), minlength=len(takes.items)), dtype=np.float64)
 
 
 def popularity_prior(counts: NDArray[Any]) -> NDArray[np.float64]:

@@ -138,8 +138,8 @@ def learned_weights(events: Ratings, counts: Mapping[str, NDArray[np.float64]], 
 
 def _places(events: Ratings, some: Ratings) -> NDArray[np.bool_]:
     """Return which entries are among some of them."""
-    keys = [part.row_of_entry.astype(np.int64) * len(events.items) + part.indices for part in (events, some)]
-    return np.isin(*keys, assume_unique=True)
+    whole, part = (one.row_of_entry.astype(np.int64) * len(events.items) + one.indices for one in (events, some))
+    return np.isin(whole, part, assume_unique=True)
 
 
 def _walks(events: Ratings, users: NDArray[np.intp]) -> NDArray[np.float32]:

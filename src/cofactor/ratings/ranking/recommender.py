@@ -310,9 +310,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         else:
             refuse_counts(X, y)
-            kind = self._rating_kind()
-            rated = FitInput(kind._read(X, y, time, sample_weight))
-            if isinstance(kind, DescribedModel):
+            model = self._rating_kind()
+            rated = FitInput(model._read(X, y, time, sample_weight))
+            if isinstance(model, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
         refuse_unused(user_features, rated)

@@ -171,7 +171,7 @@ def kinds_apart(X: Any, kind: Any = None) -> tuple[Any, Any]:
     elif kind is not None and (isinstance(X, Ratings) or sparse.issparse(X)):
         raise InvalidInputError("needs pairs, of which each is an event", argument="kind")
     if own is not None and kind is not None:
-        raise InvalidInputError("X has kinds of its own: give no others", argument="kind")
+        raise InvalidInputError("X has kinds of its own, beside which others stand", argument="kind")
     return X, kind if own is None else own
 
 
@@ -188,7 +188,7 @@ def _weights_of_events(
     target, events = target_of(kinds, target), _added_up(users, items, rows, columns, np.ones(len(rows)), None)
     pairs = rows.astype(np.int64) * len(items) + columns
     place = np.searchsorted(events.row_of_entry.astype(np.int64) * len(items) + events.indices, pairs)
-    of_each = {
+    of_each: dict[str, Any] = {
         str(name): np.bincount(place, counts * (kinds == name), minlength=events.n_ratings)
         for name in dict.fromkeys(kinds.tolist())
     }
