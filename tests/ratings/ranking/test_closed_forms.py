@@ -27,7 +27,7 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
     P = np.linalg.inv(X.T @ X + 2.0 * np.eye(X.shape[1]))
     W = -P / np.diag(P)
     np.fill_diagonal(W, 0)
-    model = EASE(alpha=2.0, solver=solver).fit(takes_of())
+    model = EASE(alpha=2.0, solver=solver, popularity_weight=0).fit(takes_of())
     pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
     np.testing.assert_allclose(model.decision_function(pairs).reshape(X.shape), X @ W, atol=tolerance)
     if solver == "primal":
@@ -334,7 +334,14 @@ def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
     assert np.array_equal(alone.U_[0], new.U_[0])
 
 
-@pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ItemKNN(100, shrinkage=2.0, popularity_weight=0),
+        RP3beta(100, alpha=0.7, beta=0.4, popularity_weight=0),
+    ],
+    ids=repr,
+)
 def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
     X = table_of(takes_of())
     n, m = X.sum(axis=1, keepdims=True), X.sum(axis=0)
