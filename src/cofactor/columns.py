@@ -296,7 +296,7 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     counts = [name for name in header if plain(name) in COUNT_NAMES]
     if counts:
         return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
-    third_is_time = n_columns > 2 and plain(header[2]) in ALIASES["timestamp"]
+    third_is_time = min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"]
     return (only_times, {}) if third_is_time and names_pairs(header) else ("", {})
 
 

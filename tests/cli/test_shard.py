@@ -147,3 +147,9 @@ def test_an_interruption_keeps_what_was_done(run, file: Path, tmp_path: Path, mo
     assert (outcome.status, outcome.err) == (130, kept)
     assert run("shard", file, "--out", tmp_path / "big", "--shards", "4").status == 0
     assert_same(ShardedRatings.open(tmp_path / "big").to_ratings(), as_ratings(read_ratings(file)))
+
+
+def test_a_header_with_fewer_names_than_columns(run, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("user,m\n252,28,0.5\n2,3,4\n")
+    outcome = run("shard", tmp_path / "r.csv", "--out", tmp_path / "shards")
+    assert outcome.error.startswith(f"{tmp_path / 'r.csv'}: ")

@@ -18,8 +18,7 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
-ENTRIES_PER_BLOCK = 8_000  # the smallest block that is worth a call of a kernel
-_MOST_PER_BLOCK = 32_000  # margins and slopes of a block of this size stay in a second-level cache
+ENTRIES_PER_BLOCK = 32_000  # scores and slopes of a block of this size stay in a second-level cache
 
 
 class Entries(Protocol):
@@ -108,11 +107,6 @@ class ObservedProblem(PenalizedProblem):
         self._fixed = {name: np.asarray(a, dtype=self.dtype) for name, a in (fixed or {}).items()}
         self._fixed.setdefault("b", np.zeros(n, self.dtype))
         self._fixed.setdefault("c", np.zeros(m, self.dtype))
-        n_entries = len(entries.indices)
-        # After each kernel a thread waits for Python's lock, which another may hold: a block a thread, or large ones.
-        self._block = min(max(ENTRIES_PER_BLOCK, n_entries // n_threads()), _MOST_PER_BLOCK)
-        self._row_cuts = cut_rows(entries.indptr, self._block)
-        self._col_cuts = cut_rows(entries.col_indptr, self._block)
         given = {name: a.shape for name, a in self._fixed.items()} | dict(shapes)
         n_thresholds = next((given[name][-1] for name in ("common", "own") if name in given), 0)
         _check_shapes(given, n, m, n_thresholds)
@@ -120,6 +114,11 @@ class ObservedProblem(PenalizedProblem):
             name: self._table(name, indptr, given[name][1])
             for name, indptr in (("U", entries.indptr), ("V", entries.col_indptr))
         }
+        n_entries = len(entries.indices)
+        # Four levels take the room of one more score in a cache.
+        self._block = _per_block(n_entries, ENTRIES_PER_BLOCK // (1 + loss.levels(n_thresholds) // 4))
+        self._row_cuts = cut_rows(entries.indptr, self._block)
+        self._col_cuts = cut_rows(entries.col_indptr, _per_block(n_entries, ENTRIES_PER_BLOCK))
         loss.check_targets(self.targets, n_thresholds)
         self._work = Work(
             indptr=entries.indptr,
@@ -260,6 +259,14 @@ class ObservedProblem(PenalizedProblem):
             observed.gather(e.col_indptr[lo], e.col_indptr[hi], *by_column)
         if "c" in out:
             observed.row_sums(lo, hi, e.col_indptr, self._work.scores, out["c"])
+
+
+def _per_block(n_entries: int, most: int) -> int:
+    """Return the entries of a block: at most what a cache holds, at least a quarter of it, between them one a thread.
+
+    After each kernel a thread waits for Python's lock: small blocks cost more than they save.
+    """
+    return min(max(most // 4, n_entries // n_threads()), most)
 
 
 def masses(entries: Entries, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -147,6 +148,19 @@ def test_arrays_with_a_right_checksum_that_are_of_no_ratings(folder, name) -> No
         with pytest.raises(InvalidInputError, match=r"shards/0001"):
             ShardedRatings.open(folder).shard(1)
         path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [(b"'<i8'", b"'<a8'"), (b"'<i8'", b"'<i3'"), (b"(", b"["), (b"'shape'", b"'shade'"), (b"False", b"[[[[[")],
+)
+def test_descriptions_of_arrays_that_cannot_be(folder, written, changed) -> None:
+    path = next(folder.rglob("indptr.npy"))
+    content = path.read_bytes()
+    assert content.count(written) == 1
+    path.write_bytes(content.replace(written, changed))
+    with pytest.raises(InvalidInputError, match=re.escape(str(path))):
+        ShardedRatings.open(folder).verify()
 
 
 @pytest.mark.parametrize("name", ["shards", "shards/0001", "shards/0001/levels.npy", "items/0000", "manifest.json"])
