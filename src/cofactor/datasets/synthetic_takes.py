@@ -174,7 +174,7 @@ def make_events(
     --------
     >>> events, truth = make_events(200, 100, 4000, random_state=0)
     >>> events, sorted(set(events.kinds.tolist()))
-    (TakeDataset('shop': 4,745 takes, 200 users, 100 items), ['cart', 'purchase', 'view'])
+    (TakeDataset('shop': 4231 takes, 200 users, 100 items), ['cart', 'purchase', 'view'])
     """
     for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
         check_number(name, value, low=1, whole=True)

@@ -164,6 +164,18 @@ def test_where_nobody_took_two_items_lists_are_popular(model: Any) -> None:
     np.testing.assert_allclose(gains(found), gains(popular.recommend(n=5)[0]))
 
 
+def test_counts_of_which_sums_are_lost_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="the largest count is 1e\\+300"):
+        Popularity().fit([("ann", "Up"), ("bob", "Up")], [1.0, 1e300])
+
+
+def test_small_weights_say_as_much_as_large_ones() -> None:
+    X = takes_of()
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 0.5)
+    found = [Popularity().fit(X, sample_weight=scale * weights) for scale in (1.0, 0.001)]
+    assert np.allclose(found[0].popularity_, found[1].popularity_)
+
+
 @pytest.mark.parametrize("model", [EASE(alpha=5.0), ItemKNN(), RP3beta(beta=0.4)])
 def test_of_equals_the_popular_one_comes_first(model: Any) -> None:
     rare, common = 1, 2  # neither was taken with 7 or 8

@@ -16,6 +16,7 @@ from cofactor.columns import ALIASES, COUNT_NAMES, find_kind, find_timestamp, fr
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame, as_series
+from cofactor.limits import LARGEST
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings, refuse_other_items
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown, weights_of_entries
@@ -319,6 +320,11 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
             f"y holds {counted(negative.size, 'negative count')}, the first of them in row {negative[0]}",
             argument="y",
             advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
+        )
+    if values.max(initial=0.0) > LARGEST:
+        raise InvalidInputError(
+            f"the largest count is {values.max():g}, expected one up to {LARGEST:g}",
+            argument="y",
         )
     if not named and looks_like_ratings(values):
         raise _ratings_for_counts(values, matrix)
