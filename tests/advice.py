@@ -29,6 +29,7 @@ NAMES = {
     "probit": "ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2, random_state=0).fit(X, y)",
     "timed": "ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2, random_state=0, time=True).fit(X, y, time=t)",
     "ease": "ratings.EASE().fit(X)",
+    "shop": "ratings.Popularity().fit(pairs, kind=['view', 'buy'] * 3)",
     "implicit": "ratings.ImplicitALS(2, random_state=0).fit(X)",
     "recommender": "ratings.Recommender(ratings.EASE(), ratings.OrdinalProbit(2, n_sweeps=6, burn_in=2), random_state=0).fit(X, y)",
     "clicks": "ratings.Recommender(ratings.EASE(), None, random_state=0).fit(X)",
@@ -241,6 +242,19 @@ CASES: list[tuple[str, str | list[str]]] = [
     (
         "ratings.EASE().fit(M)",
         ["ratings.EASE().fit(M.astype(bool))", "ratings.EASE().fit(M.astype(bool), sample_weight=M)"],
+    ),
+    (
+        "ratings.Popularity().fit(pairs, kind=[None, *['view'] * 5])",
+        "ratings.Popularity().fit(pairs[1:], kind=['view'] * 5)",
+    ),
+    ("shop.fold_in([('me', 'Up')], kind=['wish'])", "shop.fold_in([('me', 'Up')], kind=['view'])"),
+    (
+        "ratings.Popularity().fit(pairs, target='buy')",
+        "ratings.Popularity().fit(pairs, kind=['view', 'buy'] * 3, target='buy')",
+    ),
+    (
+        "ratings.Popularity().fit(pairs).update(pairs, kind=['buy'] * 6)",
+        "ratings.Popularity().fit(pairs).update(pairs)",
     ),
     ("ratings.EASE().fit(X, -y)", "ratings.EASE().fit(X)"),
     # New users and items.

@@ -25,8 +25,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("song", "songid", "artist", "artistid"),
     ),
     "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
-    "timestamp": ("timestamp", "time", "unixtime", "ts", "date"),
+    "timestamp": ("timestamp", "time", "unixtime", "ts", "date", "datetime", "eventtime"),
 }
+#: Names of columns which hold the kind of an event: a view, a cart, a purchase.
+KIND_NAMES = ("event", "eventtype", "action", "actiontype", "behavior", "behaviour", "behaviortype", "kind")
 #: Names of columns which hold counts: how often something was taken.
 COUNT_NAMES = (
     *("count", "counts", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"),
@@ -267,7 +269,7 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     why : str
         Empty if the table may hold ratings.
     columns : dict
-        "count" and "timestamp", as far as they are told.
+        "count", "kind" and "timestamp", as far as they are told.
 
     Examples
     --------
@@ -288,6 +290,9 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     only_times = "there is no column beside users, items and times"
     if header is None:
         return (only_times, {"timestamp": 2}) if n_columns == 3 and is_time(first_row[2]) else ("", {})
+    kind = find_kind(header)
+    if kind is not None and names_pairs(header):
+        return f"there is a column {header[kind]!r} of kinds of events", {"kind": header[kind]}
     counts = [name for name in header if plain(name) in COUNT_NAMES]
     if counts:
         return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
@@ -300,6 +305,18 @@ def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable
     fourth = 3 if n_columns == 4 else None
     position = fourth if header is None else _by_alias(header, "timestamp")
     return None if position in set(taken) else position
+
+
+def find_kind(header: Sequence[str] | None) -> int | None:
+    """Position of the column of kinds of events, known by its name.
+
+    Examples
+    --------
+    >>> find_kind(["timestamp", "visitorid", "event", "itemid"]), find_kind(["user", "item"])
+    (2, None)
+    """
+    names = [plain(cell) for cell in header or ()]
+    return next((names.index(name) for name in KIND_NAMES if name in names), None)
 
 
 def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:

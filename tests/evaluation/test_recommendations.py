@@ -305,15 +305,21 @@ def test_figures_of_movielens_100k(data_dir) -> None:
 @pytest.mark.parametrize("protocol", ["per-user", "new-users"])
 def test_exposure_models_see_takes_and_recommenders_ratings(protocol: str) -> None:
     ratings = OrdinalProbit(2, n_sweeps=12, burn_in=4)
-    models = {"ease": EASE(10.0), "recommender": Recommender(EASE(10.0), ratings, random_state=0)}
+    models = {
+        "ease": EASE(10.0, random_state=0),
+        "recommender": Recommender(EASE(10.0, random_state=0), ratings, random_state=0),
+    }
     found = evaluate_recommendations(models, X, Y, protocol, at=5, likes=4)
-    taken = evaluate_recommendations({"ease": EASE(10.0)}, X, np.full(len(Y), 3.0), protocol, at=5)
+    taken = evaluate_recommendations({"ease": EASE(10.0, random_state=0)}, X, np.full(len(Y), 3.0), protocol, at=5)
     assert found.mean("ease", "any_ndcg@5").mean == pytest.approx(taken.mean("ease", "ndcg@5").mean)
     assert np.isfinite(found.mean("recommender", "ndcg@5").mean)
 
 
 def test_takes_alone_need_no_ratings() -> None:
-    a, b = (evaluate_recommendations(EASE(10.0), X, y, at=5).mean("EASE", "ndcg@5") for y in (None, np.ones(len(Y))))
+    a, b = (
+        evaluate_recommendations(EASE(10.0, random_state=0), X, y, at=5).mean("EASE", "ndcg@5")
+        for y in (None, np.ones(len(Y)))
+    )
     assert a.mean == b.mean
 
 
@@ -321,7 +327,7 @@ def test_takes_alone_need_no_ratings() -> None:
 
 
 def test_a_comparison_is_tested_over_the_users_of_an_evaluation() -> None:
-    models = {"ALS": ALS(3, 1.0, random_state=0), "EASE": EASE(10.0)}
+    models = {"ALS": ALS(3, 1.0, random_state=0), "EASE": EASE(10.0, random_state=0)}
     comparison = compare(models, {"toy": DATA}, n_splits=2, at=5, likes=4)
     direct = evaluate_recommendations(models, X, Y, "per-user", 2, 0, at=5, likes=4)
     found = comparison.over_users("toy")
@@ -421,8 +427,8 @@ def test_counts_are_given_as_counts() -> None:
 
 def test_a_comparison_of_takes() -> None:
     takes = TakeDataset("plays", X, 1.0 + X[:, 0] % 3, None)
-    found = compare({"EASE": EASE(10.0)}, takes, at=5, n_splits=1)
-    direct = evaluate_recommendations({"EASE": EASE(10.0)}, X, counts=takes.y, at=5, n_splits=1)
+    found = compare({"EASE": EASE(10.0, random_state=0)}, takes, at=5, n_splits=1)
+    direct = evaluate_recommendations({"EASE": EASE(10.0, random_state=0)}, X, counts=takes.y, at=5, n_splits=1)
     measured = next(one.measures for one in found.results if one.method == "EASE")
     assert measured["ndcg@5"] == pytest.approx(direct.mean("EASE", "ndcg@5").mean)
     with pytest.raises(InvalidInputError, match="'plays' holds takes, and no ratings to predict"):

@@ -39,10 +39,12 @@ def test_a_search_over_a_frame_has_scores() -> None:
 
 def test_takes_are_measured_by_their_lists_alone() -> None:
     takes = TakeDataset("plays", DATA.X, DATA.y, None)
-    found = evaluate_recommendations(EASE(alpha=100.0), takes).mean("EASE", "ndcg@10")
-    assert found == evaluate_recommendations(EASE(alpha=100.0), DATA.X, counts=DATA.y).mean("EASE", "ndcg@10")
+    found = evaluate_recommendations(EASE(alpha=100.0, random_state=0), takes).mean("EASE", "ndcg@10")
+    assert found == evaluate_recommendations(EASE(alpha=100.0, random_state=0), DATA.X, counts=DATA.y).mean(
+        "EASE", "ndcg@10"
+    )
     pairs = pd.DataFrame(DATA.X, columns=["user", "item"])
-    assert evaluate_recommendations(EASE(alpha=100.0), pairs).mean("EASE", "ndcg@10").n == found.n
+    assert evaluate_recommendations(EASE(alpha=100.0, random_state=0), pairs).mean("EASE", "ndcg@10").n == found.n
     for whole in (takes, pairs, DATA.X):
         with pytest.raises(InvalidInputError, match="X holds no ratings"):
             evaluate(MODEL, whole)
@@ -59,7 +61,7 @@ def test_a_protocol_in_the_place_of_ratings_is_told(measure) -> None:
 
 
 def test_frames_and_matrices_of_counts_are_measured_as_counts() -> None:
-    model = EASE(alpha=100.0, counts="linear")
+    model = EASE(alpha=100.0, counts="linear", random_state=0)
     plays = np.random.default_rng(0).geometric(0.1, len(DATA.y)).astype(float)
     told = evaluate_recommendations(model, DATA.X, counts=plays).mean("EASE", "ndcg@10")
     assert told != evaluate_recommendations(model, DATA.X).mean("EASE", "ndcg@10")

@@ -48,8 +48,10 @@ def test_contributions_of_takes_sum_to_the_score_and_are_what_it_falls_by(name: 
     items = [0, 7, 70, 203]
     why = model.explain(user, items)
     assert why.scores == pytest.approx(model.decision_function([(user, item) for item in items]), abs=1e-6)
-    score = model.scores_[model.items_.index(items)] if name == "Popularity" else np.zeros(4)
-    assert why.intercepts == pytest.approx(score, abs=1e-5)
+    columns, taken = model.items_.index(items), np.log1p(model.ratings_.item_counts)
+    popular = model.level_ * model.popularity_weight_ * taken / taken.max()
+    score = model.scores_ if name == "Popularity" else popular
+    assert why.intercepts == pytest.approx(score[columns], abs=1e-5)
     assert sorted(why.own_items.tolist()) == sorted(takes_of()[takes_of()[:, 0] == user, 1].tolist())
     new = [item for item in items if item not in why.own_items]
     changes = without(model, user, new, takes=True)
@@ -59,7 +61,7 @@ def test_contributions_of_takes_sum_to_the_score_and_are_what_it_falls_by(name: 
 def test_counts_and_recency_are_in_the_strengths() -> None:
     X = takes_of()
     times, counts = np.arange(len(X), dtype=float), 1 + np.arange(len(X)) % 4
-    model = EASE(3.0, recency=2.0, counts="linear").fit(X, counts, time=times)
+    model = EASE(3.0, recency=2.0, popularity_weight=0, counts="linear").fit(X, counts, time=times)
     why = model.explain(103, [0, 7])
     assert why.intercepts == pytest.approx(np.zeros(2), abs=1e-5)
     assert sorted(why.own_ratings.tolist()) == sorted(counts[X[:, 0] == 103].tolist())
@@ -95,7 +97,7 @@ def test_ridge_regressions_of_users_are_sums_over_ratings(model: Any) -> None:
 
 def test_implicit_als_is_a_sum_over_takes() -> None:
     model, mine = (
-        ImplicitALS(3, 0.01, unobserved=0.4, random_state=0).fit(takes_of()),
+        ImplicitALS(3, 0.01, unobserved=0.4, popularity_weight=0, random_state=0).fit(takes_of()),
         takes_of()[takes_of()[:, 0] == 103, 1],
     )
     why = model.fold_in([("new", item) for item in mine]).explain("new", [0, 7, 70])

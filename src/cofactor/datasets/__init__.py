@@ -13,6 +13,7 @@
 `Coding`                      what the levels of binned ratings, or of words, stand for
 `make_movies`                 invented films with titles, and ratings like those of MovieLens 100K
 `make_ratings`                synthetic ratings whose complete matrix is known
+`make_events`                 made-up views, carts and purchases of a shop
 `make_takes`                  synthetic takes, of millions of users, whose probabilities are known
 `load_labels`                 a known multi-label set by name (emotions, bibtex, ...), or any file below
 `read_arff`                   Mulan and MEKA ARFF, dense and sparse; `read_label_names` its XML
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from cofactor.datasets.synthetic_articles import Articles, make_articles
     from cofactor.datasets.synthetic_labels import LabelTruth, make_labels
     from cofactor.datasets.synthetic_movies import make_movies
-    from cofactor.datasets.synthetic_takes import TakeTruth, make_takes
+    from cofactor.datasets.synthetic_takes import TakeTruth, make_events, make_takes
     from cofactor.datasets.types import LabelDataset, RatingDataset, TakeDataset
     from cofactor.datasets.write import write_blocks, write_table
     from cofactor.recipe import Recipe
@@ -107,6 +108,7 @@ __all__ = [
     "load_side_features",
     "locate",
     "make_articles",
+    "make_events",
     "make_labels",
     "make_movies",
     "make_ratings",

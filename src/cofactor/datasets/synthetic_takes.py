@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cofactor.checks import check_number, make_generator
+from cofactor.datasets.types import TakeDataset
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.typing import RandomState
 
-__all__ = ["TakeTruth", "make_takes"]
+__all__ = ["TakeTruth", "make_events", "make_takes"]
 
 _DRAWS = 1 << 20  # draws of one chunk of users: 50 MB
 _ROUNDS = 30  # of draws for users whose draws hit the same item more than once
 _MOST = 0.25  # share of all items that a user takes, at most
 _FEW = 0.02  # share up to which items are drawn one after the other
 _LIKING = 1.5  # standard deviation of log φ between factors
+_CURIOUS = 0.5  # share of views that have nothing to do with what a user buys
+_CARTED, _BOUGHT = 0.15, 0.4  # of views of what a user may buy, and of carts; where an item does not sell it is less
+_SELLING = 2.0  # standard deviation of the logarithm of how well an item that is viewed sells
+_NOW, _YEAR, _MINUTE = 1_700_000_000, 31_536_000, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +131,82 @@ def make_takes(
     if len(indices) <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     return csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(n_users, n_items)), truth
+
+
+def make_events(
+    n_users: int = 2000,
+    n_items: int = 500,
+    n_views: int = 40_000,
+    n_factors: int = 10,
+    *,
+    tail: float = 0.8,
+    random_state: RandomState = None,
+) -> tuple[TakeDataset, TakeTruth]:
+    r"""Sample the events of a shop: views, of which some are followed by a cart, and of these some by a purchase.
+
+    Half of the views of a user are drawn as the takes of `make_takes`, though an item may be viewed again. They lead to
+    a cart with probability :math:`.15\, s_j`, and a cart to a purchase with .4, where :math:`s_j \le 1` says how well
+    an item sells: the logarithm of s is normal, of standard deviation 2, and cut at 0. The other views come from
+    curiosity: of any item with probability proportional to :math:`r_j^{-\tau}`, and without consequence. Of a hundred
+    views five lead to a cart, and two to a purchase.
+
+    Parameters
+    ----------
+    n_users, n_items : int, default 2000 and 500
+        Size of the shop.
+    n_views : int, default 40000
+        Number of views, at least one for each user, within a year.
+    n_factors : int, default 10
+        Number of factors.
+    tail : float, default 0.8
+        Exponent τ of the popularity of items.
+    random_state : int, Generator, RandomState or None
+        Seed.
+
+    Returns
+    -------
+    events : TakeDataset
+        With ``kinds`` "view", "cart" and "purchase", in the order of time.
+    truth : TakeTruth
+        ``truth.users @ truth.items`` are the shares of purchases, items with :math:`s_j` in their rows.
+
+    Examples
+    --------
+    >>> events, truth = make_events(200, 100, 4000, random_state=0)
+    >>> events, sorted(set(events.kinds.tolist()))
+    (TakeDataset('shop': 4231 takes, 200 users, 100 items), ['cart', 'purchase', 'view'])
+    """
+    for name, value in {"n_users": n_users, "n_items": n_items, "n_factors": n_factors}.items():
+        check_number(name, value, low=1, whole=True)
+    check_number("n_views", n_views, low=n_users, whole=True)
+    check_number("tail", tail, low=0)
+    rng = make_generator(random_state)
+    truth = _truth(rng, n_users, n_items, n_factors, tail)
+    selling = np.exp(np.minimum(_SELLING * rng.standard_normal(n_items), 0))
+    users = np.repeat(np.arange(n_users), shared_out(rng.random(n_users) ** -0.5, n_views, 1, n_views))
+    factors = _drawn(rng, np.cumsum(truth.users, axis=1, dtype=np.float64)[users])
+    ladders = np.cumsum(truth.items, axis=1, dtype=np.float64) + np.arange(n_factors)[:, None]
+    items = np.searchsorted(ladders.ravel(), factors + rng.random(n_views) * (1 - 1e-6), side="right") % n_items
+    curious = rng.random(n_views) < _CURIOUS
+    popular = np.cumsum((1.0 + rng.permutation(n_items)) ** -tail)
+    items[curious] = np.searchsorted(popular, rng.random(int(curious.sum())) * popular[-1], side="right")
+    carted = ~curious & (rng.random(n_views) < _CARTED * selling[items])
+    bought = carted & (rng.random(n_views) < _BOUGHT)
+    times = _NOW + (rng.random(n_views) * _YEAR).astype(np.int64)
+    parts = [np.arange(n_views), np.flatnonzero(carted), np.flatnonzero(bought)]
+    rows = np.concatenate(parts)
+    stamps = np.concatenate([times[part] + k * _MINUTE for k, part in enumerate(parts)])
+    order = np.argsort(stamps, kind="stable")
+    kinds = np.repeat(np.array(["view", "cart", "purchase"]), list(map(len, parts)))[order]
+    X = np.column_stack((users[rows], items[rows]))[order]
+    data = TakeDataset("shop", X, np.ones(len(X)), None, timestamps=stamps[order], kinds=kinds)
+    bought_items = truth.items * selling.astype(np.float32)
+    return data, TakeTruth(truth.users, bought_items / bought_items.sum(axis=1, keepdims=True))
+
+
+def _drawn(rng: np.random.Generator, ladders: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Draw a column for each row of cumulated shares."""
+    return np.asarray((rng.random(len(ladders))[:, None] * ladders[:, -1:] >= ladders).sum(axis=1))
 
 
 def _truth(rng: np.random.Generator, n: int, m: int, d: int, tail: float) -> TakeTruth:

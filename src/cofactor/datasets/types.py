@@ -240,11 +240,13 @@ class RatingDataset:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class TakeDataset(RatingDataset):
     """Takes as in a file: who clicked, played or bought what, how often, and when; there are no ratings.
 
     ``y`` says how often each pair was taken, ``scale`` is None. Models of who takes what are fitted to the data set
-    itself, ``model.fit(data)``; models of ratings refuse it.
+    itself, ``model.fit(data)``; models of ratings refuse it. ``kinds`` has the kind of each event, such as view, cart
+    or purchase, where there are several.
 
     Examples
     --------
@@ -252,6 +254,8 @@ class TakeDataset(RatingDataset):
     >>> TakeDataset("plays", np.array([[1, 7], [2, 7]]), np.array([4.0, 1.0]), None)
     TakeDataset('plays': 2 takes, 2 users, 1 item, counts 1 to 4)
     """
+
+    kinds: NDArray | None = None
 
     holds_takes = True
 

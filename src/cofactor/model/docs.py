@@ -149,6 +149,21 @@ PARAMETERS: Mapping[str, str] = {
             How much each row of X counts, at least 0; it multiplies counts. Of a sparse matrix X the numbers are in the
             order of ``X.tocoo()``, which ``astype`` of X may change; those of a sparse matrix of weights go to the
             takes at their places: ``fit(plays.astype(bool), sample_weight=plays)``.""",
+    "kind": """\
+        kind : array-like of shape (n,), optional
+            The kind of each event, such as view, cart or purchase; by default from a column of X that is called event,
+            event_type, action, behavior or kind. What an event of a kind counts is learned in the fit, by which items
+            with the target are held out: `kind_weights_`. Later events count as it says, those without kinds 1.""",
+    "target": """\
+        target : str, optional
+            The kind that lists are to be about. By default the rarest one that has 300 events, or else the one with
+            most.""",
+    "popularity_weight": """\
+        popularity_weight : float or "auto", default="auto"
+            What popularity adds to scores: so much, as a multiple of the mean score of what is taken, to that of the
+            most popular item, to others in proportion to log(1 + takes). Popular items come first among equals in any
+            case, with 0 too. "auto" holds out a tenth of the takes of each user and takes the best of .03, .1, ..., 100
+            by places in lists, or 0, where these become hardly better; where no user took two items, 100.""",
     "counts": """\
         counts : {"log", "linear", "binary"}, default={default}
             What a count says: 1 + ln(count) if it is above 1, the count itself, or that there is one. Counts are known

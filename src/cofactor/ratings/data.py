@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
@@ -79,6 +80,8 @@ class Ratings(OfColumns):
         known.
     weights : ndarray of shape (n_ratings,), float64, above 0, or None
         How often each entry counts, likewise; None where all count once.
+    kind_weights : mapping of str to float, or None
+        What an event of each kind counted in these weights, the target first; None where there are no kinds.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Ratings(OfColumns):
     coding: Coding | None = None
     times: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
+    kind_weights: Mapping[str, float] | None = None
 
     @classmethod
     def from_pairs(

@@ -43,13 +43,13 @@ def explain(model: Any, user: Any, items: Ids) -> Reasons:
     Notes
     -----
     ===============================  ===================================================================================
-    `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the take times weight. Exact: contributions sum
-                                     to the score, the intercept is 0, and each is what the score would fall by without
-                                     that take
+    `EASE`, `ItemKNN`, `RP3beta`     :math:`x_{ui} W_{ij}`: strength of the take times weight. Exact: contributions and
+                                     what popularity adds, the intercept, sum to the score, and each is what the score
+                                     would fall by without that take
     `ImplicitALS`, `ALS`, `PMF`      :math:`f_j^\top A^{-1} f_i w_i t_i` with :math:`A = P + \sum_i w_i f_i f_i^\top`,
                                      since the user's row is a ridge regression of targets t (the rating less its mean
                                      and the bias of the item; 1 for a take). Exact: they sum to the score less the
-                                     intercept. That is the mean, the bias of the item, what features of the user say,
+                                     intercept. That is the mean, the bias or popularity of the item, what features say,
                                      and, of users of training, the little by which the last round of the fit moved
                                      items after users; in a fold-in there is none of it
     `OrdinalProbit`, `BPMF`          how much lower the expected rating would be without this one rating

@@ -42,6 +42,7 @@ def facts_of(model: Any) -> Facts:
         **({} if model.coding_ is None else {"meanings": model.coding_.names()}),
         **_effort(model),
         "alpha": chosen_alpha(model),
+        **({"kind_weights": dict(kinds)} if (kinds := getattr(model, "kind_weights_", None)) else {}),
         **_since_the_fit(model),
     }
     shown = {
@@ -50,6 +51,7 @@ def facts_of(model: Any) -> Facts:
         **({"levels": numbers(values["levels"], "g")} if rated else {}),
         **_meanings(values),
         **_effort_in_words(values),
+        **({"kinds": _kinds_in_words(values["kind_weights"])} if "kind_weights" in values else {}),
         **_updates_in_words(values, "rating" if rated else "take"),
     }
     what = "ratings" if rated else "takes"
@@ -66,6 +68,17 @@ def numbers(values: Sequence[float], form: str = ".3g") -> str:
     '1, 2.5'
     """
     return ", ".join(format(value, form) for value in values)
+
+
+def _kinds_in_words(weights: Mapping[str, float]) -> str:
+    """Return what an event of each kind counts.
+
+    Examples
+    --------
+    >>> _kinds_in_words({"purchase": 1.0, "view": 0.03})
+    'purchase 1, view 0.03'
+    """
+    return ", ".join(f"{kind} {weight:g}" for kind, weight in weights.items())
 
 
 def _meanings(values: Mapping[str, Any]) -> dict[str, str]:

@@ -216,8 +216,10 @@ class InFolder:
         """Return the ratings of a shard."""
         stored = self.manifest.shards[k]
         with self._reading():
-            rows = {name: self._array(k, name) for name in ("indptr", "indices", "levels")}
-            more = {name: self._mapped(k, name) for name in ("times", "weights") if f"{name}.npy" in stored.files}
+            rows: dict[str, Any] = {name: self._array(k, name) for name in ("indptr", "indices", "levels")}
+            more: dict[str, Any] = {
+                name: self._mapped(k, name) for name in ("times", "weights") if f"{name}.npy" in stored.files
+            }
             columns = StoredColumnEntries(partial(self._columns, k))
             found = Ratings(self.users(k), self.items, self.scale, columns=columns, coding=self.coding, **rows, **more)
             if k not in self._checked:

@@ -205,6 +205,20 @@ COUNT = Option(
     unit="COLUMN",
     parse=parse_column,
 )
+KIND = Option(
+    "kind",
+    "Column of kinds of events: view, cart, purchase; by default one called event, event_type, action, behavior, kind "
+    "or the like, where there are no ratings. What each kind counts is learned.",
+    group=_COLUMNS,
+    unit="COLUMN",
+    parse=parse_column,
+)
+TARGET = Option(
+    "target",
+    "The kind of events that lists are to be about, such as purchase; by default the rarest one that has 300 events.",
+    group=_COLUMNS,
+    unit="KIND",
+)
 DUPLICATES = Option(
     "duplicates",
     "Several ratings of one user for one item: refuse, keep the last (by time, where there is a column of times), or "
@@ -467,7 +481,7 @@ _READ_LABELS = (
 
 #: Options of ratings.
 RATINGS: OptionTable = {
-    "fit": (*_READ_RATINGS, USER_FEATURES, ITEM_FEATURES),
+    "fit": (*_READ_RATINGS, KIND, TARGET, USER_FEATURES, ITEM_FEATURES),
     "compare": (*_READ_RATINGS, RANK, AT, LIKES, USER_FEATURES, ITEM_FEATURES),
     "evaluate": (*_READ_RATINGS, TEST_USERS, RANK, AT, LIKES, AUC, USER_FEATURES, ITEM_FEATURES),
     "predict": (USER, ITEM, TIME, *TEXT_FILES, USER_FEATURES, ITEM_FEATURES, PROBA, SCHEDULER),

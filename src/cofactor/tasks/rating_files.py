@@ -70,7 +70,8 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
     why : str
         Why these are takes, where nobody said so; else empty.
     """
-    found, implicit = sniff(file), options["implicit"] or options["count"] is not None
+    of_takes = (options["count"], options.get("kind"), options.get("target"))
+    found, implicit = sniff(file), options["implicit"] or any(one is not None for one in of_takes)
     if found.format == "shards":
         raise InvalidInputError(
             "is a folder of sharded ratings, which this command does not take yet",
@@ -89,7 +90,8 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         raise _unknown(found)
     with _hint_of_labels():
         if implicit:
-            return datasets.read_takes(file, count=options["count"], **_reading(options)), ""
+            kind = options.get("kind")
+            return datasets.read_takes(file, count=options["count"], kind=kind, **_reading(options)), ""
         scaling = {name: options[name] for name in ("rating", "bins", "bin_by", "drop_rating")}
         data, why = read_ratings_or_takes(file, scale=options["levels"], **scaling, **_reading(options))
     if not why:
@@ -118,7 +120,7 @@ def _as_taken(data: RatingDataset, options: Mapping[str, Any]) -> TakeDataset:
     )
 
 
-def checked_takes(data: RatingDataset, file: str) -> Ratings:
+def checked_takes(data: RatingDataset, file: str, **kinds: Any) -> Ratings:
     """Return takes in the form which models of who takes what take.
 
     Parameters
@@ -126,12 +128,14 @@ def checked_takes(data: RatingDataset, file: str) -> Ratings:
     data : TakeDataset
     file : str
         For messages.
+    **kinds
+        target and kind_weights, as in `as_takes`.
     """
     if not data.n_ratings:
         message = "holds no takes, expected lines of user and item"
         raise InvalidInputError(message, place=Place(display_name(file)))
     with about(file):
-        return as_takes(data)
+        return as_takes(data, **kinds)
 
 
 def _known(name: str, options: Mapping[str, Any]) -> RatingDataset:
@@ -353,7 +357,7 @@ def read_more(file: str, model: Any, options: Mapping[str, Any], *, takes: bool 
     data = replace(data, X=X)
     notes: tuple[Text, ...] = ()
     if takes:
-        ready = checked_takes(data, file)
+        ready = checked_takes(data, file, kind_weights=model.kind_weights_)
         return Loaded(file, data, ready, takes_notes(data, ready, "", options["duplicates"]))
     if options["duplicates"] == "last":
         data, notes = with_latest(data)

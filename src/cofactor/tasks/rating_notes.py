@@ -33,6 +33,9 @@ def takes_notes(data: RatingDataset, ready: Ratings, why: str, duplicates: str =
         counts = "none of ratings" in why
         otherwise = ("; as ratings with ", Argument("bins", 5), ", which makes levels of counts") if counts else ()
         notes.append((f"read as what users took, since {why}", *otherwise))
+    if ready.kind_weights:
+        kinds = ", ".join(f"{kind} {weight:g}" for kind, weight in ready.kind_weights.items())
+        notes.append(f"lists are about what comes to a {next(iter(ready.kind_weights))}; events count so: {kinds}")
     if data.n_dropped:
         notes.append(f"{counted(data.n_dropped, 'rating', form=',')} of items rated before: each item is taken once")
     zeros = int((data.y == 0).sum())

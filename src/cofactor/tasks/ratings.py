@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -89,7 +89,10 @@ class RatingTask(Task):
         data, why = rating_files.read_rating_file(file, options, progress)
         duplicates = options["duplicates"]
         if data.holds_takes:
-            ready = rating_files.checked_takes(data, file)
+            if "target" not in options and getattr(data, "kinds", None) is not None:
+                data = replace(cast(Any, data), kinds=None)
+                why += "; events of all kinds count alike here"
+            ready = rating_files.checked_takes(data, file, target=options.get("target"))
             data = replace(data, features=features_of(ready, options))
             return Loaded(file, data, ready, takes_notes(data, ready, why, duplicates))
         data, notes = rating_files.with_latest(data) if duplicates == "last" else (data, ())

@@ -11,10 +11,10 @@ from cofactor.ratings.ranking import MODELS
 
 MODELS_UNDER_TEST: dict[str, Any] = {
     "Popularity": Popularity(),
-    "EASE": EASE(alpha=3.0),
+    "EASE": EASE(alpha=3.0, random_state=0),
     "EASE, auto": EASE(random_state=0),
-    "EASE, dual": EASE(alpha=3.0, solver="dual"),
-    "EASE, low rank": EASE(alpha=3.0, solver="low-rank", n_factors=5),
+    "EASE, dual": EASE(alpha=3.0, solver="dual", random_state=0),
+    "EASE, low rank": EASE(alpha=3.0, solver="low-rank", n_factors=5, random_state=0),
     "ImplicitALS": ImplicitALS(3, random_state=0),
     "ImplicitALS by cg": ImplicitALS(3, solver="cg", random_state=0),
     "ItemKNN": ItemKNN(8, shrinkage=1),

@@ -27,7 +27,7 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
     P = np.linalg.inv(X.T @ X + 2.0 * np.eye(X.shape[1]))
     W = -P / np.diag(P)
     np.fill_diagonal(W, 0)
-    model = EASE(alpha=2.0, solver=solver).fit(takes_of())
+    model = EASE(alpha=2.0, solver=solver, popularity_weight=0).fit(takes_of())
     pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]
     np.testing.assert_allclose(model.decision_function(pairs).reshape(X.shape), X @ W, atol=tolerance)
     if solver == "primal":
@@ -96,7 +96,7 @@ def test_rounds_of_als_lower_the_objective_and_solve_the_normal_equations(solver
     X = table_of(takes_of())
     n, m = X.shape
     seen: list[float] = []
-    model = ImplicitALS(3, 0.02, unobserved=0.2, solver=solver, tol=0, random_state=0)
+    model = ImplicitALS(3, 0.02, unobserved=0.2, popularity_weight=0, solver=solver, tol=0, random_state=0)
     model.set_params(max_iter=60, callback=lambda progress: seen.append(progress.objective)).fit(takes_of())
     assert (np.diff(seen) <= 1e-5 * abs(seen[0])).all()
     U, V = model.U_.astype(float), model.V_.astype(float)
@@ -334,7 +334,14 @@ def test_logistic_mf_folds_in_rows_where_the_gradient_is_zero() -> None:
     assert np.array_equal(alone.U_[0], new.U_[0])
 
 
-@pytest.mark.parametrize("model", [ItemKNN(100, shrinkage=2.0), RP3beta(100, alpha=0.7, beta=0.4)], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ItemKNN(100, shrinkage=2.0, popularity_weight=0),
+        RP3beta(100, alpha=0.7, beta=0.4, popularity_weight=0),
+    ],
+    ids=repr,
+)
 def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
     X = table_of(takes_of())
     n, m = X.sum(axis=1, keepdims=True), X.sum(axis=0)
@@ -381,7 +388,9 @@ def test_ease_of_large_counts_is_the_closed_form(solver: str) -> None:
     W = -P / np.diag(P)
     np.fill_diagonal(W, 0)
     users, items = np.nonzero(C)
-    model = EASE(100.0, solver=solver, counts="linear").fit(np.c_[users, items], sample_weight=C[users, items])
+    model = EASE(100.0, solver=solver, popularity_weight=0, counts="linear").fit(
+        np.c_[users, items], sample_weight=C[users, items]
+    )
     pairs = [(u, i) for u in range(60) for i in range(40)]
     found = model.decision_function(pairs).reshape(C.shape)
     assert np.abs(found - C @ W).max() < 1e-4 * np.abs(C @ W).max()

@@ -1,6 +1,7 @@
 """What every exposure model does: rank, fold in, update, save, and the same bits for any number of threads."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,18 @@ import cofactor
 from cofactor.datasets import RatingDataset, make_takes
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.kernels.threads import library_limit, thread_limit
-from cofactor.ratings import EASE, ImplicitALS, Popularity, Ratings, Recommender, RP3beta, ShardedRatings, as_ratings
+from cofactor.ratings import (
+    EASE,
+    ImplicitALS,
+    ItemKNN,
+    Popularity,
+    Ratings,
+    Recommender,
+    RP3beta,
+    Rules,
+    ShardedRatings,
+    as_ratings,
+)
 from cofactor.ratings.ranking.takes import as_takes
 
 from .models import EXPOSURE, MODELS_UNDER_TEST, bits, fitted, takes_of
@@ -141,6 +153,59 @@ def test_who_took_nothing_gets_what_is_popular(name: str) -> None:
     assert answers(new, n=30)[0][0].tolist() == model.items_.ids[popular].tolist()
 
 
+@pytest.mark.parametrize("model", [EASE(random_state=0), ItemKNN(), RP3beta(), ImplicitALS(random_state=0)])
+def test_where_nobody_took_two_items_lists_are_popular(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = np.c_[np.arange(400), (20 * rng.random(400) ** 2).astype(int)]
+    popular = Popularity().fit(X)
+    found = clone(model).fit(X).recommend(n=5)[0]
+    counts = dict(zip(popular.items_.ids.tolist(), popular.popularity_.tolist(), strict=True))
+    gains = np.vectorize(counts.get)
+    np.testing.assert_allclose(gains(found), gains(popular.recommend(n=5)[0]))
+
+
+def test_counts_of_which_sums_are_lost_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="the largest count is 1e\\+300"):
+        Popularity().fit([("ann", "Up"), ("bob", "Up")], [1.0, 1e300])
+
+
+def test_small_weights_say_as_much_as_large_ones() -> None:
+    X = takes_of()
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 0.5)
+    found = [Popularity().fit(X, sample_weight=scale * weights) for scale in (1.0, 0.001)]
+    assert np.allclose(found[0].popularity_, found[1].popularity_)
+
+
+@pytest.mark.parametrize("model", [EASE(alpha=5.0), ItemKNN(), RP3beta(beta=0.4)])
+def test_of_equals_the_popular_one_comes_first(model: Any) -> None:
+    rare, common = 1, 2  # neither was taken with 7 or 8
+    X = [(u, i) for u in range(4) for i in (7, 8)] + [(u, rare) for u in (5, 6)] + [(u, common) for u in (7, 8, 9)]
+    model = clone(model).set_params(popularity_weight=0.0).fit(X)
+    assert model.recommend([0], n=2)[0].tolist() == [[common, rare]]
+    assert model.fold_in([("new", 7)]).recommend(["new"], n=3)[0].tolist() == [[8, common, rare]]
+    assert model.recommend([0], n=2, rules=Rules(min_support=1))[0].tolist() == [[common, rare]]
+
+
+@pytest.mark.parametrize("model", [EASE(random_state=0), ItemKNN(), RP3beta(), ImplicitALS(random_state=0)])
+def test_with_two_clicks_of_each_user_no_model_is_worse_than_popularity(model: Any) -> None:
+    takes, _ = make_takes(4000, 400, 12_000, random_state=0)
+    rng = np.random.default_rng(0)
+    order = np.lexsort((rng.random(takes.nnz), np.repeat(np.arange(4000), np.diff(takes.indptr))))
+    kept = np.concatenate([order[lo : lo + min(2, hi - lo - 1)] for lo, hi in pairwise(takes.indptr)])
+    row_of = np.repeat(np.arange(4000), np.diff(takes.indptr))
+    X, out = np.c_[row_of, takes.indices][kept], np.ones(takes.nnz, dtype=bool)
+    out[kept] = False
+    users = np.intersect1d(X[:, 0], row_of[out])
+    hidden = set(zip(row_of[out].tolist(), takes.indices[out].tolist(), strict=True))
+
+    def share(found: np.ndarray) -> np.ndarray:
+        hits = [[(u, i) in hidden for i in row] for u, row in zip(users.tolist(), found.tolist(), strict=True)]
+        return np.array(hits) @ (1 / np.log2(np.arange(2, 12)))
+
+    risen = share(clone(model).fit(X).recommend(users)[0]) - share(Popularity().fit(X).recommend(users)[0])
+    assert risen.mean() > -2 * risen.std() / np.sqrt(len(users))
+
+
 @every
 def test_an_update_takes_in_users_and_items(name: str) -> None:
     model = clone(MODELS_UNDER_TEST[name]).fit(takes_of())
@@ -151,7 +216,9 @@ def test_an_update_takes_in_users_and_items(name: str) -> None:
     assert not model.refit_due_
     if name.startswith(("EASE", "Popularity")):
         again = clone(MODELS_UNDER_TEST[name])
-        again = (again.set_params(alpha=model.alpha_) if "EASE" in name else again).fit(model.ratings_)
+        if "EASE" in name:
+            again.set_params(alpha=model.alpha_, popularity_weight=model.popularity_weight_)
+        again.fit(model.ratings_)
         assert np.array_equal(answers(again)[1], answers(model)[1])
 
 

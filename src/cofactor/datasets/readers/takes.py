@@ -27,6 +27,7 @@ def read_takes(
     count: Column | None = None,
     timestamp: Column | None = None,
     *,
+    kind: Column | None = None,
     sep: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
@@ -43,6 +44,9 @@ def read_takes(
     count : str or int, optional
         Column that says how often each pair was taken: numbers, at least 0. By default one that is called count, plays,
         clicks, views, purchases or the like, and otherwise each row is one take.
+    kind : str or int, optional
+        Column of the kind of each event: view, cart, purchase. By default one that is called event, event_type, action,
+        behavior, kind or the like, where there are no ratings.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def read_takes(
     """
     table = opened(path, sep, header, encoding, ids, rated=None)
     _, told = why_takes(table.names, table.first_row)
-    columns = {"user": user, "item": item, "count": count, "timestamp": timestamp}
+    columns = {"user": user, "item": item, "count": count, "timestamp": timestamp, "kind": kind}
     return _takes(table, columns, told, ids, name or data_name(path))
 
 
@@ -118,7 +122,7 @@ def read_ratings_or_takes(
     called = name or data_name(path)
     why, told = ("", {}) if asked else why_takes(table.names, table.first_row)
     if why:
-        columns = {"user": user, "item": item, "count": None, "timestamp": timestamp}
+        columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
         return _takes(table, columns, told, ids, called), why
     column = asked.pop("rating", None)
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
@@ -135,8 +139,13 @@ def read_ratings_or_takes(
 def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdMode, name: str) -> TakeDataset:
     """Return the takes of a table; `columns` were asked for, and `told` are those that their names show."""
     asked_count, timestamp = columns["count"], columns["timestamp"]
-    count = told.get("count") if asked_count is None else asked_count
-    wanted = {"user": columns["user"], "item": columns["item"], **({} if count is None else {"count": count})}
+    extra = {
+        "count": told.get("count") if asked_count is None else asked_count,
+        "kind": told.get("kind") if columns["kind"] is None else columns["kind"],
+    }
+    count = extra["count"]
+    given = {role: column for role, column in extra.items() if column is not None}
+    wanted = {"user": columns["user"], "item": columns["item"], **given}
     positions = positions_of(table, wanted, told.get("timestamp") if timestamp is None else timestamp)
     X = pairs_in(table, positions, ids)
     counts = np.ones(len(X))
@@ -144,12 +153,15 @@ def _takes(table: Table, columns: dict[str, Any], told: dict[str, Any], ids: IdM
         counts = numbers_of(table, positions["count"])
         _check_counts(counts, table, positions["count"])
     times = times_in(table, positions, asked=timestamp is not None)
+    named = table.words(positions["kind"]) if "kind" in positions else None
     n_rows = len(X)
-    if count is None and names_ratings(table.names, table.first_row):
+    if count is None and named is None and names_ratings(table.names, table.first_row):
         last = _last_of_each(X, times)
         X, counts, times = X[last], counts[last], None if times is None else times[last]
+    kinds = None if named is None else np.array(named.values)[named.codes]
     text = f"{counted(len(X), 'take')} read from {table.file}, {origin(table.names, positions)}"
-    return TakeDataset(name, X, counts, None, timestamps=times, description=text, n_dropped=n_rows - len(X))
+    more: dict[str, Any] = {"timestamps": times, "description": text, "n_dropped": n_rows - len(X), "kinds": kinds}
+    return TakeDataset(name, X, counts, None, **more)
 
 
 def _last_of_each(X: NDArray[Any], times: NDArray[np.int64] | None) -> NDArray[np.intp]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -35,7 +35,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.ranking.held_out import HeldOut
+from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
@@ -69,9 +69,12 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     ratings_ : Ratings or None
         The takes, on the scale 0, 1 and with counts as weights; None if the model was saved without.
     popularity_ : ndarray of shape (n_items,)
-        Share of the users who took each item, by which items are ranked for users who took none.
+        Share of the users who took each item, by which items are ranked for users who took none. A take of a weight w
+        below 1 counts as w, or of the largest weight where all are.
     n_trained_ : int
         Number of the users of training, of which these are shares.
+    kind_weights_ : dict of str to float
+        What an event of each kind counts, that of the target 1; empty where there were no kinds.
     counted_ : bool
         Whether takes of training had counts or weights; if not, counts of new users say nothing.
     updates_ : Updates or None
@@ -98,10 +101,23 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     popularity_: NDArray[np.float64]
     n_trained_: int
     counted_: bool
+    kind_weights_: dict[str, float]
     updates_: Updates | None = None
     coding_: Coding | None = None
 
-    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_")
+    #: What popularity adds to scores, in units of `level_`, the mean score of what is taken: see the parameter, which
+    #: models have that have no bias for each item.
+    popularity_weight: float | str = 0.0
+    popularity_weight_: float = 0.0
+    level_: float = 1.0
+
+    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_", "kind_weights_")
+
+    #: Parameters that may be "auto", beside `popularity_weight`.
+    _searched: ClassVar[tuple[str, ...]] = ()
+
+    #: Far below it, as a share of `level_`, a score says nothing of takes.
+    _floor: ClassVar[float] = 0.02
 
     #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
     _own_kind: ClassVar[str] = "take"
@@ -146,7 +162,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
-        return soft_log(scores, 0.02)
+        return soft_log(scores / self.level_, self._floor)
 
     def _fit_bytes(self, takes: Ratings) -> int:
         """Return what a fit takes at least."""
@@ -155,6 +171,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
         check_choice("counts", self.counts, ("log", "linear", "binary"))
+        check_number("popularity_weight", self.popularity_weight, low=0, high=1e6, also=["auto"])
         check_callback(getattr(self, "callback", None))
 
     # ---------------------------------------------------------------- learning
@@ -166,6 +183,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
+        target: str | None = None,
     ) -> Self:
         """Learn from takes.
 
@@ -174,6 +193,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         {takes}
         {time}
         {take_weight}
+        {kind}
+        {target}
 
         Returns
         -------
@@ -187,12 +208,14 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         self._check_params()
         if isinstance(X, ShardedRatings):
             check_learns_in_shards(self)
-        return self._learn(FitInput(as_takes(X, y, times=time, sample_weight=sample_weight)))
+        takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
+        return self._learn(FitInput(takes))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked takes, wholly or not at all."""
         with committed(self) as fitted, self._monitor(listener) as monitor:
             fitted._take(given.ratings, Updates(given.ratings.n_ratings))
+            fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
             fitted._fit(replace(given, monitor=monitor))
         return self
 
@@ -205,7 +228,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
         self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
         self.ratings_, self.updates_ = takes, updates
-        self.popularity_, self.n_trained_ = takes.item_counts / max(len(takes.users), 1), len(takes.users)
+        self.popularity_, self.n_trained_ = item_masses(takes) / max(len(takes.users), 1), len(takes.users)
         self.counted_ = takes.weights is not None
 
     # ---------------------------------------------------------------- scores
@@ -250,19 +273,48 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
         takes = self._require_ratings(())
         warm = (users >= 0) & (takes.user_counts[users] > 0)
-        if warm.all():
-            return self._table(users, first, last)
         table = np.tile(self.popularity_[first:last], (len(users), 1))
         if warm.any():
-            table[warm] = self._table(users[warm], first, last)
+            found = self._table(users[warm], first, last)
+            if self.popularity_weight_:
+                prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
+                found = found + self.level_ * self.popularity_weight_ * prior
+            if warm.all():
+                return found
+            table[warm] = found
         return table
 
     def _all_log_takes(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return `_log_takes` of the scores of all items for some users, by index."""
+        return self._for_all_items(users, lambda some: self._log_takes(self._score_table(some, 0, len(self.items_))))
+
+    def _in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return scores of all items, without what popularity adds, as multiples of `level_`."""
+        return self._for_all_items(users, lambda some: self._table(some, 0, len(self.items_)) / self.level_)
+
+    def _chosen(self, given: FitInput, seed: int) -> dict[str, Any]:
+        """Return numbers for all of `_searched`, those for "auto" chosen by takes that are held out."""
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *self._searched)}
+        if "auto" in settings.values():
+            held_out = HeldOut.of(given.ratings, seed, self._asks_what_is_next)
+            settings |= self._tried(held_out, given.monitor)[0]
+        self.popularity_weight_ = max(float(settings["popularity_weight"]), TIES)
+        return settings
+
+    def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        """Return what `_tried` does: the best of what was tried on `_in_levels`, and the weight of popularity."""
+        prior = popularity_prior(item_masses(held_out.train))
+        weight = self.popularity_weight
+        if isinstance(weight, str):
+            weight = held_out.prior_weight(trials.table, prior)
+        table = trials.table + (max(weight, TIES) * prior).astype(np.float32)
+        return {**trials.best, "popularity_weight": weight}, soft_log(table, self._floor)
+
+    def _for_all_items(self, users: NDArray[Any], table: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.float32]:
         out = np.empty((len(users), len(self.items_)), dtype=np.float32)
 
         def block(lo: int, hi: int) -> None:
-            out[lo:hi] = self._log_takes(self._score_table(users[lo:hi], 0, len(self.items_)))
+            out[lo:hi] = table(users[lo:hi])
 
         with library_limit(1, "blas"):
             each_block(block, len(users), self._height())
@@ -350,6 +402,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
         known: str = "error",
     ) -> Self:
         """Return a model for users who were not in training, items held fixed; each is learned as if alone.
@@ -362,6 +415,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             was fitted without counts (`counted_`) counts say nothing: each item is taken once, as in its fit.
         {time}
         {take_weight}
+        {kind}
         {known}
 
         Returns
@@ -370,7 +424,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             Of the same class, with the same methods, knowing the users given here only.
         """
         check_is_fitted(self)
-        return self._folded_in(new_takes(self, X, y, time, sample_weight, known))
+        return self._folded_in(new_takes(self, X, y, time, sample_weight, known, kind))
 
     def _folded_in(self, takes: Ratings) -> Self:
         """Return a copy that knows the given users instead of those of training."""
@@ -387,6 +441,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
     ) -> Self:
         """Take new takes, and with them new users and items, into the model, as after another day.
 
@@ -399,6 +454,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         {takes}
         {time}
         {take_weight}
+        {kind}
 
         Returns
         -------
@@ -407,7 +463,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         known, earlier = updates_of(self)
-        new = as_takes(X, y, times=time, sample_weight=sample_weight)
+        kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
+        new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
         both, updates = joined_takes(earlier, new), known.after(new.n_ratings)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
@@ -427,16 +484,26 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
         check_number("n_trained_", self.n_trained_, low=0, whole=True)
         check_flag("counted_", self.counted_)
+        check_number("level_", self.level_, low=0, inclusive=False)
+        check_number("popularity_weight_", self.popularity_weight_, low=0)
 
 
 def new_takes(
-    model: Any, X: Any, y: Any = None, time: Any = None, sample_weight: Any = None, known: str = "error"
+    model: Any,
+    X: Any,
+    y: Any = None,
+    time: Any = None,
+    sample_weight: Any = None,
+    known: str = "error",
+    kind: Any = None,
 ) -> Ratings:
     """Return the takes of users to fold in, of the items of a model; with counts only where its fit had some."""
     check_known(X, known)
     if sparse.issparse(X):
         Lookup(model.users_, model.items_).check_columns(X)
-    new = as_takes(X, y, times=time, sample_weight=sample_weight, items=model.items_, unknown_items="drop")
+    how: dict[str, Any] = {"items": model.items_, "unknown_items": "drop"}
+    how |= {"kind": kind, "kind_weights": model.kind_weights_}
+    new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
     takes = new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
     return takes if model.counted_ or sample_weight is not None else replace(takes, weights=None)
 

@@ -159,7 +159,7 @@ def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
     total = np.zeros((len(some), m), dtype=np.float32)
     if len(some):
         for k, part in enumerate(parts):
-            feature = model._feature(part, part._log_takes(part._table(some, 0, m)), counts[warm])
+            feature = model._feature(part, part._log_takes(part._score_table(some, 0, m)), counts[warm])
             total += model._weighed(k, feature)
         total *= model._powers(counts[warm])[:, None]
     if warm.all():

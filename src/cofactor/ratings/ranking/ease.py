@@ -63,6 +63,7 @@ class EASE(LinearExposure):
         out for "auto", and in a `Recommender`, is then the latest fifth of each user, not a random one. nDCG@10 of what
         was liked in the last fifth of each user of MovieLens 100K was .178, and .209 with ``recency=10``; of a
         `Recommender` .204, and .229 with ``[EASE(recency=10), LogisticMF()]``.
+    {popularity_weight}
     {counts}
     {random_state}
         It is the seed of what is held out.
@@ -71,8 +72,8 @@ class EASE(LinearExposure):
 
     Attributes
     ----------
-    alpha_ : float
-        The alpha of the fit.
+    alpha_, popularity_weight_ : float
+        Those of the fit.
     solver_ : str
         How it was solved.
     weights_ : dict of str to ndarray
@@ -114,7 +115,12 @@ class EASE(LinearExposure):
     [[5]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "alpha_", "solver_", "weights_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        *ExposureModel._learned,
+        *("popularity_weight_", "alpha_", "solver_", "weights_"),
+    )
+
+    _searched: ClassVar[tuple[str, ...]] = ("alpha",)
 
     alpha_: float
     solver_: str
@@ -127,6 +133,7 @@ class EASE(LinearExposure):
         solver: str = "auto",
         n_factors: int = 512,
         recency: float | None = None,
+        popularity_weight: float | str = "auto",
         counts: str = "log",
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -136,6 +143,7 @@ class EASE(LinearExposure):
         self.solver = solver
         self.n_factors = n_factors
         self.recency = recency
+        self.popularity_weight = popularity_weight
         self.counts = counts
         self.random_state = random_state
         self.callback = callback
@@ -165,11 +173,8 @@ class EASE(LinearExposure):
 
     def _fit(self, given: FitInput) -> None:
         self._check_times(given.ratings)
-        alpha = self.alpha
-        if isinstance(alpha, str):
-            seed = int(make_generator(self.random_state).integers(2**31))
-            alpha = self._tried(HeldOut.of(given.ratings, seed, self._asks_what_is_next), given.monitor)[0]["alpha"]
-        self._solve(given.ratings, float(alpha))
+        seed = int(make_generator(self.random_state).integers(2**31))
+        self._solve(given.ratings, float(self._chosen(given, seed)["alpha"]))
 
     def _solve(self, takes: Ratings, alpha: float) -> None:
         self.alpha_, self.solver_ = alpha, self._way(takes)
@@ -190,14 +195,14 @@ class EASE(LinearExposure):
         def learn(alpha: float) -> NDArray[np.float32]:
             with library_limit(1, "blas"):
                 inner.weights_ = solve(alpha)
-            return inner._all_log_takes(held_out.users)
+            return inner._in_levels(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         if isinstance(self.alpha, str) and len(held_out.users):
             climb(lambda alpha: trials.gain(alpha=alpha), _FIRST, 2)
         else:
             trials.gain(alpha=_FIRST if isinstance(self.alpha, str) else float(self.alpha))
-        return trials.best, trials.table
+        return self._with_popularity(held_out, trials)
 
     def _check_times(self, takes: Ratings) -> None:
         if self.recency is not None and takes.times is None:

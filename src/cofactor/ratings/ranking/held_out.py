@@ -14,7 +14,13 @@ from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 
-__all__ = ["HeldOut", "Trials", "climb"]
+__all__ = ["TIES", "HeldOut", "Trials", "climb", "item_masses", "popularity_prior"]
+
+#: Weight of popularity that does no more than break ties.
+TIES = 1e-9
+
+#: Those that are tried.
+_WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 #: Users who are looked at if there are so many: of a shop's, each has one or two takes held out.
 _USERS = 1_000
@@ -67,20 +73,22 @@ class HeldOut:
     latest: bool
 
     @classmethod
-    def of(cls, takes: Ratings, seed: int, latest: bool = False) -> Self:
+    def of(cls, takes: Ratings, seed: int, latest: bool = False, share: float = _SHARE) -> Self:
         """Hold out a part of the takes of users with two or more, or of as many such users as will do.
 
         A tenth of a user's takes is rounded up or down by chance, so that most users with few takes lose none, and are
         not looked at then. Of the latest, which needs times, it is a fifth, and one at least; ties of time are broken
-        at random.
+        at random. Of takes with weights below 1 so much fewer are held out.
         """
         generator = np.random.default_rng(seed)
         counts, m = takes.user_counts, len(takes.items)
+        weights = None if takes.weights is None else _shares(takes.weights)
         latest = latest and takes.times is not None
         if latest:
             n_out = np.clip(np.round(_LATEST * counts), 1, None)
         else:
-            n_out = np.floor(_SHARE * counts + generator.random(len(counts)))
+            whole = counts if weights is None else np.bincount(takes.row_of_entry, weights, minlength=len(counts))
+            n_out = np.floor(share * whole + generator.random(len(counts)))
         n_out = np.minimum(n_out, counts - 1).astype(np.int64)
         able = np.flatnonzero(n_out > 0)
         most = max(_CELLS // max(m, 1), min(_USERS, max(1, _MOST // max(m, 1))))
@@ -88,7 +96,11 @@ class HeldOut:
         n_out = n_out[users]
         firsts, entries = entries_of_rows(takes.indptr, users)
         owner = np.repeat(np.arange(len(users)), np.diff(firsts))
-        keys: list[NDArray[Any]] = [generator.random(takes.n_ratings)[entries], owner]
+        chance = generator.random(takes.n_ratings)[entries]
+        if weights is not None and not latest:  # the first to happen, of events at these rates
+            with np.errstate(divide="ignore"):
+                chance = -np.log1p(-chance) / weights[entries]
+        keys: list[NDArray[Any]] = [chance, owner]
         if latest:
             keys.insert(1, -cast(Any, takes.times)[entries])
         order = np.lexsort(keys)
@@ -147,6 +159,19 @@ class HeldOut:
         """Return by how much `gains` are above that of the hundredth: far below it, nobody looks."""
         return np.maximum(self.gains(scores) - 1 / np.log2(1 + _SEEN), 0)
 
+    def prior_weight(self, table: NDArray[np.float32], prior: NDArray[np.float64]) -> float:
+        """Return how much of a prior is to be added to scores of all items: none where lists become hardly better.
+
+        Where nobody took two items, so that no model learns who takes what, the prior outweighs all.
+        """
+        if not len(self.users):
+            return 0.0 if self.train.user_counts.max(initial=0) > 1 else _WEIGHTS[-1]
+        added = prior.astype(np.float32)
+        without, *found = (self._at_head(table + weight * added) for weight in map(np.float32, (TIES, *_WEIGHTS)))
+        best = int(np.argmax([gains.sum() for gains in found]))
+        risen = np.bincount(self.chosen[0], found[best] - without)
+        return _WEIGHTS[best] if _is_sure(risen, 1.0) else 0.0
+
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
@@ -198,6 +223,36 @@ class HeldOut:
             bends &= slopes.min(axis=1) >= 0
 
 
+def _shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return as how much of a take each one counts: those of weights below 1, and below the largest, as less.
+
+    Examples
+    --------
+    >>> _shares(np.array([2.0, 1.0, 0.5])).tolist(), _shares(np.array([0.002, 0.001])).tolist()
+    ([1.0, 1.0, 0.5], [1.0, 0.5])
+    """
+    return np.minimum(weights / min(weights.max(initial=1e-300), 1), 1)
+
+
+def item_masses(takes: Ratings) -> NDArray[np.float64]:
+    """Return how many took each item, with little weight as a part of one."""
+    if takes.weights is None:
+        return takes.item_counts.astype(np.float64)
+    return np.asarray(np.bincount(takes.indices, _shares(takes.weights), minlength=len(takes.items)), dtype=np.float64)
+
+
+def popularity_prior(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return log(1 + count) of items, 1 for the highest.
+
+    Examples
+    --------
+    >>> popularity_prior(np.array([3, 0, 1])).tolist()
+    [1.0, 0.0, 0.5]
+    """
+    found = np.log1p(counts.astype(np.float64))
+    return np.asarray(found / max(found.max(initial=0.0), TIES))
+
+
 def _is_sure(risen: NDArray[Any], n_errors: float) -> bool:
     """Whether a sum over users is above so many of its standard errors.
 
@@ -216,8 +271,8 @@ class Trials:
     ----------
     held_out : HeldOut
     learn : callable
-        Returns `_log_takes` of all items for the users looked at, after a fit with settings given by name; None where
-        such a fit says nothing.
+        Returns scores of all items for the users looked at, after a fit with settings given by name; None where such a
+        fit says nothing.
     monitor : Monitor
         It is told of each. Once its callback has asked to stop, no more are tried.
 

@@ -66,6 +66,7 @@ class ImplicitALS(FactorExposure):
         Largest number of rounds.
     tol : float, default=1e-4
         The fit ends when J fell by less than this share of itself per round.
+    {popularity_weight}
     {counts}
     {random_state}
         It is the seed of what is held out, and of the start.
@@ -78,7 +79,7 @@ class ImplicitALS(FactorExposure):
         Factors.
     item_bias_ : ndarray of shape (n_items,)
         Zeros.
-    alpha_, unobserved_ : float
+    alpha_, unobserved_, popularity_weight_ : float
         Those of the fit; the number of factors is that of the columns of U.
     objective_ : float
         J at the end.
@@ -124,7 +125,11 @@ class ImplicitALS(FactorExposure):
     [[5]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "alpha_", "unobserved_", "objective_", "n_iter_")
+    _learned: ClassVar[tuple[str, ...]] = (
+        *FactorExposure._learned,
+        *("popularity_weight_", "alpha_", "unobserved_", "objective_", "n_iter_"),
+    )
+    _searched: ClassVar[tuple[str, ...]] = ("n_factors", "alpha")
     _ranks: ClassVar[tuple[str, ...]] = ("auto",)
 
     alpha_: float
@@ -141,6 +146,7 @@ class ImplicitALS(FactorExposure):
         solver: str = "exact",
         max_iter: int = 15,
         tol: float = 1e-4,
+        popularity_weight: float | str = "auto",
         counts: str = "log",
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -152,6 +158,7 @@ class ImplicitALS(FactorExposure):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.popularity_weight = popularity_weight
         self.counts = counts
         self.random_state = random_state
         self.callback = callback
@@ -168,12 +175,10 @@ class ImplicitALS(FactorExposure):
         return _FEW if isinstance(self.n_factors, str) else super()._rank(takes)
 
     def _fit(self, given: FitInput) -> None:
-        takes, generator, chosen = given.ratings, make_generator(self.random_state), self
-        if "auto" in (self.n_factors, self.alpha):
-            held_out = HeldOut.of(takes, int(generator.integers(2**31)))
-            chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
-        self.alpha_, self.unobserved_ = float(chosen.alpha), self._unobserved(takes)
-        n_factors = min(int(chosen.n_factors), *takes.shape)
+        takes, generator = given.ratings, make_generator(self.random_state)
+        chosen = self._chosen(given, int(generator.integers(2**31)))
+        self.alpha_, self.unobserved_ = float(chosen["alpha"]), self._unobserved(takes)
+        n_factors = min(int(chosen["n_factors"]), *takes.shape)
         self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
         while self._says_nothing and isinstance(self.alpha, str) and self.alpha_ > _LEAST:  # though nine tenths bore it
             self.alpha_ /= _STEP
@@ -182,13 +187,14 @@ class ImplicitALS(FactorExposure):
     def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
         given = FitInput(held_out.train)
+        once: dict[str, Any] = {"popularity_weight": 0.0, "callback": None, "verbose": 0}
 
         def learn(n_factors: int, alpha: float) -> NDArray[np.float32] | None:
-            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, callback=None, verbose=0)
+            inner = clone(self).set_params(n_factors=n_factors, alpha=alpha, **once)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
                 inner._learn(given)
-            return None if inner._says_nothing else inner._all_log_takes(held_out.users)
+            return None if inner._says_nothing else inner._in_levels(held_out.users)
 
         trials, most = Trials(held_out, learn, monitor), min(given.ratings.shape)
         few, alpha = min(_FEW, most), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
@@ -207,7 +213,7 @@ class ImplicitALS(FactorExposure):
             climb(gain, few, 2, _DOUBLINGS)
         else:
             gain(few)
-        return trials.best, trials.table
+        return self._with_popularity(held_out, trials)
 
     def _unobserved(self, takes: Ratings) -> float:
         """Return the weight of all cells."""

@@ -14,7 +14,6 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.takes import co_occurrences
 from cofactor.model.progress import Monitor
-from cofactor.problems.choice import soft_log
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
@@ -34,12 +33,12 @@ _ROWS = 128  # items whose co-occurrences with all others stand in memory at a t
 class _Neighbours(LinearExposure):
     """An exposure model with a few weights for each item, whose scores are sums over what a user took."""
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "weights_", "level_")
+    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "popularity_weight_", "weights_", "level_")
+    _floor: ClassVar[float] = 0.1
 
     n_neighbors: int
 
     weights_: sparse.csr_array
-    level_: float
 
     @abstractmethod
     def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
@@ -58,7 +57,14 @@ class _Neighbours(LinearExposure):
         return 8 * m * min(self.n_neighbors, m)
 
     def _fit(self, given: FitInput) -> None:
-        takes = given.ratings
+        self._chosen(given, 0)
+        self._weigh(given.ratings)
+
+    def _refit(self, given: FitInput, before: Self) -> None:
+        self._weigh(given.ratings)
+
+    def _weigh(self, takes: Ratings) -> None:
+        """Learn weights."""
         m = len(takes.items)
         k = min(self.n_neighbors, m)
         nearest, weights = np.zeros((m, k), dtype=np.int32), np.zeros((m, k), dtype=np.float32)
@@ -100,12 +106,8 @@ class _Neighbours(LinearExposure):
         found = (X @ self.weights_).toarray()
         return found if last - first == shape[1] else found[:, first:last]
 
-    def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
-        return soft_log(scores / self.level_, 0.1)
-
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_number("level_", self.level_, low=0, inclusive=False)
         m = len(self.items_)
         found: Any = self.weights_
         if not isinstance(found, sparse.csr_array) or found.shape != (m, m) or found.dtype != np.float32:
@@ -130,6 +132,7 @@ class ItemKNN(_Neighbours):
         Number k of neighbours of each item.
     shrinkage : float, default=20.0
         β: similarities of items that few users took count less.
+    {popularity_weight}
     {counts}
 
     Attributes
@@ -138,6 +141,8 @@ class ItemKNN(_Neighbours):
         S, of the neighbours alone; column j has those of j.
     level_ : float
         Mean score of what users took, by which shares of takes measure scores.
+    popularity_weight_ : float
+        That of the fit.
     users_, items_, ratings_, popularity_, updates_
         See `ExposureModel`.
 
@@ -153,14 +158,31 @@ class ItemKNN(_Neighbours):
     [[4]]
     """
 
-    def __init__(self, n_neighbors: int = 200, *, shrinkage: float = 20.0, counts: str = "log") -> None:
+    def __init__(
+        self,
+        n_neighbors: int = 200,
+        *,
+        shrinkage: float = 20.0,
+        popularity_weight: float | str = "auto",
+        counts: str = "log",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.shrinkage = shrinkage
+        self.popularity_weight = popularity_weight
         self.counts = counts
 
     def _check_params(self) -> None:
         super()._check_params()
         check_number("shrinkage", self.shrinkage, low=0)
+
+    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+        def learn(n_neighbors: int) -> NDArray[np.float32]:
+            inner = clone(self).set_params(popularity_weight=0.0)._learn(FitInput(held_out.train))
+            return inner._in_levels(held_out.users)
+
+        trials = Trials(held_out, learn, monitor)
+        trials.gain(n_neighbors=self.n_neighbors)
+        return self._with_popularity(held_out, trials)
 
     def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         values = strengths_of(self, takes)
@@ -196,6 +218,7 @@ class RP3beta(_Neighbours):
     beta : float or "auto", default="auto"
         How much popular items are held back. "auto" goes from .4 up or down by .2 while a tenth of the takes of each
         user, held out, come to stand higher in lists, by the mean of 1 / log2(1 + rank).
+    {popularity_weight}
     {counts}
     {callback}
     {verbose}
@@ -204,8 +227,8 @@ class RP3beta(_Neighbours):
     ----------
     weights_ : sparse array of shape (n_items, n_items)
         W.
-    beta_ : float
-        The β of the fit.
+    beta_, popularity_weight_ : float
+        Those of the fit.
     level_ : float
         Mean score of what users took, by which shares of takes measure scores.
     users_, items_, ratings_, popularity_, updates_
@@ -241,6 +264,7 @@ class RP3beta(_Neighbours):
     """
 
     _learned: ClassVar[tuple[str, ...]] = (*_Neighbours._learned, "beta_")
+    _searched: ClassVar[tuple[str, ...]] = ("beta",)
 
     beta_: float
 
@@ -250,6 +274,7 @@ class RP3beta(_Neighbours):
         *,
         alpha: float = 0.7,
         beta: float | str = "auto",
+        popularity_weight: float | str = "auto",
         counts: str = "log",
         callback: Callback | None = None,
         verbose: int = 0,
@@ -257,6 +282,7 @@ class RP3beta(_Neighbours):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
+        self.popularity_weight = popularity_weight
         self.counts = counts
         self.callback = callback
         self.verbose = verbose
@@ -267,16 +293,14 @@ class RP3beta(_Neighbours):
         check_number("beta", self.beta, low=0, high=10, also=["auto"])
 
     def _fit(self, given: FitInput) -> None:
-        beta = self.beta
-        if isinstance(beta, str):
-            beta = self._tried(HeldOut.of(given.ratings, 0), given.monitor)[0]["beta"]
-        self.beta_ = float(beta)
-        super()._fit(given)
+        self.beta_ = float(self._chosen(given, 0)["beta"])
+        self._weigh(given.ratings)
 
     def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         def learn(beta: float) -> NDArray[np.float32]:
-            inner = clone(self).set_params(beta=beta, callback=None, verbose=0)._learn(FitInput(held_out.train))
-            return inner._all_log_takes(held_out.users)
+            settings: dict[str, Any] = {"beta": beta, "popularity_weight": 0.0, "callback": None, "verbose": 0}
+            inner = clone(self).set_params(**settings)._learn(FitInput(held_out.train))
+            return inner._in_levels(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         highest = trials.gain(beta=_BETA if isinstance(self.beta, str) else float(self.beta))
@@ -285,10 +309,7 @@ class RP3beta(_Neighbours):
                 before, highest = highest, max(highest, trials.gain(beta=beta))
                 if highest <= before:
                     break
-        return trials.best, trials.table
-
-    def _refit(self, given: FitInput, before: Self) -> None:
-        super()._fit(given)
+        return self._with_popularity(held_out, trials)
 
     def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         values = strengths_of(self, takes).astype(np.float64)

@@ -46,7 +46,14 @@ from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.saved_parts import SavedInParts
-from cofactor.ratings.ranking.takes import TAKEN, as_takes, holds_no_ratings, joined_takes, ratings_in
+from cofactor.ratings.ranking.takes import (
+    TAKEN,
+    as_takes,
+    holds_no_ratings,
+    joined_takes,
+    kinds_apart,
+    ratings_in,
+)
 from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
@@ -146,6 +153,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         The ratings, or takes, of training.
     cold_ : ColdItems or None
         What features of items say of how likely they are taken.
+    kind_weights_ : dict of str to float
+        What an event of each kind counts, that of the target 1; empty where there were no kinds.
     refit_due_ : bool
         Whether a tenth of the ratings came after the last fit.
 
@@ -171,7 +180,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     _learned: ClassVar[tuple[str, ...]] = (
         *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_", "tried_"),
-        "cold_",
+        *("cold_", "kind_weights_"),
     )
 
     users_: IdMap
@@ -184,6 +193,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     weights_: NDArray[np.float64]
     exponent_: float
     usual_takes_: float
+    kind_weights_: dict[str, float]
     tried_: dict[str, list[Any]]
     cold_: ColdItems | None = None
     updates_: Updates | None = None
@@ -261,6 +271,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         *,
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
+        kind: ArrayLike | None = None,
+        target: str | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
@@ -274,6 +286,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         {time}
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How much each take counts; with a rating model only one that takes weights of ratings, such as `BPMF`.
+        {kind}
+        {target}
         {side_features}
             Those of items say how likely new items are taken (see `recommend`), and how they are liked if the rating
             model takes features, as `OrdinalProbit` does; those of users are for the rating model alone.
@@ -287,19 +301,20 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             check_learns_in_shards(self)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
-        if self.ratings is None or holds_no_ratings(X, y):
+        has_kinds = target is not None or kinds_apart(X, kind)[1] is not None
+        if self.ratings is None or has_kinds or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
                 raise InvalidInputError(
                     "these are takes of one level, from which no rating model can learn",
                     argument="ratings",
                     advice="leave it at 'auto', or set it to None",
                 )
-            takes = as_takes(X, y, times=time, sample_weight=sample_weight)
+            takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         else:
             refuse_counts(X, y)
-            kind = self._rating_kind()
-            rated = FitInput(kind._read(X, y, time, sample_weight))
-            if isinstance(kind, DescribedModel):
+            model = self._rating_kind()
+            rated = FitInput(model._read(X, y, time, sample_weight))
+            if isinstance(model, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
         refuse_unused(user_features, rated)
@@ -346,6 +361,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         given = takes if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
+        self.kind_weights_ = dict(takes.kind_weights or {})
         self.cold_ = None
         if of_items is not None:
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
@@ -483,6 +499,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
@@ -494,6 +511,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
             counts say something only where the recommender was fitted with counts.
         {time}
+        {kind}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
             by them alone, for whom X is not needed, take what is popular.
@@ -508,8 +526,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         new = copy.copy(self)
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
-        if user_features is None and (self.rating_model_ is None or ratings_in(X, y) is None):
-            given = takes = new_takes(self, X, y, time, None, known)
+        if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
+            given = takes = new_takes(self, X, y, time, None, known, kind)
             if self.rating_model_ is not None:
                 none = np.zeros(takes.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
@@ -530,6 +548,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
     ) -> Self:
@@ -543,6 +562,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         X, y
             As in `fit`; a model that learned from ratings takes ratings alone.
         {time}
+        {kind}
         user_features, item_features : mapping, frame, or tuple, optional
             For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
             takes stays as it was.
@@ -552,7 +572,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self
         """
         check_is_fitted(self)
-        if self.rating_model_ is not None and ratings_in(X, y) is None:
+        if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
                 "these are takes without ratings, and this Recommender learned from ratings",
                 argument="y",
@@ -561,7 +581,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         known, earlier = updates_of(self)
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
-                new = as_takes(X, y, times=time)
+                new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -11,21 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import check_sparse
-from cofactor.columns import ALIASES, COUNT_NAMES, find_timestamp, frame_columns, plain
+from cofactor.columns import ALIASES, COUNT_NAMES, find_kind, find_timestamp, frame_columns, plain
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import as_frame, as_series
+from cofactor.limits import LARGEST
 from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings, refuse_other_items
 from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown, weights_of_entries
 from cofactor.ratings.frames import is_frame, split_frame, times_of_frame, warn_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
+from cofactor.ratings.ranking.kinds import as_kinds, learned_weights, target_of, weights_of_kinds
 from cofactor.text import counted
 from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
 
-__all__ = ["TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "ratings_in", "strengths"]
+__all__ = [
+    *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "kinds_apart", "ratings_in"),
+    "strengths",
+]
 
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
 TAKEN = np.array([0.0, 1.0])
@@ -40,6 +46,9 @@ def as_takes(
     sample_weight: ArrayLike | SparseTable | None = None,
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
+    kind: ArrayLike | None = None,
+    target: str | None = None,
+    kind_weights: Mapping[str, float] | None = None,
 ) -> Ratings:
     """Return takes as `Ratings` on the scale 0, 1 with all levels 2, counts as weights.
 
@@ -59,6 +68,11 @@ def as_takes(
         How much each row counts, at least 0; it multiplies counts. Numbers are in the order of ``X.tocoo()``.
     items, unknown_items
         As in `Ratings.from_pairs`.
+    kind, target
+        As in `ExposureModel.fit`; a frame may have a column of kinds, called event, event_type, action, behavior or the
+        like, and a data set `kinds`.
+    kind_weights : mapping of str to float, optional
+        What an event of each kind counts; by default it is learned (`learned_weights`). An empty one knows no kinds.
 
     Returns
     -------
@@ -76,6 +90,15 @@ def as_takes(
     >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
     ((2, 1), [1.0, 1.0], [7.0, 1.0])
     """
+    X, kind = kinds_apart(X, kind)
+    if kind is None and target is not None:
+        raise InvalidInputError(
+            "there are no kinds of events", argument="target", found=target, advice=("give ", Argument("kind"))
+        )
+    if kind is not None and kind_weights is not None and not kind_weights:
+        raise InvalidInputError(
+            "the model was fitted to events without kinds", argument="kind", advice="leave the kinds out"
+        )
     given = weights_of_entries(X, sample_weight)
     if isinstance(X, Ratings):
         return _of_ratings(X, y, times, given, items)
@@ -112,6 +135,11 @@ def as_takes(
         items = IdMap(item_ids, "the item ids of X") if shape is None else IdMap.of_range(shape[1])
     rows, columns = users.index(user_ids), items.index(item_ids)
     known = columns >= 0
+    if kind is not None:
+        names = as_kinds(kind, n)
+        if kind_weights is None:
+            kind_weights = _weights_of_events(users, items, rows, columns, counts, names, target)
+        counts = counts * weights_of_kinds(names, kind_weights)
     if not (unknown_items == "drop" and known.any()):
         refuse_unknown(columns, np.asarray(item_ids), "take")
     seconds = None if stamps is None else seconds_of(stamps, n)
@@ -120,7 +148,54 @@ def as_takes(
         raise _nobody()
     stamped = None if seconds is None else seconds[kept]
     takes = _added_up(users, items, rows[kept], columns[kept], counts[kept], stamped)
-    return replace(takes, weights=None) if once else takes
+    return replace(takes, weights=None) if once else replace(takes, kind_weights=kind_weights or None)
+
+
+def kinds_apart(X: Any, kind: Any = None) -> tuple[Any, Any]:
+    """Return a frame without its column of kinds, and this; or anything else, and the kinds that it has or are given.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> X, kinds = kinds_apart(pl.DataFrame({"user": [7, 7], "item": ["Up", "Heat"], "event": ["view", "buy"]}))
+    >>> X.columns, kinds.to_list()
+    (['user', 'item'], ['view', 'buy'])
+    """
+    own = getattr(X, "kinds", None) if getattr(X, "holds_takes", False) else None
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        names = [str(name) for name in frame.columns]
+        position = None if set(map(plain, names)) & set(ALIASES["rating"]) else find_kind(names)
+        if position is not None and len(names) > 2:
+            column = frame[frame.columns[position]]
+            X, own = frame.drop(column.name).to_native(), column.to_native()
+    elif kind is not None and (isinstance(X, Ratings) or sparse.issparse(X)):
+        raise InvalidInputError("needs pairs, of which each is an event", argument="kind")
+    if own is not None and kind is not None:
+        raise InvalidInputError("X has kinds of its own, beside which others stand", argument="kind")
+    return X, kind if own is None else own
+
+
+def _weights_of_events(
+    users: IdMap,
+    items: IdMap,
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    counts: NDArray[np.float64],
+    kinds: NDArray[Any],
+    target: str | None,
+) -> dict[str, float]:
+    """Return what events of each kind count."""
+    target, events = target_of(kinds, target), _added_up(users, items, rows, columns, np.ones(len(rows)), None)
+    pairs = rows.astype(np.int64) * len(items) + columns
+    place = np.searchsorted(events.row_of_entry.astype(np.int64) * len(items) + events.indices, pairs)
+    of_each: dict[str, Any] = {
+        str(name): np.bincount(place, counts * (kinds == name), minlength=events.n_ratings)
+        for name in dict.fromkeys(kinds.tolist())
+    }
+    if not of_each[target].any():
+        raise InvalidInputError("all counts of this kind are 0", argument="target", found=target)
+    return learned_weights(events, of_each, target)
 
 
 def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
@@ -245,6 +320,11 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
             f"y holds {counted(negative.size, 'negative count')}, the first of them in row {negative[0]}",
             argument="y",
             advice="leave out what was not taken; of likes and dislikes, or ratings, a rating model learns",
+        )
+    if values.max(initial=0.0) > LARGEST:
+        raise InvalidInputError(
+            f"the largest count is {values.max():g}, expected one up to {LARGEST:g}",
+            argument="y",
         )
     if not named and looks_like_ratings(values):
         raise _ratings_for_counts(values, matrix)
