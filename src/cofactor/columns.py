@@ -25,7 +25,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("song", "songid", "artist", "artistid"),
     ),
     "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
-    "timestamp": ("timestamp", "time", "unixtime", "ts", "date", "datetime", "eventtime"),
+    "timestamp": (
+        *("timestamp", "time", "unixtime", "ts", "date", "datetime", "when", "eventtime", "eventdate", "orderdate"),
+        *("createdat", "clickedat", "viewedat", "visitedat", "orderedat", "purchasedat", "boughtat", "ratedat"),
+    ),
 }
 #: Names of columns which hold the kind of an event: a view, a cart, a purchase.
 KIND_NAMES = ("event", "eventtype", "action", "actiontype", "behavior", "behaviour", "behaviortype", "kind")
@@ -296,8 +299,11 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     counts = [name for name in header if plain(name) in COUNT_NAMES]
     if counts:
         return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
-    third_is_time = min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"]
-    return (only_times, {}) if third_is_time and names_pairs(header) else ("", {})
+    if min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"] and names_pairs(header):
+        return only_times, {}
+    if n_columns == len(header) == 3 and is_time(first_row[2]):
+        return only_times, {"timestamp": header[2]}
+    return "", {}
 
 
 def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable[int]) -> int | None:

@@ -251,3 +251,17 @@ def test_a_recommender_of_ratings_recommends_and_predicts(run, csv: Path) -> Non
     assert run("predict", file, csv, "--proba", "--out", table).status == 0
     assert table.read_text().startswith("user,item,prediction,score,p_1,")
     assert run("similar", file, 3, "-n", 2).status == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [("customer_id,sku,clicked_at", ()), ("who,what,stamp", ()), ("who,what,day", ("--time", "day"))],
+)
+def test_a_column_of_times_is_no_column_of_ratings(run, tmp_path: Path, names: str, options: tuple[str, ...]) -> None:
+    days = ("2026-02-04 12:35:11", "2026-02-05", "2026-02-06") if not options else (20, 21, 22)
+    rows = "".join(f"{u},s{i},{days[(u + i) % 3]}\n" for u in range(6) for i in range(5) if (u + i) % 4)
+    (tmp_path / "clicks.csv").write_text(f"{names}\n{rows}")
+    more = ("--model", "popularity", "--out", tmp_path / "m.cofactor")
+    assert run("fit", tmp_path / "clicks.csv", *options, *more).status == 0
+    takes = cofactor.load(tmp_path / "m.cofactor").ratings_
+    assert (takes.n_ratings, takes.times is None) == (rows.count("\n"), False)

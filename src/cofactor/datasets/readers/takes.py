@@ -121,6 +121,8 @@ def read_ratings_or_takes(
     table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
     called = name or data_name(path)
     why, told = ("", {}) if asked else why_takes(table.names, table.first_row)
+    if not (why or asked) and timestamp is not None and len(table.first_row) == 3:
+        why = "there is no column beside users, items and times"
     if why:
         columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
         return _takes(table, columns, told, ids, called), why
