@@ -48,7 +48,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "OrdinalProbit(10), P(≥ 4)": lambda seed: OrdinalProbit(10, random_state=seed),
 }
 TIMED = {RECENT, "EASE(recency=10)"}
-EDGES = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 1.01)
+EDGES = (0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.01)
 
 
 def methods_of(split: str) -> list[str]:
@@ -161,7 +161,7 @@ def calibration() -> None:
     for name, seed in (*(("ml-100k", seed) for seed in (10, 11, 12, 13)), ("ml-1m", 10)):
         cells = []
         for predicted, observed, error, _ in bins_of(name, seed):
-            good = abs(observed - predicted) <= max(0.15 * predicted, 1.96 * error)
+            good = abs(observed - predicted) <= max(0.1 * observed, 2 * error)
             cells.append(f"{without_zero(predicted, 3)} / {without_zero(observed, 3)}{'' if good else ' !'}")
         rows.append([name, seed, *cells])
         print(rows[-1], flush=True)
@@ -169,8 +169,8 @@ def calibration() -> None:
     text = (
         "A random fifth of each user held out: the probability that an item is among the K takes of a user that were "
         "held out, min(1, t P) with t such that they "
-        'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 15 % and by more '
-        "than 1.96 standard errors over users.\n\n"
+        'sum to K; predicted / observed, by bins of it. "!" stands where the two differ by more than 10 % and by more '
+        "than two standard errors over users.\n\n"
     )
     publish("calibration of recommendations", text + table(header, rows))
 
