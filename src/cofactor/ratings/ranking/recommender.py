@@ -243,9 +243,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         if self.exposure is None:
             return [
                 Popularity(),
-                RP3beta(),
-                EASE(),
-                ImplicitALS(),
+                RP3beta(popularity_weight=0.0),  # popularity joins as a model of its own
+                EASE(popularity_weight=0.0),
+                ImplicitALS(popularity_weight=0.0),
                 *([LogisticMF(alpha=3.0)] if n_cells <= _CELLS else []),
             ]
         given = self.exposure
