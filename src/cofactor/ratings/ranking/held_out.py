@@ -175,9 +175,9 @@ class HeldOut:
     def together(self, tables: Sequence[NDArray[np.float32]]) -> list[int]:
         """Return which features make the best lists together, the best alone first.
 
-        The next one joins while the gain of takes rises by more than its standard error over users, or half of it for
-        one that alone is about as good as the best, and all features count for the better: their likelihood rises by
-        almost any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
+        The next one joins while the gain of takes rises by more than its standard error over users, or at all for one
+        that alone is about as good as the best, and all features count for the better: their likelihood rises by almost
+        any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
         better: users with few takes need it, of whom hardly anything is held out.
         """
         owner = self.chosen[0]
@@ -191,7 +191,7 @@ class HeldOut:
                 features = [tables[j] for j in (*chosen, k)]
                 c = self.problem(features).maximize(np.append(weights, 0.1)).weights
                 risen = self._at_head(np.tensordot(c.astype(np.float32), features, 1)) - gains
-                if c.min() > 0 and _is_sure(np.bincount(owner, risen), 0.5 if k in good else 1.0):
+                if c.min() > 0 and _is_sure(np.bincount(owner, risen), 0.0 if k in good else 1.0):
                     found[k] = gains + risen, c
             if not found:
                 break
