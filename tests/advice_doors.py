@@ -154,6 +154,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor predict als.cofactor pairs.csv --out pairs.csv",
         "cofactor predict als.cofactor pairs.csv --out predicted.csv",
     ),
+    (
+        "cofactor fit good.csv --model als --alpha 1 --out pairs.csv",
+        "cofactor fit good.csv --model als --alpha 1 --out x.cofactor",
+    ),
     ("cofactor fit good.csv --labels a --rating rating", [LABEL, FIT + " --rating rating"]),
     ("cofactor fit good.csv --param max_iter=2 --param max_iter=3", FIT + " --param max_iter=50"),
     (

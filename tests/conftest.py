@@ -73,14 +73,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
 
     They also take long, and wait: at the end no core would have anything else to do. Those that end joblib's workers,
-    which take seconds to start, are the last of them.
+    which take seconds to start, are the last of them. A test that takes long comes next, for the same reason.
     """
     items.sort(key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:
     mark = item.get_closest_marker("processes")
-    return 2 if mark is None else int(mark.kwargs.get("ends_workers", False))
+    if mark is not None:
+        return int(mark.kwargs.get("ends_workers", False))
+    return 3 if item.get_closest_marker("long") is None else 2
 
 
 def pytest_collection_finish() -> None:

@@ -182,6 +182,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
 _NAMED = re.compile(r"(?<!\w)--[a-z][a-z-]*|(?<!\.)\bcofactor [a-z]+|/v1/[a-z]+|\b[a-z_]+(?==[^=])|\b[a-z_]+(?=\()")
 
 
+@pytest.mark.long
 def test_what_is_advised_works_and_all_advice_is_tried(doors: Doors) -> None:
     """One test: all cases together say which advice of the source none has provoked."""
     source, tried, wrong = list(advice_of_source()), set[Advice](), []

@@ -19,6 +19,7 @@ __all__ = [
     "Contents",
     "ModelFileError",
     "Place",
+    "begins_as_model",
     "checksum",
     "name_of",
     "opened",
@@ -131,12 +132,22 @@ def read(stream: BinaryIO, name: str, allocate: Callable[[int], Any] = bytearray
     return data[: stream.readinto(data)]  # type: ignore[attr-defined]
 
 
+def begins_as_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a regular file begins as a model file does; an empty one does too."""
+    with open(path, "rb") as stream:
+        return _is_start(stream.read(9))
+
+
+def _is_start(start: bytes | memoryview) -> bool:
+    """Whether a file that begins so may be a safetensors file: the length of a JSON header, at least "{}", then it."""
+    return start[8:9] in (b"", b"{") and (len(start) < 8 or 2 <= int.from_bytes(start[:8], "little") <= MAX_HEADER)
+
+
 def _header_length(start: bytes | memoryview, name: str) -> int:
-    """Return the length of the JSON header, at least "{}", with which a safetensors file begins."""
-    length = int.from_bytes(start[:8], "little")
-    if start[8:9] not in (b"", b"{") or (len(start) >= 8 and not 2 <= length <= MAX_HEADER):
+    """Return the length of the JSON header with which a safetensors file begins."""
+    if not _is_start(start):
         refuse(name, "is not a cofactor model (no safetensors file)")
-    return length
+    return int.from_bytes(start[:8], "little")
 
 
 def read_contents(path: str, data: memoryview | None = None) -> Contents:

@@ -379,6 +379,17 @@ def test_nothing_is_written_onto_an_input(run, csv: Path, model: Path, tmp_path:
     assert (csv.read_bytes(), model.read_bytes()) == before
 
 
+def test_a_model_is_not_written_over_data(run, csv: Path, tmp_path: Path) -> None:
+    other, model = tmp_path / "other.csv", tmp_path / "m.cofactor"
+    other.write_bytes(csv.read_bytes())
+    model.touch()
+    for _ in range(2):
+        assert run("fit", csv, "--model", "als", "--alpha", 3, "--out", model).status == 0
+    for arguments in (["fit", csv], ["update", model, csv]):
+        assert run(*arguments, "--out", other).error == f"{other}: holds something else than a model; take another name"
+    assert other.read_bytes() == csv.read_bytes()
+
+
 def test_more_factors_than_the_smaller_side(run, csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.cofactor"
     arguments = ["fit", csv, "--alpha", 3, "--json", "--out", out]

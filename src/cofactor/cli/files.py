@@ -14,8 +14,18 @@ from typing import Any
 from cofactor.cli.interrupts import loading
 from cofactor.errors import InvalidInputError, LostRatingsWarning
 from cofactor.files import display_name
+from cofactor.headers import begins_as_model
 
-__all__ = ["check_folder", "check_sources", "check_target", "inputs_of", "load_model", "place_of", "save_model"]
+__all__ = [
+    "check_folder",
+    "check_model_target",
+    "check_sources",
+    "check_target",
+    "inputs_of",
+    "load_model",
+    "place_of",
+    "save_model",
+]
 
 
 def load_model(file: str, data: memoryview | None = None) -> Any:
@@ -138,6 +148,13 @@ def check_target(file: str | None, *inputs: str | None) -> None:
     if path.is_dir():
         raise InvalidInputError(f"{file}: is a folder, expected the name of a file to write")
     _check_writable(path)
+
+
+def check_model_target(file: str | None, *inputs: str | None) -> None:
+    """Refuse a file to write a model to, as `check_target` does, and one that holds something else, such as data."""
+    check_target(file, *inputs)
+    if file is not None and os.path.isfile(file) and not begins_as_model(file):
+        raise InvalidInputError(f"{file}: holds something else than a model; take another name")
 
 
 def check_there(*files: str | None) -> None:

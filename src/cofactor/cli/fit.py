@@ -9,7 +9,7 @@ import typer
 
 from cofactor.cli import options
 from cofactor.cli.errors import naming, telling_what_is_kept
-from cofactor.cli.files import check_sources, check_target, inputs_of, place_of, save_model
+from cofactor.cli.files import check_model_target, check_sources, inputs_of, place_of, save_model
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
 from cofactor.errors import InvalidInputError
@@ -58,7 +58,7 @@ def fit(
     [bold]--labels tag_[/bold]. Notes with tags: [bold]--text body --labels tags --label-sep "|"[/bold].
     """
     inputs = {"FILE": file, **inputs_of(own)}
-    check_target(out, *inputs.values())
+    check_model_target(out, *inputs.values())
     check_sources(inputs)
     chosen, reading = options.task_for(context, "fit", file, task, own)
     params = options.parse_params(param)

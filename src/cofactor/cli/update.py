@@ -8,7 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from cofactor.cli import options
-from cofactor.cli.files import check_sources, check_target, check_there, inputs_of, load_model, place_of, save_model
+from cofactor.cli.files import (
+    check_model_target,
+    check_sources,
+    check_there,
+    inputs_of,
+    load_model,
+    place_of,
+    save_model,
+)
 from cofactor.cli.interrupts import loading
 from cofactor.cli.output import fit_progress, limited_threads, print_json, show_facts, show_notes
 from cofactor.tasks import task_of
@@ -46,7 +54,7 @@ def update(
     A label model that learns in parts, as omf, goes on with the instances of the file.
     """
     target, inputs = out or model, {"FILE": file, **inputs_of(own)}
-    check_target(target, *inputs.values())
+    check_model_target(target, *inputs.values())
     check_sources({"MODEL": model, **inputs})
     check_there(model, file)
     fitted = load_model(model)
