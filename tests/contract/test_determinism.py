@@ -29,6 +29,7 @@ SMALL_BLOCKS = {
     "ratings.profiles.gplvm._ENTRIES_PER_BLOCK": 100,
     "problems.attitudes._ENTRIES_PER_BLOCK": 100,
     "problems.max_entropy._ENTRIES_PER_BLOCK": 100,
+    "problems.least_squares.ENTRIES_PER_BLOCK": 100,
     "problems.observed.ENTRIES_PER_BLOCK": 100,
     "problems.priors._BLOCK": 16,
     "problems.profiles._ENTRIES_PER_BLOCK": 100,

@@ -8,7 +8,7 @@ import numpy as np
 
 from cofactor.kernels import normal_equations, observed, rows
 from cofactor.kernels.lanes import pad_to_lanes
-from cofactor.kernels.threads import parallel_for
+from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses import Squared
 from cofactor.penalties import L2, Penalty, RowL2
 from cofactor.problems.observed import Entries, ObservedProblem, masses
@@ -16,6 +16,7 @@ from cofactor.problems.observed import Entries, ObservedProblem, masses
 #: Where rows begin, the columns of their entries, targets, and roots of weights.
 Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
+ENTRIES_PER_BLOCK = 8_000  # of equations, which take so long that threads had better take blocks as they get ready
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
 
 
@@ -87,13 +88,17 @@ class LeastSquaresProblem(ObservedProblem):
         if alpha_bias is not None:
             self._ridge[-1] = alpha_bias
         self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
+        self._cuts = {
+            name: cut_rows(indptr, ENTRIES_PER_BLOCK)
+            for name, indptr in (("U", entries.indptr), ("V", entries.col_indptr))
+        }
         self._roots = np.ones(1, self.dtype) if weights is None else np.sqrt(weights).astype(self.dtype)
 
     def update_rows(self, x: np.ndarray) -> None:
         """Minimise J over U and b, in place."""
         e = self.entries
         given = e.indptr, e.indices, self.targets, self._roots
-        self._update(x, ("U", "b"), ("V", "c"), given, self._row_cuts)
+        self._update(x, ("U", "b"), ("V", "c"), given)
 
     @cached_property
     def _by_column(self) -> tuple[np.ndarray, np.ndarray]:
@@ -105,13 +110,11 @@ class LeastSquaresProblem(ObservedProblem):
         """Minimise J over V and c, in place; return J."""
         e = self.entries
         given = e.col_indptr, e.col_indices, *self._by_column
-        self._update(x, ("V", "c"), ("U", "b"), given, self._col_cuts)
+        self._update(x, ("V", "c"), ("U", "b"), given)
         return self._value(x)
 
-    def _update(
-        self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: Given, cuts: np.ndarray
-    ) -> None:
-        arrays, free = self.arrays(x), self.layout.views(x)
+    def _update(self, x: np.ndarray, own: tuple[str, str], other: tuple[str, str], given: Given) -> None:
+        arrays, free, cuts = self.arrays(x), self.layout.views(x), self._cuts[own[0]]
         features, current = arrays[other[0]], free[own[0]]
         d, offsets, shares = features.shape[1], arrays[other[1]], self._shares[own[0]]
         out = np.column_stack([current, free[own[1]]]) if own[1] in free else current.copy()

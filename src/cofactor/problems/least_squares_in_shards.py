@@ -20,14 +20,12 @@ from cofactor.kernels.normal_equations import lined_up
 from cofactor.kernels.observed import append_columns
 from cofactor.kernels.threads import cut_rows
 from cofactor.penalties import L2, RowL2
-from cofactor.problems.least_squares import LeastSquaresProblem, solve_rows
+from cofactor.problems.least_squares import ENTRIES_PER_BLOCK, LeastSquaresProblem, solve_rows
 from cofactor.problems.observed import Entries
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
 
 __all__ = ["ColumnsInShards", "LeastSquaresPart", "OpenShards", "ShardLeastSquares"]
-
-_ENTRIES_PER_BLOCK = 8_000
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -196,7 +194,7 @@ class LeastSquaresPart:
         """Return the minimisers of rows, or of columns."""
         ridge, dtype = self.problem.ridge, self.problem.dtype
         out = np.empty((len(indptr) - 1, len(ridge)), dtype)
-        cuts, shares = cut_rows(indptr, _ENTRIES_PER_BLOCK), self.problem.shares(np.diff(indptr))
+        cuts, shares = cut_rows(indptr, ENTRIES_PER_BLOCK), self.problem.shares(np.diff(indptr))
         table = self.problem.table(features, offsets, len(ridge))
         solve_rows((indptr, indices, targets, np.ones(1, dtype)), cuts, table, ridge, shares, out)
         return out
