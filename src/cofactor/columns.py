@@ -257,7 +257,9 @@ def is_time(cell: str) -> bool:
     return True
 
 
-def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[str, dict[str, Column]]:
+def why_takes(
+    header: Sequence[str] | None, first_row: Sequence[str], *, timed: bool = False
+) -> tuple[str, dict[str, Column]]:
     """Say why a table with such columns holds takes, not ratings, and which columns hold counts and times.
 
     Parameters
@@ -266,13 +268,15 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
         Names of the columns.
     first_row : sequence of str
         Cells of the first row of data.
+    timed : bool
+        Whether the caller names a column of times.
 
     Returns
     -------
     why : str
         Empty if the table may hold ratings.
     columns : dict
-        "count", "kind" and "timestamp", as far as they are told.
+        "count", "kind" and "timestamp", where names or cells show them.
 
     Examples
     --------
@@ -291,6 +295,8 @@ def why_takes(header: Sequence[str] | None, first_row: Sequence[str]) -> tuple[s
     if n_columns == 2:
         return "there is no column beside users and items", {}
     only_times = "there is no column beside users, items and times"
+    if n_columns == 3 and timed:
+        return only_times, {}
     if header is None:
         return (only_times, {"timestamp": 2}) if n_columns == 3 and is_time(first_row[2]) else ("", {})
     kind = find_kind(header)
@@ -314,7 +320,7 @@ def find_timestamp(header: Sequence[str] | None, n_columns: int, taken: Iterable
 
 
 def find_kind(header: Sequence[str] | None) -> int | None:
-    """Position of the column of kinds of events, known by its name.
+    """Return the position of the column whose name says that it holds kinds of events.
 
     Examples
     --------

@@ -120,9 +120,7 @@ def read_ratings_or_takes(
     asked = {key: value for key, value in rating.items() if value is not None and (key, value) != ("bin_by", "auto")}
     table = opened(path, sep, header, encoding, ids, rated=True if asked else None)
     called = name or data_name(path)
-    why, told = ("", {}) if asked else why_takes(table.names, table.first_row)
-    if not (why or asked) and timestamp is not None and len(table.first_row) == 3:
-        why = "there is no column beside users, items and times"
+    why, told = ("", {}) if asked else why_takes(table.names, table.first_row, timed=timestamp is not None)
     if why:
         columns = {"user": user, "item": item, "count": None, "timestamp": timestamp, "kind": None}
         return _takes(table, columns, told, ids, called), why

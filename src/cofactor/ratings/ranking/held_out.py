@@ -156,13 +156,13 @@ class HeldOut:
         return float(self.gains(scores).mean()) if len(self.chosen[0]) else 0.0
 
     def _at_head(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return by how much `gains` are above that of the hundredth: far below it, nobody looks."""
+        """Return by how much `gains` exceed that of the hundredth place, 0 below it: hardly a user looks so far."""
         return np.maximum(self.gains(scores) - 1 / np.log2(1 + _SEEN), 0)
 
     def prior_weight(self, table: NDArray[np.float32], prior: NDArray[np.float64]) -> float:
         """Return how much of a prior is to be added to scores of all items: none where lists become hardly better.
 
-        Where nobody took two items, so that no model learns who takes what, the prior outweighs all.
+        If no user took two items, no model learns who takes what, and the prior outweighs all scores.
         """
         if not len(self.users):
             return 0.0 if self.train.user_counts.max(initial=0) > 1 else _WEIGHTS[-1]
@@ -178,7 +178,7 @@ class HeldOut:
         The next one joins while the gain of takes rises by more than its standard error over users, or at all for one
         that alone is about as good as the best, and all features count for the better: their likelihood rises by almost
         any. What does not raise it is not tried again. The first, popularity, joins wherever it counts for the
-        better: users with few takes need it, of whom hardly anything is held out.
+        better: users with few takes need it, and hardly any of their takes are held out.
         """
         owner = self.chosen[0]
         alone = [self._at_head(table) for table in tables]
