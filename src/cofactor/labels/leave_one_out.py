@@ -46,6 +46,7 @@ _LARGE_TABLE = 1 << 25  # errors of more instances × labels, or of more than
 _MANY = 2048  # labels, are estimated from the combinations
 _SINGLE = 1500  # sides above which inverses for the choice of a penalty are in single precision
 _SAFE = 1e-3  # relative error of such an inverse up to which it will do
+_ROUNDED = 10  # epsilons of a column's square: what rounding leaves of one that others say already
 
 
 class BestAlpha(NamedTuple):
@@ -395,10 +396,11 @@ def _inverse(gram: NDArray[np.float64], alpha: float, dtype: Any) -> NDArray[Any
     """Return the inverse of gram + alpha I by Cholesky factors; None if rounding makes it singular."""
     factor = np.array(gram, dtype=dtype, order="F")
     factor[np.diag_indices(len(factor))] += alpha
+    lost = _ROUNDED * np.finfo(dtype).eps * factor.diagonal()
     single = dtype == np.float32
     potrf, potri = (lapack.spotrf, lapack.spotri) if single else (lapack.dpotrf, lapack.dpotri)
     factor, failed = potrf(factor, lower=1, clean=0, overwrite_a=1)
-    if failed:
+    if failed or (factor.diagonal() ** 2 <= lost).any():
         return None
     factor, failed = potri(factor, lower=1, overwrite_c=1)
     if failed:
