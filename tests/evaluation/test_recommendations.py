@@ -369,7 +369,7 @@ def _held_out(p: np.ndarray, n: int, ordered: bool) -> np.ndarray:
     """Return how likely items are among n that are held out; those left out have small chances each."""
 
     def chances(t: float) -> np.ndarray:
-        return t * p / (1 + t * p) if ordered else np.minimum(t * p, 1)
+        return t * p / (1 + t * p) if ordered else t * p / (1 + (t * p) ** 4) ** 0.25
 
     return chances(float(optimize.brentq(lambda t: chances(t).sum() + t * (1 - p.sum()) - n, 0, 1e3, xtol=1e-12)))
 

@@ -76,8 +76,9 @@ def among_the_next(
     r"""Return the probability of each item to be among those that are held out of a user.
 
     If these are a random part of what the user took, each of them is as likely as the others to be drawn first. So an
-    item that is drawn first with the probability :math:`P_j` is among n with n times that. Items that would be surer
-    than 1 are sure, and the others share the rest: :math:`\min(1, t P_j)`, which sum to n.
+    item that is drawn first with the probability :math:`P_j` is among n with n times that, which has to stay below 1:
+    :math:`t P_j / (1 + (t P_j)^4)^{1/4}`, which sum to n. That is :math:`\min(1, t P_j)` with a round corner, as nothing
+    is certain. Exponents from 3 to 6 say about as well what is missing on MovieLens, Douban, Epinions and Steam.
 
     If they are what the user takes later, :math:`t P_j` are odds: :math:`t P_j / (1 + t P_j)` sum to n.
 
@@ -93,7 +94,7 @@ def among_the_next(
     Examples
     --------
     >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2])).round(2)
-    array([[1.  , 0.75, 0.25]])
+    array([[0.97, 0.75, 0.28]])
     >>> among_the_next(np.array([[0.6, 0.3, 0.1]]), np.array([2]), ordered=True).round(2)
     array([[0.83, 0.71, 0.45]])
     """
@@ -101,7 +102,7 @@ def among_the_next(
     rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)
 
     def chances(t: NDArray[np.float64]) -> NDArray[np.float64]:
-        return t * P / (1 + t * P) if ordered else np.minimum(t * P, 1)
+        return t * P / (1 + t * P) if ordered else t * P / np.sqrt(np.sqrt(1 + (t * P) ** 4))
 
     low, high = np.ones(n.shape), np.full(n.shape, _LONG)  # of t, as a multiple of n
     for _ in range(_HALVINGS_OF_T):
