@@ -77,7 +77,7 @@ def among_the_next(
 
     If these are a random part of what the user took, each of them is as likely as the others to be drawn first. So an
     item that is drawn first with the probability :math:`P_j` is among n with n times that, which has to stay below 1:
-    :math:`t P_j / (1 + (t P_j)^4)^{1/4}`, which sum to n. That is :math:`\min(1, t P_j)` with a round corner, as nothing
+    :math:`t P_j / (1 + (t P_j)^4)^{1/4}`, which sum to n. That is :math:`\min(1, t P_j)` with a round corner: nothing
     is certain. Exponents from 3 to 6 say about as well what is missing on MovieLens, Douban, Epinions and Steam.
 
     If they are what the user takes later, :math:`t P_j` are odds: :math:`t P_j / (1 + t P_j)` sum to n.
