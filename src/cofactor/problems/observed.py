@@ -18,7 +18,7 @@ from cofactor.problems.penalized import PenalizedProblem
 _LEAST_CURVATURE = 0.1  # of parameters that no rating and no penalty depends on
 _COPIED = 1 << 18  # numbers that are copied by one thread: to wake another takes as long
 _ROTATION_COST = 5  # evaluations of J that a rotation may cost; it costs about d (n + m + d) / n_entries
-ENTRIES_PER_BLOCK = 32_000  # scores and slopes of a block of this size stay in a second-level cache
+ENTRIES_PER_BLOCK = 64_000  # scores and slopes of a block of this size stay in a second-level cache
 
 
 class Entries(Protocol):
@@ -262,11 +262,11 @@ class ObservedProblem(PenalizedProblem):
 
 
 def _per_block(n_entries: int, most: int) -> int:
-    """Return the entries of a block: at most what a cache holds, at least a quarter of it, between them one a thread.
+    """Return the entries of a block: at most what a cache holds, at least an eighth of it, between them one a thread.
 
     After each kernel a thread waits for Python's lock: small blocks cost more than they save.
     """
-    return min(max(most // 4, n_entries // n_threads()), most)
+    return min(max(most // 8, n_entries // n_threads()), most)
 
 
 def masses(entries: Entries, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
