@@ -150,6 +150,7 @@ CASES: list[tuple[str, str | list[str]]] = [
     ("cofactor explain tagger.cofactor --user 1", "cofactor explain tagger.cofactor weather.csv --label sail"),
     ("cofactor explain als.cofactor --user 1", "cofactor explain als.cofactor --user 1 --item 2"),
     ("cofactor predict - -", "cofactor predict als.cofactor pairs.csv"),
+    ("cofactor info new.csv", "cofactor fit new.csv --out new.cofactor"),
     (
         "cofactor predict als.cofactor pairs.csv --out pairs.csv",
         "cofactor predict als.cofactor pairs.csv --out predicted.csv",

@@ -46,7 +46,7 @@ _DIGITS_OF_A_TIME = 9  # seconds since 1970, from 1973 on
 
 
 class ColumnsError(InvalidInputError):
-    """No column of users and none of items was found: perhaps it is no table of ratings."""
+    """No columns of users and items were found, or no number among the ratings: perhaps it is no table of ratings."""
 
 
 def plain(name: str) -> str:

@@ -146,7 +146,7 @@ def _is_start(start: bytes | memoryview) -> bool:
 def _header_length(start: bytes | memoryview, name: str) -> int:
     """Return the length of the JSON header with which a safetensors file begins."""
     if not _is_start(start):
-        refuse(name, "is not a cofactor model (no safetensors file)")
+        refuse(name, "is not a model file (no safetensors file): cofactor fit, or save of a fitted model, writes one")
     return int.from_bytes(start[:8], "little")
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.columns import ColumnsError
 from cofactor.datasets.table import Cells, Table, Words
 from cofactor.errors import Argument, InputWarning, InvalidInputError, Text
 from cofactor.recipe import truth_of
@@ -98,7 +99,8 @@ def numbers_of(table: Table, position: int) -> NDArray[np.float64]:
     if row is not None:
         cell = found.at(row)
         hint = " (write decimals with a point)" if is_number(cell.replace(",", ".", 1)) else ""
-        raise InvalidInputError(
+        kind = InvalidInputError if any(map(is_number, found.values)) else ColumnsError
+        raise kind(
             f"expected a number, found {repr(cell) if cell else 'an empty cell'}{hint}",
             place=table.place(row, position),
         )

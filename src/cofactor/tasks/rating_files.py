@@ -162,11 +162,12 @@ def _unknown(found: Found) -> InvalidInputError:
 
 @contextmanager
 def _hint_of_labels() -> Iterator[None]:
-    """Within the block, an error about columns adds that the file may hold features and labels."""
+    """Within the block, an error about columns adds that the file may hold features, or texts, and labels."""
     try:
         yield
     except ColumnsError as error:
-        advice = ("; or, if it holds features and labels, which are labels with ", Argument("labels"))
+        start = "; or, if" if error.advice else "if"
+        advice = (f"{start} it holds features and labels, which are labels with ", Argument("labels"))
         raise type(error)(
             error.problem,
             argument=error.argument,
