@@ -102,7 +102,8 @@ def among_the_next(
     rest = np.maximum(1 - P.sum(axis=1, keepdims=True), 0)
 
     def chances(t: NDArray[np.float64]) -> NDArray[np.float64]:
-        return t * P / (1 + t * P) if ordered else t * P / np.sqrt(np.sqrt(1 + (t * P) ** 4))
+        odds = t * P
+        return odds / (1 + odds if ordered else np.sqrt(np.sqrt(1 + np.square(np.square(odds)))))
 
     low, high = np.ones(n.shape), np.full(n.shape, _LONG)  # of t, as a multiple of n
     for _ in range(_HALVINGS_OF_T):
