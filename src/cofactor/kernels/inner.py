@@ -6,6 +6,8 @@ from cofactor.kernels.lanes import LANES, filled, load_from, total
 # BLAS multiplies one row by other loops than several, and the last columns by others than the first ones. This is as
 # fast for one row, or sixteen, and has half the speed for hundreds.
 
+NEAR = 1 << 15  #: numbers of B that stay near while all rows of A pass
+
 
 @ordered
 def inner_products(A, B, out):  # type: ignore[no-untyped-def]
@@ -20,29 +22,31 @@ def inner_products(A, B, out):  # type: ignore[no-untyped-def]
     whole = d // LANES * LANES
     x = A.reshape(n * d)
     y = B.reshape(m * d)
-    for i in range(0, n, 4):
-        i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        for j in range(0, m, 2):
-            j1 = min(j + 1, m - 1)
-            s = t = s1 = t1 = s2 = t2 = s3 = t3 = filled(A.dtype.type(0))
-            for f in range(0, whole, LANES):
-                left, right = load_from(y, j * d + f), load_from(y, j1 * d + f)
-                row = load_from(x, i * d + f)
-                s += row * left
-                t += row * right
-                row = load_from(x, i1 * d + f)
-                s1 += row * left
-                t1 += row * right
-                row = load_from(x, i2 * d + f)
-                s2 += row * left
-                t2 += row * right
-                row = load_from(x, i3 * d + f)
-                s3 += row * left
-                t3 += row * right
-            out[i, j], out[i, j1] = total(s), total(t)
-            out[i1, j], out[i1, j1] = total(s1), total(t1)
-            out[i2, j], out[i2, j1] = total(s2), total(t2)
-            out[i3, j], out[i3, j1] = total(s3), total(t3)
+    size = max(2, NEAR // max(d, 1) // 2 * 2)
+    for first in range(0, m, size):
+        for i in range(0, n, 4):
+            i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
+            for j in range(first, min(first + size, m), 2):
+                j1 = min(j + 1, m - 1)
+                s = t = s1 = t1 = s2 = t2 = s3 = t3 = filled(A.dtype.type(0))
+                for f in range(0, whole, LANES):
+                    left, right = load_from(y, j * d + f), load_from(y, j1 * d + f)
+                    row = load_from(x, i * d + f)
+                    s += row * left
+                    t += row * right
+                    row = load_from(x, i1 * d + f)
+                    s1 += row * left
+                    t1 += row * right
+                    row = load_from(x, i2 * d + f)
+                    s2 += row * left
+                    t2 += row * right
+                    row = load_from(x, i3 * d + f)
+                    s3 += row * left
+                    t3 += row * right
+                out[i, j], out[i, j1] = total(s), total(t)
+                out[i1, j], out[i1, j1] = total(s1), total(t1)
+                out[i2, j], out[i2, j1] = total(s2), total(t2)
+                out[i3, j], out[i3, j1] = total(s3), total(t3)
     for f in range(whole, d):
         for i in range(n):
             for j in range(m):

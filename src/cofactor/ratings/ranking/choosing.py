@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.problems.choice import log_shares
-from cofactor.ratings.best import ids_of
+from cofactor.ratings.best import highest, ids_of
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded, Exclusion
@@ -181,8 +182,7 @@ def _best(
     found, scores = np.full((k, n), -1, dtype=np.int64), np.full((k, n), -np.inf)
     rows, width = np.arange(k), min(m, n if gains is None else 8 * (n + _MORE))
     while len(rows):
-        order = _highest(log_share[rows], width)
-        shares = np.take_along_axis(log_share[rows], order, axis=1).astype(np.float64)
+        order, shares = _highest(log_share[rows], width)
         total = shares if gains is None else _with_gains(rows, order, shares, n, gains)
         ranked = np.lexsort((order, -total), axis=1)[:, :n]
         top = np.take_along_axis(total, ranked, axis=1)
@@ -193,14 +193,11 @@ def _best(
     return found, scores
 
 
-def _highest(table: NDArray[Any], width: int) -> NDArray[np.int64]:
-    """Return the columns of the highest numbers of each row, by falling numbers, ties by column."""
-    m = table.shape[1]
-    best = np.tile(np.arange(m), (len(table), 1))
-    if width < m:
-        best = np.sort(np.argpartition(-table, width - 1, axis=1)[:, :width], axis=1)
-    falling = np.argsort(-np.take_along_axis(table, best, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(best, falling, axis=1)
+def _highest(table: NDArray[Any], width: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the columns of the highest numbers of each row, best first, and these; see `best.highest`."""
+    best, where = np.full((len(table), width), -np.inf), np.full((len(table), width), -1, dtype=np.int64)
+    keep_best(table, 0, best, where)
+    return highest(where, best, width)
 
 
 def _with_gains(
