@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from cofactor.errors import Argument
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
-from cofactor.ratings.blocks import each_block, pairs_per_block, tile_shape
+from cofactor.ratings.blocks import each_block, tile_shape
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.ids import IdMap
@@ -65,12 +65,18 @@ class Ranking:
     ----------
     block : callable
         Returns the scores (len(users), len(items)) of some items for some users, given their indices.
+    n_pairs : int
+        For how many pairs of a user and an item scores are computed at a time.
     closer : Closer, optional
         If those of `block` are rough.
+    n_items : int, optional
+        For how many items at least: all of them where they cost hardly more than some.
     """
 
     block: Pairwise
+    n_pairs: int
     closer: Closer | None = None
+    n_items: int = 0
 
     def raised(self, bonus: NDArray[np.float64]) -> Ranking:
         """Return the same scores with a bonus for each item."""
@@ -78,8 +84,8 @@ class Ranking:
         def higher(scores: Pairwise) -> Pairwise:
             return lambda users, items: scores(users, items) + bonus[items]
 
-        closer = self.closer
-        return Ranking(higher(self.block), closer and Closer(higher(closer.nearly), higher(closer.exact)))
+        closer = self.closer and Closer(higher(self.closer.nearly), higher(self.closer.exact))
+        return replace(self, block=higher(self.block), closer=closer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +143,7 @@ def ids_of(items: IdMap, best: NDArray[Any]) -> NDArray[Any]:
 
 
 def best_items(
-    ranking: Ranking, users: Any, items: NDArray[Any], n: int, n_levels: int, hidden: Hidden
+    ranking: Ranking, users: Any, items: NDArray[Any], n: int, hidden: Hidden
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
 
@@ -154,8 +160,6 @@ def best_items(
     n : int
         Number of items for each user; where fewer are left, the rest is -1, with scores of -inf. Far more than
         there are items are refused, where they would fill the memory (`cofactor.limits.CELLS`).
-    n_levels : int
-        How many levels ratings have, on which the size of tiles depends.
     hidden : Hidden
         Which items to leave out.
     """
@@ -164,8 +168,8 @@ def best_items(
     what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
     CELLS.check(cells, what, size=n_best * len(users))
     n_kept = n_best if ranking.closer is None else min(max(8 * n_scored(n_best), len(items) // 16), len(items))
-    height, width = tile_shape(len(users), n_levels)
-    height = max(1, min(height, pairs_per_block(n_levels) // max(n_kept, 1)))
+    height, width = tile_shape(len(users), ranking.n_pairs, ranking.n_items)
+    height = max(1, min(height, ranking.n_pairs // max(n_kept, 1)))
     found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
 
     def search(lo: int, hi: int) -> None:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from cofactor.kernels.inner import inner_products
 from cofactor.kernels.threads import parallel_for
 
-__all__ = ["BLOCK_BYTES", "each_block", "pairs_per_block", "products_of_rows", "rows_of", "tile_shape"]
+__all__ = [
+    "BLOCK_BYTES",
+    "TAKES_PER_BLOCK",
+    "each_block",
+    "pairs_per_block",
+    "products_of_rows",
+    "rows_of",
+    "tile_shape",
+]
 
 #: What one block of predictions may take, in all models. Every thread works on one block.
 BLOCK_BYTES: Final = 8 << 20
@@ -20,6 +28,9 @@ BLOCK_BYTES: Final = 8 << 20
 _ARRAYS: Final = 4
 
 _COLUMNS: Final = 1024  # items of a tile, at least, if there are so many: enough to make the calls for it worth while
+
+#: Pairs of a block whose scores are those of takes: 4 MB for each exposure model.
+TAKES_PER_BLOCK: Final = 1 << 20
 
 
 def pairs_per_block(n_levels: int) -> int:
@@ -33,17 +44,17 @@ def pairs_per_block(n_levels: int) -> int:
     return max(1, BLOCK_BYTES // (8 * _ARRAYS * n_levels))
 
 
-def tile_shape(n_users: int, n_levels: int) -> tuple[int, int]:
-    """Return for how many users, and how many items, scores are computed at a time.
+def tile_shape(n_users: int, n_pairs: int, n_items: int = 0) -> tuple[int, int]:
+    """Return for how many users, and how many items, `n_items` at least, scores are computed at a time.
 
     Examples
     --------
-    >>> tile_shape(1000, 5), tile_shape(2, 5)
+    >>> tile_shape(1000, 52428), tile_shape(2, 52428)
     ((51, 1028), (2, 26214))
     """
-    cells = pairs_per_block(n_levels)
-    height = max(1, min(n_users, cells // _COLUMNS))
-    return height, max(_COLUMNS, cells // height)
+    width = max(_COLUMNS, n_items)
+    height = max(1, min(n_users, n_pairs // width))
+    return height, max(width, n_pairs // height)
 
 
 def rows_of(index: NDArray[Any]) -> NDArray[Any] | slice:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings.best import Closer, Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import Criterion, Expectation, quantiles
@@ -52,7 +53,7 @@ def recommend(
     known = Lookup(model.users_, model.items_)
     visitors = visits_of(model, asked_users(known, users), time)
     what = Asked(known, visitors, int(n), exclude_seen, exclude, candidates, rules)
-    best, scores = best_lists(model, _ranking(model, criterion), what, len(model.scale_))
+    best, scores = best_lists(model, _ranking(model, criterion), what)
     return ids_of(model.items_, best), scores
 
 
@@ -75,7 +76,7 @@ class Asked:
 
 
 def best_lists(
-    model: RatingModel | ExposureModel, ranking: Ranking, asked: Asked, n_levels: int
+    model: RatingModel | ExposureModel, ranking: Ranking, asked: Asked
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the best items that may be recommended, by index, and their scores, arranged by rules if there are any.
 
@@ -84,8 +85,6 @@ def best_lists(
     model : RatingModel or ExposureModel
     ranking : Ranking
     asked : Asked
-    n_levels : int
-        As in `best_items`.
     """
     columns, excluded = asked.known.candidates(asked.candidates), Excluded.of(asked.known, asked.exclude)
     if len(excluded.everywhere):
@@ -93,7 +92,7 @@ def best_lists(
     columns = columns.astype(np.int32)
     hidden = Hidden(model.ratings_ if asked.exclude_seen else None, excluded)
     if asked.rules is None:
-        return best_items(ranking, asked.users, columns, asked.n, n_levels, hidden)
+        return best_items(ranking, asked.users, columns, asked.n, hidden)
     allowed = np.zeros(len(model.items_), dtype=np.bool_)
     allowed[columns] = True
     arrangement, allowed = Arrangement.of(asked.rules, model, allowed, asked.n)
@@ -101,7 +100,7 @@ def best_lists(
     raised = ranking.raised(bonus) if bonus.any() else ranking
 
     def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
-        found, values = best_items(raised, users[rows], left, width, n_levels, hidden)
+        found, values = best_items(raised, users[rows], left, width, hidden)
         return found, values - bonus[found]
 
     best, scores = arranged(search, arrangement, len(users), len(left), asked.n)
@@ -111,15 +110,16 @@ def best_lists(
 def _ranking(model: RatingModel, criterion: Criterion | None) -> Ranking:
     """Return what ranks items: scores, or a criterion."""
     block = model._score_block if criterion is None else partial(model._criterion_block, criterion=criterion)
+    n_pairs = pairs_per_block(len(model.scale_))
     if not model._ranks_roughly():
-        return Ranking(block)
+        return Ranking(block, n_pairs)
 
     def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         if criterion is None:
             return model._scores(users, items)
         return model._in_blocks(lambda *pairs: criterion(model._probabilities(*pairs)), users, items)
 
-    return Ranking(block, Closer(partial(model._nearly, criterion=criterion), exact))
+    return Ranking(block, n_pairs, Closer(partial(model._nearly, criterion=criterion), exact))
 
 
 def _criterion(model: RatingModel, at_least: float | None, quantile: float | None) -> Criterion | None:

@@ -353,6 +353,7 @@ def similar_rows(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the most similar ids of training, and how similar they are; the last vectors are those of new items."""
     from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+    from cofactor.ratings.blocks import pairs_per_block
     from cofactor.ratings.exclusion import Excluded
     from cofactor.ratings.lookup import Lookup
 
@@ -375,7 +376,7 @@ def similar_rows(
         return found
 
     nothing = Hidden(None, Excluded.of(lookup, None))
-    places, similarities = best_items(Ranking(block), rows, columns.astype(np.int32), n, 1, nothing)
+    places, similarities = best_items(Ranking(block, pairs_per_block(1)), rows, columns.astype(np.int32), n, nothing)
     places[np.isneginf(similarities)] = -1  # the item itself, where nothing else is left
     return ids_of(known, places), similarities
 

@@ -27,7 +27,7 @@ from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.best import Ranking, ids_of
-from cofactor.ratings.blocks import each_block, pairs_per_block
+from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.explaining import explain, no_contributions
@@ -50,9 +50,6 @@ from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SparseTable
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
-
-#: Numbers as which a tile of scores counts, as a model of two levels would have them.
-_LEVELS = 2
 
 
 @fill_docs
@@ -267,7 +264,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _height(self) -> int:
         """Return for how many users the scores of all items are computed at a time."""
-        return max(1, pairs_per_block(_LEVELS) // max(len(self.items_), 1))
+        return max(1, TAKES_PER_BLOCK // max(len(self.items_), 1))
 
     def _score_table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
@@ -379,7 +376,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)
         block = self._log_block if rules is not None and rules.weighs else self._block
         with library_limit(1, "blas"):
-            best, scores = best_lists(self, Ranking(block), asked, _LEVELS)
+            best, scores = best_lists(self, Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_)), asked)
         return ids_of(self.items_, best), scores
 
     explain = explain

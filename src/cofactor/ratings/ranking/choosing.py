@@ -16,7 +16,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.limits import CELLS
 from cofactor.problems.choice import log_shares
 from cofactor.ratings.best import highest, ids_of
-from cofactor.ratings.blocks import each_block
+from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.lookup import Lookup
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from cofactor.ratings.ranking.recommender import Recommender
 
 __all__ = ["Wish", "liked_from", "recommended", "utilities"]
-
-#: Users times items of one block: 4 MB for each exposure model.
-_CELLS_PER_BLOCK = 1 << 20
 
 #: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
 _MORE = 10
@@ -128,7 +125,7 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
             shares[lo:hi][there] = np.exp(log_shares_found)
             likes[lo:hi][there] = np.exp(total[there] - log_shares_found)
 
-        each_block(block, len(asked), max(1, _CELLS_PER_BLOCK // max(m, 1)))
+        each_block(block, len(asked), max(1, TAKES_PER_BLOCK // max(m, 1)))
         return best, scores, shares, likes
 
     if wish.rules is None:

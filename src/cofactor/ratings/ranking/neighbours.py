@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
+from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.takes import co_occurrences
 from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
@@ -41,8 +42,12 @@ class _Neighbours(LinearExposure):
     weights_: sparse.csr_array
 
     @abstractmethod
-    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
-        """Return similarities of some items with all others, given their co-occurrences."""
+    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
+        """Return a number for each item, by which similarities are scaled."""
+
+    @abstractmethod
+    def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
+        """Return similarities of items with all others, given their co-occurrences, and the scales of both."""
 
     @abstractmethod
     def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -68,17 +73,17 @@ class _Neighbours(LinearExposure):
         m = len(takes.items)
         k = min(self.n_neighbors, m)
         nearest, weights = np.zeros((m, k), dtype=np.int32), np.zeros((m, k), dtype=np.float32)
-        sides = self._sides(takes)
+        sides, scales = self._sides(takes), self._item_scales(takes)
         pattern = (takes.col_indptr, takes.col_indices, takes.to_csr, takes.indptr, takes.indices)
 
         def block(lo: int, hi: int) -> None:
             table = np.empty((hi - lo, m), dtype=np.float32)
             co_occurrences(lo, hi, *pattern, *sides, table)
-            table = self._similarities(takes, table, lo)
+            table = self._similarities(table, scales[lo:hi], scales)
             table[np.arange(hi - lo), np.arange(lo, hi)] = 0
-            best = np.argpartition(-table, k - 1, axis=1)[:, :k] if k < m else np.tile(np.arange(m), (hi - lo, 1))
-            nearest[lo:hi] = np.sort(best, axis=1)
-            weights[lo:hi] = np.take_along_axis(table, nearest[lo:hi].astype(np.int64), axis=1)
+            best, where = np.zeros((hi - lo, k)), np.zeros((hi - lo, k), dtype=np.int64)
+            keep_best(table, 0, best, where)  # what is not above zero is no neighbour
+            nearest[lo:hi], weights[lo:hi] = where, best
 
         each_block(block, m, _ROWS)
         kept = sparse.csr_array((weights.ravel(), nearest.ravel(), np.arange(m + 1) * k), shape=(m, m))
@@ -188,12 +193,13 @@ class ItemKNN(_Neighbours):
         values = strengths_of(self, takes)
         return values, values
 
-    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
+    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
         squares = np.bincount(takes.indices, strengths_of(self, takes) ** 2, minlength=len(takes.items))
-        norms = np.sqrt(squares).astype(np.float32)
-        own = norms[first : first + len(rows), None]
-        below = own * norms + np.float32(self.shrinkage)
-        return rows / np.where(below > 0, below, 1)
+        return np.sqrt(squares).astype(np.float32)
+
+    def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
+        below = own[:, None] * scales + np.float32(self.shrinkage)
+        return together / np.where(below > 0, below, 1)
 
     def _oriented(self, kept: sparse.csr_array) -> Any:
         return kept.T
@@ -318,6 +324,9 @@ class RP3beta(_Neighbours):
         left, right = (values / of_items[columns]) ** self.alpha, (values / of_users[rows]) ** self.alpha
         return left.astype(np.float32), right.astype(np.float32)
 
-    def _similarities(self, takes: Ratings, rows: NDArray[Any], first: int) -> NDArray[Any]:
+    def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
         masses = np.bincount(takes.indices, strengths_of(self, takes), minlength=len(takes.items))
-        return rows * (np.maximum(masses, 1e-9) ** -self.beta_).astype(np.float32)
+        return (np.maximum(masses, 1e-9) ** -self.beta_).astype(np.float32)
+
+    def _similarities(self, together: NDArray[np.float32], own: NDArray[Any], scales: NDArray[Any]) -> NDArray[Any]:
+        return together * scales
