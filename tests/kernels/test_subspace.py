@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from cofactor.kernels.subspace import add_products, cross_products, eigenvectors
-from cofactor.problems.singular import PatchedMatrix, SingularProblem, orthonormal
+from cofactor.problems.singular import PatchedMatrix, SingularProblem, leading_vectors, orthonormal
 
 from .reference import random_pattern
 
@@ -66,3 +66,13 @@ def test_a_patched_matrix_and_the_objective(r: int) -> None:
     problem.value_gradient(exact.ravel(), gradient)
     assert problem.certificate(exact.ravel(), gradient) < 1e-10
     assert problem.certificate(V.ravel(), -2 * (A.T @ A @ V).ravel()) > 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_leading_vectors_of_a_matrix_without_so_much_rank(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 40))
+    V, squares = leading_vectors(lambda Q: (A.T @ (A @ Q)).astype(dtype), A.shape, 8, dtype)
+    np.testing.assert_allclose(squares[:3], np.linalg.svd(A, compute_uv=False)[:3] ** 2, rtol=1e-5)
+    np.testing.assert_allclose(V.T @ V, np.diag([1] * 3 + [0] * 5), atol=1e-5)
+    np.testing.assert_allclose(V @ (V.T @ A.T), A.T, atol=1e-4)

@@ -18,6 +18,7 @@ _ENTRIES_PER_BLOCK = 25_000
 _ROUNDING = 1e-12  # share of ‖A‖²: a smaller J is rounding
 _OVERSAMPLED = 16  # vectors more than asked for, and steps of subspace iteration: as good as exact for takes
 _STEPS = 5
+_ROWS = 512  # of a product that a thread computes
 _LEAST_SHARE = 1e-14  # share of the largest eigenvalue of a Gram matrix: a direction with less is noise
 
 
@@ -72,7 +73,7 @@ def leading_vectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return right singular vectors as columns, and squares of singular values, the largest first, nearly exact.
 
-    Steps of subspace iteration from a start that is always the same.
+    Steps of subspace iteration from a start that is always the same. Vectors are zero where A lacks the rank.
 
     Parameters
     ----------
@@ -99,10 +100,25 @@ def leading_vectors(
     k = min(n_vectors, n, m)
     Q = np.random.default_rng(0).standard_normal((m, min(k + _OVERSAMPLED, n, m)), dtype=dtype)
     for _ in range(_STEPS):
-        Q, _ = np.linalg.qr(squared_times(Q))
+        Q = _basis(squared_times(Q))
     small = (Q.T @ squared_times(Q)).astype(np.float64)
     squares, axes = np.linalg.eigh((small + small.T) / 2)
     return (Q @ axes.astype(dtype))[:, ::-1][:, :k], np.maximum(squares[::-1][:k], 0)
+
+
+def _basis(B: np.ndarray) -> np.ndarray:
+    """Return a basis of the columns of B, orthonormal but for rounding; columns of zeros where B lacks rank."""
+    square = gram((B,))
+    squares, axes = np.linalg.eigh(square)  # reads the lower triangle
+    kept = squares > _LEAST_SHARE * squares[-1]
+    axes = (axes * np.where(kept, 1 / np.sqrt(np.where(kept, squares, 1)), 0)).astype(B.dtype)
+    out = np.empty_like(B)
+
+    def rows(k: int) -> None:
+        np.matmul(B[k * _ROWS : (k + 1) * _ROWS], axes, out=out[k * _ROWS : (k + 1) * _ROWS])
+
+    parallel_for(rows, -(-len(B) // _ROWS))
+    return out
 
 
 def _product(
