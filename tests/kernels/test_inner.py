@@ -12,12 +12,12 @@ def test_products_are_numpy_s_and_have_the_same_bits_in_any_company(n: int, m: i
     rng = np.random.default_rng([n, m, d])
     A, B = (rng.normal(size=(k, d)).astype(dtype) for k in (n, m))
     out = np.empty((n, m), dtype)
-    inner_products(A, B, out)
+    inner_products(A, B, 0, len(B), out)
     exact = A.astype(float) @ B.T.astype(float)
     size = np.abs(A).astype(float) @ np.abs(B.T).astype(float)
     assert (np.abs(out - exact) <= (d + 1) * np.finfo(dtype).eps * size).all()
     for i in range(n):
         for j in range(m):
-            alone = np.empty((1, m - j), dtype)
-            inner_products(A[i : i + 1], B[j:], alone)
-            assert np.array_equal(alone[0], out[i, j:])
+            alone = np.empty((1, m), dtype)
+            inner_products(A[i : i + 1], B, j, len(B), alone)
+            assert np.array_equal(alone[0, j:], out[i, j:])

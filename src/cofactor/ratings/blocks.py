@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.inner import inner_products
-from cofactor.kernels.threads import parallel_for
+from cofactor.kernels.threads import parallel_for, thread_limit
 
 __all__ = [
     "BLOCK_BYTES",
@@ -26,6 +26,9 @@ BLOCK_BYTES: Final = 8 << 20
 
 #: Arrays with a float64 for each pair and level that predictions of any model hold at the same time, at most.
 _ARRAYS: Final = 4
+
+_NEAR: Final = 1 << 16  # numbers of a table that stay in a second-level cache while other rows pass
+_FEW: Final = 4  # rows that one pass over a table serves
 
 _COLUMNS: Final = 1024  # items of a tile, at least, if there are so many: enough to make the calls for it worth while
 
@@ -93,6 +96,10 @@ def products_of_rows(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
     >>> products_of_rows(np.eye(2), np.array([[3.0, 4.0]])).tolist()
     [[3.0], [4.0]]
     """
+    rows, others = np.ascontiguousarray(rows), np.ascontiguousarray(others)
     out = np.empty((len(rows), len(others)), dtype=others.dtype)
-    inner_products(np.ascontiguousarray(rows), np.ascontiguousarray(others), out)
+    if len(rows):
+        size = max(1, _NEAR // max(others.shape[1], 1))
+        with thread_limit(None if len(rows) <= _FEW else 1):  # of many users, each thread has a block of its own
+            each_block(lambda lo, hi: inner_products(rows, others, lo, hi, out), len(others), size)
     return out
