@@ -18,8 +18,8 @@ _THIRD = np.float32(1 / 3)
 
 
 @kernel
-def draw_cells(lo, hi, key, a, b, indptr, indices, starts, cells):  # type: ignore[no-untyped-def]
-    """Draw cells of the rows lo..hi: write where they are to `cells`, from `starts` on, or, if it is empty, how many.
+def draw_cells(lo, hi, key, a, b, indptr, indices, counts):  # type: ignore[no-untyped-def]
+    """Return the columns of cells drawn in the rows lo..hi, one row after the other, int32.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def draw_cells(lo, hi, key, a, b, indptr, indices, starts, cells):  # type: igno
         b increases.
     indptr, indices : ndarray
         The entries by rows, in order of columns.
-    starts : ndarray of shape (n + 1,), int64
-        Written, at i + 1 for row i, if `cells` is empty.
-    cells : ndarray, int32
+    counts : ndarray of shape (n,), int64
+        Written: how many cells each row has.
     """
-    m = len(b)
+    m, n = len(b), 0
+    cells = np.empty(1024, dtype=np.int32)
     for i in range(lo, hi):
         state, entry, last = stream(key, i), indptr[i], indptr[i + 1]
-        n, j = starts[i] if len(cells) else 0, 0
+        before, j = n, 0
         while j < m:
             bound = a[i] / b[j]
             if bound < 1:  # go on to the next one that would be drawn if all had this probability
@@ -51,12 +51,16 @@ def draw_cells(lo, hi, key, a, b, indptr, indices, starts, cells):  # type: igno
             while entry < last and indices[entry] < j:
                 entry += 1
             if entry == last or indices[entry] != j:
-                if len(cells):
-                    cells[n] = j
+                if n == len(cells):
+                    more = np.empty(2 * n, dtype=np.int32)
+                    for k in range(n):
+                        more[k] = cells[k]
+                    cells = more
+                cells[n] = j
                 n += 1
             j += 1
-        if not len(cells):
-            starts[i + 1] = n
+        counts[i] = n - before
+    return cells[:n]
 
 
 @kernel

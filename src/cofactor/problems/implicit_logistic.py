@@ -139,16 +139,15 @@ class SampledLogisticProblem(ImplicitLogisticProblem):
         takes.sort_indices()
         self._takes = entries.indptr, takes.indices.astype(np.int32, copy=False), takes.data
         self._odds = each * n_row / len(entries.indices), 1 / n_column[self._order]
-        starts, cells, key = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), fold(0)
+        counts, key = np.zeros(n, dtype=np.int64), fold(0)
         cuts = cut_rows(entries.indptr, max(1, len(entries.indices) // _PARTS))
+        drawn = [np.zeros(0, dtype=np.int32)] * (len(cuts) - 1)
 
         def draw(k: int) -> None:
-            draw_cells(cuts[k], cuts[k + 1], key, *self._odds, *self._takes[:2], starts, cells)
+            drawn[k] = draw_cells(cuts[k], cuts[k + 1], key, *self._odds, *self._takes[:2], counts)
 
-        parallel_for(draw, len(cuts) - 1)  # how many, then which
-        np.cumsum(starts, out=starts)
-        cells = np.empty(starts[-1], dtype=np.int32)
-        parallel_for(draw, len(cuts) - 1)
+        parallel_for(draw, len(drawn))
+        starts, cells = np.concatenate([[0], np.cumsum(counts)]), np.concatenate(drawn)
         self._cells = starts, cells
         self._row_cuts = cut_rows(starts, max(1, len(cells) // _PARTS))
 
