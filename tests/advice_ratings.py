@@ -655,6 +655,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.EASE(alpha=1.0).fit([(u, i) for u in range(9) for i in range(9)])",
     ),
     (
+        "ratings.EASE().fit([(0, i) for i in range(40)] + [(u, i) for u in range(1, 10) for i in (u, u + 1)])",
+        "ratings.EASE().fit([(u, i) for u in range(1, 10) for i in (u, u + 1)])",
+    ),
+    (
         "ratings.ImplicitALS(1, alpha=1e9).fit(X)",
         ["ratings.ImplicitALS(1, unobserved=0.1).fit(X)", "ratings.ImplicitALS(1).fit(X, sample_weight=y)"],
     ),

@@ -475,3 +475,35 @@ def test_a_chosen_penalty_leaves_factors_though_more_is_learned_from() -> None:
         X = np.argwhere(np.random.default_rng(seed).random((10, 12)) < 0.4)
         model = ImplicitALS(1, random_state=seed).fit(X)  # a warning would be an error
         assert np.abs(model.U_ @ model.V_.T).max() > 0.001
+
+
+@pytest.mark.parametrize("name", MODELS_UNDER_TEST)
+@pytest.mark.parametrize(
+    "X",
+    [
+        [("ann", item) for item in range(5)],
+        [(user, "Up") for user in range(5)],
+        [(user, item) for user in range(5) for item in range(4)],
+        [("ann", "Up")],
+        [(user, item) for user in range(6) for item in ("Up", f"film {user % 3}")],
+    ],
+    ids=["one user", "one item", "all alike", "one take", "an item that everybody has"],
+)
+def test_little_to_learn_from_gives_lists_of_what_is_left(name: str, X: list[tuple[Any, Any]]) -> None:
+    model = clone(MODELS_UNDER_TEST[name]).fit(X)
+    taken, (lists, *_) = set(X), model.recommend(n=3)
+    for user, items in zip(model.users_.ids.tolist(), lists.tolist(), strict=True):
+        left = {item for item in model.items_.ids.tolist() if (user, item) not in taken}
+        listed = [item for item in items if item is not None]
+        assert len(listed) == min(3, len(left)) == len(set(listed))
+        assert set(listed) <= left
+
+
+def test_a_robot_is_told() -> None:
+    robot = [("robot", item) for item in range(40)]
+    people = [(f"user {user}", item) for user in range(9) for item in (user, user + 1)]
+    with pytest.warns(InputWarning, match="user robot has 69% of all takes"):
+        Popularity().fit(robot + people)
+    with pytest.warns(InputWarning, match="user robot has 96% of all takes"):  # the same film again and again
+        Recommender(Popularity(), None).fit([("robot", 0)] * 400 + people)
+    Popularity().fit(people)

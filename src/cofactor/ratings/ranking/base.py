@@ -36,7 +36,7 @@ from cofactor.ratings.folding import check_known, settled
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
-from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths
+from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
@@ -206,6 +206,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         if isinstance(X, ShardedRatings):
             check_learns_in_shards(self)
         takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
+        warn_of_a_robot(takes)
         return self._learn(FitInput(takes))
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:

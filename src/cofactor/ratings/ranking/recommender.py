@@ -53,6 +53,7 @@ from cofactor.ratings.ranking.takes import (
     joined_takes,
     kinds_apart,
     ratings_in,
+    warn_of_a_robot,
 )
 from cofactor.ratings.ranking.why import ExplainsByItsParts
 from cofactor.ratings.rules import Rules
@@ -318,6 +319,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
         refuse_unused(user_features, rated)
+        warn_of_a_robot(takes)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
             fitted._fit(takes, rated, monitor, of_items)

@@ -30,12 +30,14 @@ from cofactor.weights import as_weights
 
 __all__ = [
     *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "kinds_apart", "ratings_in"),
-    "strengths",
+    *("strengths", "warn_of_a_robot"),
 ]
 
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
 TAKEN = np.array([0.0, 1.0])
 TAKEN.setflags(write=False)
+
+_SEVERAL = 10  # users of whom one is not expected to have half of all takes
 
 
 def as_takes(
@@ -238,6 +240,22 @@ def strengths(takes: Ratings, counts: str, entries: NDArray[np.int64] | slice = 
     if counts == "linear":
         return weights
     return np.ones(len(weights)) if counts == "binary" else np.where(weights > 1, 1 + np.log(weights), weights)
+
+
+def warn_of_a_robot(takes: Ratings) -> None:
+    """Warn where one of several users has most of the takes.
+
+    Examples
+    --------
+    >>> warn_of_a_robot(as_takes([(u, i) for u in range(20) for i in range(5)]))
+    """
+    sums = np.bincount(takes.row_of_entry, _weights(takes), minlength=len(takes.users))
+    most, whole = int(sums.argmax()), sums.sum()
+    if len(sums) >= _SEVERAL and 2 * sums[most] > whole:
+        who, share = takes.users.ids[most], sums[most] / whole
+        warn_of(
+            f"user {who} has {share:.0%} of all takes, as a robot has, and lists follow them; leave it out, if it is one"
+        )
 
 
 def _weights(takes: Ratings) -> NDArray[np.float64]:
