@@ -253,9 +253,7 @@ def warn_of_a_robot(takes: Ratings) -> None:
     most, whole = int(sums.argmax()), sums.sum()
     if len(sums) >= _SEVERAL and 2 * sums[most] > whole:
         who, share = takes.users.ids[most], sums[most] / whole
-        warn_of(
-            f"user {who} has {share:.0%} of all takes, as a robot has, and lists follow them; leave it out, if it is one"
-        )
+        warn_of(f"user {who} has {share:.0%} of all takes, and other lists follow them; leave it out if it is a robot")
 
 
 def _weights(takes: Ratings) -> NDArray[np.float64]:
