@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
@@ -125,7 +126,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
         all takes. 0 leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without
-        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise.
+        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a
+        shell it ends the command, and no file is written.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -390,7 +392,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tables or self.exposure is not None:
+            if not tables or self.exposure is not None or ends_all():
                 raise
             tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         return tables
