@@ -31,7 +31,7 @@ from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_ratings, new_users
+from cofactor.ratings.folding import new_ratings, new_users, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.alike import AlikeByItsParts
@@ -584,6 +584,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
                 new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
+                warn_of_lost_times(earlier, new, those="takes")
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
