@@ -29,7 +29,7 @@ from cofactor.tasks.plain import Loaded
 from cofactor.tasks.rating_notes import takes_notes
 from cofactor.tasks.registry import unknown_file
 from cofactor.tasks.small_tables import read_small_table
-from cofactor.text import counted
+from cofactor.text import counted, some_of
 
 __all__ = [
     "checked_ratings",
@@ -40,6 +40,7 @@ __all__ = [
     "read_rating_file",
     "read_rating_pairs",
     "read_titles",
+    "titles_of",
     "with_latest",
 ]
 
@@ -429,6 +430,25 @@ def read_candidates(
     share = f"{int((~known).sum()):,} of {len(ids):,}, the first is {text!r} in line {line}"
     note = f"{name}: items that were not in training are left out: {share}"
     return [one for one, there in zip(ids, known, strict=True) if there], (note,)
+
+
+def titles_of(ids: NDArray[Any], source: str, encoding: str) -> tuple[dict[str, str], tuple[Text, ...]]:
+    """Return titles by item id, as `read_titles`, and say how many items have none; it is an error if all have none.
+
+    Parameters
+    ----------
+    ids : ndarray
+        Those of the items that are to have titles.
+    source, encoding
+        As in `read_titles`.
+    """
+    titles, place = read_titles(source, encoding), Place(display_name(source))
+    lacking = sum(not titles.get(str(one)) for one in ids.tolist())
+    if lacking == len(ids):
+        others = "".join(f", but that of {one!r}" for one in [*titles][-1:])
+        message = f"has the title of no item that was in training, such as {some_of(ids, 3)}{others}"
+        raise InvalidInputError(message, advice="give a table whose first two columns are id and title", place=place)
+    return titles, ((f"{place}: has no title of {lacking:,} of {len(ids):,} items",) if lacking else ())
 
 
 def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:
