@@ -44,6 +44,10 @@ __all__ = [
     "with_latest",
 ]
 
+#: What a file may hold where it seems to be no table of ratings, and how it is read then.
+_LABELS = ("if it holds features and labels, which are labels with ", Argument("labels"))
+_TAKES = ("if the file says what users took, not how they liked it, read it with ", Argument("implicit"))
+
 _READING = ("user", "item", "sep", "header", "encoding")
 
 
@@ -89,7 +93,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         return _checked_scale(_known(file, options), file), ""
     if found.kind in ("known", "missing"):
         raise _unknown(found)
-    with _hint_of_labels():
+    with _hints():
         if implicit:
             kind = options.get("kind")
             return datasets.read_takes(file, count=options["count"], kind=kind, **_reading(options)), ""
@@ -162,19 +166,22 @@ def _unknown(found: Found) -> InvalidInputError:
 
 
 @contextmanager
-def _hint_of_labels() -> Iterator[None]:
-    """Within the block, an error about columns adds that the file may hold features, or texts, and labels."""
+def _hints() -> Iterator[None]:
+    """Within the block, an error about columns adds what the file may hold instead: labels, or takes."""
     try:
         yield
-    except ColumnsError as error:
-        start = "; or, if" if error.advice else "if"
-        advice = (f"{start} it holds features and labels, which are labels with ", Argument("labels"))
+    except InvalidInputError as error:
+        is_none = isinstance(error, ColumnsError)
+        in_cell = error.place is not None and error.place.column is not None
+        hints: list[str | Argument] = []
+        for hint, there in ((_LABELS, is_none), (_TAKES, error.argument == "rating" or (is_none and in_cell))):
+            if there:
+                hints += ["; or, " if error.advice or hints else "", *hint]
+        if not hints:
+            raise
+        advice = (*error.advice, *hints)
         raise type(error)(
-            error.problem,
-            argument=error.argument,
-            found=error.found,
-            advice=(*error.advice, *advice),
-            place=error.place,
+            error.problem, argument=error.argument, found=error.found, advice=advice, place=error.place
         ) from error
 
 
@@ -195,12 +202,15 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
             f"the ratings are continuous, {found}: cut them into levels with ",
             Argument("bins", 5),
             *_as_counts(data),
+            "; or, ",
+            *_TAKES,
         )
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
         words = data.coding if data.coding is not None and data.coding.words else None
-        refuse_one_level(distinct if words is None else words.named(distinct), Argument("bins", 5))
+        distinct = distinct if words is None else words.named(distinct)
+        refuse_one_level(distinct, Argument("bins", 5), ("; or, ", *_TAKES))
     except InvalidInputError as error:
         raise error.at(place) from None
     return data
