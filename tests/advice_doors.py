@@ -327,6 +327,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor predict tagger.cofactor weather.csv --top 1",
     ),
     ("cofactor predict chance.cofactor weather.csv --proba --scores", CHANCE),
+    ("cofactor explain chance.cofactor weather.csv", LABEL + " --param kernel=linear"),
     (
         "cofactor predict fixed.cofactor weather.csv --proba",
         ["cofactor fit sky.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE],
