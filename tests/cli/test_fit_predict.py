@@ -217,7 +217,7 @@ def test_bins_are_told_kept_and_used_again(run, tmp_path: Path) -> None:
 def test_words_and_dropped_ratings(run, tmp_path: Path) -> None:
     file, out = tmp_path / "votes.csv", tmp_path / "m.cofactor"
     file.write_text("\n".join(f"{u},{i},{'up' if (u + i) % 3 else 'down'}" for u in range(9) for i in range(6)))
-    assert run("fit", file).error.endswith("give them in order from low to high, such as --levels down,up")
+    assert "give them in order from low to high, such as --levels down,up; or, if the file" in run("fit", file).error
     assert run("fit", file, "--alpha", 1, "--levels", "down,up", "-o", out).status == 0
     rows = json.loads(run("predict", out, file, "--json").out)
     assert {(row["prediction"], row["meaning"]) for row in rows} == {(1.0, "down"), (2.0, "up")}
