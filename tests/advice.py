@@ -414,6 +414,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         ["cofactor similar als.cofactor 1 --users", "cofactor similar als.cofactor 1 --titles titles.csv"],
     ),
     (
+        "cofactor recommend als.cofactor --user 1 -n 3 --titles new.csv",
+        "cofactor recommend als.cofactor --user 1 -n 3 --titles titles.csv",
+    ),
+    (
         "cofactor predict ease.cofactor new.csv",
         ["cofactor recommend ease.cofactor --user 1 -n 3", "cofactor predict recommender.cofactor pairs.csv"],
     ),

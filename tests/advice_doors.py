@@ -303,12 +303,19 @@ CASES: list[tuple[str, str | list[str]]] = [
             "cofactor fit same.csv --model als --alpha 1 --factors 1 --duplicates last --out x.cofactor",
         ],
     ),
-    ("cofactor fit real.csv", "cofactor fit real.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor"),
+    (
+        "cofactor fit real.csv",
+        [
+            "cofactor fit real.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor",
+            "cofactor fit real.csv --model ease --implicit --out x.cofactor",
+        ],
+    ),
     (
         "cofactor fit listens.csv",
         [
             "cofactor fit listens.csv --model als --alpha 1 --factors 1 --bins 5 --out x.cofactor",
             "cofactor fit listens.csv --model ease --count rating --out x.cofactor",
+            "cofactor fit listens.csv --model ease --implicit --out x.cofactor",
         ],
     ),
     ("cofactor fit ml-100k --task labels", "cofactor fit ml-100k --model als --alpha 1 --factors 1 --out x.cofactor"),
@@ -320,6 +327,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "cofactor predict tagger.cofactor weather.csv --top 1",
     ),
     ("cofactor predict chance.cofactor weather.csv --proba --scores", CHANCE),
+    ("cofactor explain chance.cofactor weather.csv", LABEL + " --param kernel=linear"),
     (
         "cofactor predict fixed.cofactor weather.csv --proba",
         ["cofactor fit sky.csv --labels sail,read --threshold auto --out x.cofactor", CHANCE],

@@ -615,6 +615,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "timeless.update([('you', 1)], [5], time=[1e9])",
         ["timeless.update([('you', 1)], [5])", "brief().fit(X, y, time=t).update([('you', 1)], [5], time=[1e9])"],
     ),
+    (
+        "timeless.fold_in([(1, 1)], [5], known='merge', time=[1e9])",
+        "timeless.fold_in([(1, 1)], [5], known='merge')",
+    ),
     ("small.update(M)", "small.update([('ann', 'Cars')], [1])"),
     ("timed.update([('you', 1)], [5])", "timed.update([('you', 1)], [5], time=[1e9])"),
     ("bare.update([('you', 1)], [5])", "als.save('with.cofactor', ratings=True)"),

@@ -283,6 +283,7 @@ def test_a_demo_that_serves_tells_where_its_page_is(start, tmp_path: Path, witho
     with urlopen(address) as answer:
         assert b"/page.js" in answer.read()
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=240)
+    out, err = child.communicate(timeout=240)
+    assert b"cofactor serve model.cofactor" in out
     assert b'"event"' not in err
     assert {path.name for path in tmp_path.iterdir()} <= {".cache", ".data"}

@@ -73,6 +73,16 @@ def test_training_instances_have_their_ids_or_are_rows_of_the_file_counted_from_
     ]
 
 
+def test_a_kernel_that_names_no_features_says_what_does(run, table: Path) -> None:
+    out = table.with_name("ridge.cofactor")
+    for kernel, there in (("rbf", True), ("linear", False)):
+        options = ("--labels", "tag", "--id", "song", "--param", f"kernel={kernel}")
+        assert run("fit", table, *options, "-o", out).status == 0
+        found = run("explain", out, table, "-n", 2)
+        assert ("instance" in {row["kind"] for row in csv.DictReader(io.StringIO(found.out))}) == there
+        assert ("fit with --param kernel=linear, and all terms are features" in found.err) == there
+
+
 def test_a_terminal_shows_them_one_below_the_other(
     run, table: Path, tags: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

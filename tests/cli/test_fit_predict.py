@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import cofactor
+from cofactor.cli.interrupts import INTERRUPTED
 from cofactor.datasets import RatingDataset
-from cofactor.model.progress import Monitor
+from cofactor.progress import Display
 from cofactor.ratings import ALS, HMF, MMMF, MODELS, Ensemble, ranking
-from cofactor.solvers.result import Callback, Progress
 from cofactor.tasks import task_named
 from cofactor.tasks.plain import Settings
 
@@ -217,7 +217,7 @@ def test_bins_are_told_kept_and_used_again(run, tmp_path: Path) -> None:
 def test_words_and_dropped_ratings(run, tmp_path: Path) -> None:
     file, out = tmp_path / "votes.csv", tmp_path / "m.cofactor"
     file.write_text("\n".join(f"{u},{i},{'up' if (u + i) % 3 else 'down'}" for u in range(9) for i in range(6)))
-    assert run("fit", file).error.endswith("give them in order from low to high, such as --levels down,up")
+    assert "give them in order from low to high, such as --levels down,up; or, if the file" in run("fit", file).error
     assert run("fit", file, "--alpha", 1, "--levels", "down,up", "-o", out).status == 0
     rows = json.loads(run("predict", out, file, "--json").out)
     assert {(row["prediction"], row["meaning"]) for row in rows} == {(1.0, "down"), (2.0, "up")}
@@ -412,30 +412,22 @@ def test_one_row(run, model: Path, tmp_path: Path) -> None:
     assert run("predict", model, "-", "--out", out, stdin=b"1,2\n").err == f"wrote 1 row to {out}\n"
 
 
-def test_ctrl_c_ends_the_fit_of_a_sampler_as_any_other(
-    run, csv: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("arguments", "moment"),
+    [(["-m", "ordinal-probit", "--param", "burn_in=5"], "sweep 12 "), (["-m", "recommender"], "EASE, trying")],
+)
+def test_ctrl_c_keeps_the_model_also_where_a_fit_could_end_with_what_it_has(
+    run, csv: Path, model: Path, arguments: list[str], moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = model.read_bytes()
-    callback_of = Monitor.stage
 
-    def stopping(monitor: Monitor, name: str) -> Callback:
-        inner = callback_of(monitor, name)
+    def stopping(_: Display, name: str = "", detail: str = "", **__: object) -> None:
+        if detail.startswith(moment):
+            raise KeyboardInterrupt
 
-        def note(progress: Progress) -> None:
-            if inner is not None:
-                inner(progress)
-            if progress.iteration == 12:
-                raise KeyboardInterrupt
-
-        return note
-
-    monkeypatch.setattr(Monitor, "stage", stopping)
-    outcome = run("fit", csv, "-m", "ordinal-probit", "--param", "burn_in=5", "--out", model)
-    assert (outcome.status, outcome.out, outcome.err) == (
-        130,
-        "",
-        "cofactor: interrupted; no file was left half-written\n",
-    )
+    monkeypatch.setattr(Display, "show", stopping)
+    outcome = run("fit", csv, *arguments, "--out", model)
+    assert (outcome.status, outcome.out, outcome.err) == (130, "", f"{INTERRUPTED}\n")
     assert model.read_bytes() == before
 
 
@@ -447,7 +439,7 @@ def test_an_older_model_survives_a_failure(run, csv: Path, model: Path, monkeypa
 
     monkeypatch.setattr("os.replace", fails)
     outcome = run("fit", csv, "--alpha", 5, "--out", model)
-    assert (outcome.status, outcome.err) == (130, "cofactor: interrupted; no file was left half-written\n")
+    assert (outcome.status, outcome.err) == (130, f"{INTERRUPTED}\n")
     assert model.read_bytes() == before
     assert sorted(path.name for path in model.parent.iterdir()) == ["model.cofactor", "ratings.csv"]
 

@@ -82,7 +82,7 @@ def test_demo_on_medical(run, check_report, data_dir: Path, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     outcome = run("demo", "labels", "--json")
     results = json.loads(outcome.out)
-    report, page = check_report(tmp_path / "demo-report", PICTURES)
+    report, page = check_report(tmp_path / "demo-labels-report", PICTURES)
     assert report == results
     rows = {row["name"]: row for row in results["rows"]}
     assert results["data"]["name"] == "medical"

@@ -183,6 +183,15 @@ def test_titles(run, model: Path, tmp_path: Path) -> None:
     titles.write_text("id,title\n" + "".join(f'{i},"Film, number {i}"\n' for i in range(40)))
     found = json.loads(run("recommend", model, "--user", 5, "--titles", titles, "--json").out)
     assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
+    titles.write_text("id,title\n1,Up\n2,Heat\n")
+    other = tmp_path / "other.csv"
+    other.write_text("title,id\nUp,1\nHeat,2\n")
+    for asked in (["recommend", model, "--user", 5], ["similar", model, 3]):
+        outcome = run(*asked, "--titles", titles)
+        assert (outcome.status, outcome.err) == (0, f"cofactor: note: {titles}: has no title of 38 of 40 items\n")
+        error = run(*asked, "--titles", other).error
+        assert error.startswith(f"{other}: has the title of no item that was in training, such as 0, 1, 2")
+        assert "but that of 'Heat'" in error
     titles.write_text("1::Toy Story\n2\n")
     assert run("recommend", model, "--user", 5, "--titles", titles).error.startswith(f"{titles}, line 2: expected")
 

@@ -12,6 +12,7 @@ import cofactor
 from cofactor.datasets import RatingDataset, read_takes
 from cofactor.ratings import EASE, Recommender
 
+READ_IT = "if the file says what users took, not how they liked it, read it with --implicit"
 NEGATIVE = "user,item,plays\n1,2,3\n1,3,-1\n"
 
 
@@ -99,6 +100,12 @@ def test_ratings_are_read_as_takes_when_asked_or_all_the_same(run, data: RatingD
         ("1,2,3\n", ["--count", 2, "--bins", 3], "--bins is for ratings, and --count reads none"),
         ("1,2\n", ["-m", "popularity", "--param", "half_life=7"], "half_life=7 needs the time of each take"),
         ("user,item,plays\n1,2,3\n", ["--count", "views"], "no column 'views' (--count)"),
+        ("1,2,a\n1,3,b\n", [], f"such as --levels a,b; or, {READ_IT}"),
+        ("\n".join(f"1,2,page {k}" for k in range(30)), [], f"labels with --labels; or, {READ_IT}"),
+        ("user,item\n1,2\n", ["--rating", "stars"], f"the columns are user, item; {READ_IT}"),
+        ("1,2\n1,3\n", ["--bins", 3], f"or give --rating; or, {READ_IT}"),
+        ("1,2,4\n1,3,4\n", ["--levels", "1:5"], f"--bins 5; or, {READ_IT}"),
+        ("\n".join(f"{k % 9},{k},{k / 7}" for k in range(200)), [], f"--bins 5; or, {READ_IT}"),
     ],
 )
 def test_wrong_use_is_told(run, tmp_path: Path, content: str, options: list[object], message: str) -> None:

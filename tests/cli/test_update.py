@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import cofactor
 from cofactor.datasets import RatingDataset, make_labels, write_table
+
+QUICK = ["--alpha", 3, "--factors", 2]
 
 
 def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
@@ -62,6 +65,23 @@ def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, mod
     assert "saved without its ratings" in run("update", lean, written(tmp_path / "a.csv", data.X[:3], data.y[:3])).error
     assert model.read_bytes() == before
     assert run("update", model, twice, "--duplicates", "last").status == 0
+
+
+@pytest.mark.filterwarnings("default:the update forgets")  # which the command shows
+@pytest.mark.parametrize(
+    ("fit", "those"), [(["-m", "als", *QUICK], "ratings"), (["--implicit", "-m", "ease"], "takes")]
+)
+def test_times_whose_column_was_named_are_missed(run, tmp_path: Path, fit: list[str], those: str) -> None:
+    old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "m.cofactor"
+    old.write_text("user,item,rating,seen\n" + "".join(f"{k},{k % 7},{1 + k % 5},2020-01-02\n" for k in range(40)))
+    new.write_text("user,item,rating,seen\n100,3,5,2020-03-01\n")
+    assert run("fit", old, *fit, "--time", "seen", "--out", model).status == 0
+    kept = run("update", model, new, "--time", "seen", "--out", tmp_path / "kept.cofactor")
+    assert (kept.err, cofactor.load(tmp_path / "kept.cofactor").ratings_.times.max()) == ("", 1583020800)
+    assert run("update", model, new).err == (
+        f"cofactor: warning: the update forgets all times, since the new {those} have none; "
+        "give times to both, with --time, or to none\n"
+    )
 
 
 def test_a_label_model_goes_on_with_more_instances(run, tmp_path: Path) -> None:

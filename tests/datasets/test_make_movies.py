@@ -27,6 +27,7 @@ def test_sizes_are_those_asked_for(movies) -> None:
     data, (ids, films) = movies
     assert (data.n_users, data.n_ratings) == (943, 100_000)
     assert 1500 < data.n_items <= 1682 == len(ids)
+    assert f"1,682 invented films ({data.n_items:,} with ratings)" in data.description
     assert len(np.unique(data.X, axis=0)) == 100_000  # nobody rates a film twice
     assert data.scale.tolist() == [1, 2, 3, 4, 5]
     assert set(np.unique(data.y)) == {1, 2, 3, 4, 5}

@@ -217,6 +217,18 @@ def test_lists_of_tags(kind: str, tmp_path: Path) -> None:
             load_labels(pd.DataFrame({"x": [1], "tags": tags}), ["tags"])
 
 
+@pytest.mark.parametrize("sep", [",", "|"])
+def test_cells_written_as_lists(sep: str, write: Write) -> None:
+    """As pandas writes a column of lists to CSV, and others as JSON; brackets and quotes were parts of tags."""
+    path = write("")
+    tags = [["b, c", "it's"], ["a"], []]
+    pd.DataFrame({"x": [1, 2, 3], "tags": tags}).to_csv(path, index=False)
+    data = load_labels(path, ["tags"], label_sep=sep)
+    assert (data.label_names, data.Y.toarray().tolist()) == (("a", "b, c", "it's"), [[0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    pd.DataFrame({"x": [1, 2, 3], "tags": map(json.dumps, tags)}).to_csv(path, index=False)
+    assert load_labels(path, recipe=data.recipe).Y.toarray().tolist() == data.Y.toarray().tolist()
+
+
 def test_tags_that_training_did_not_have() -> None:
     recipe = load_labels(FRAME, "tags", **OPTIONS).recipe
     new = FRAME.assign(tags=["sea", "time|sea|sun", "", "time", "trip"])

@@ -37,7 +37,15 @@ def demo(
             metavar=f"[{options.TASK_NAMES}]", callback=options.task_name, help="What to show.", show_default=True
         ),
     ] = "ratings",
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.")] = "demo-report",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Where the report goes, by default demo-report, or demo-labels-report of labels.",
+        ),
+    ] = None,
     full: Annotated[
         bool,
         typer.Option("--full", help="In some minutes: more models, data sets, folds, values of alpha, and pictures."),
@@ -59,7 +67,7 @@ def demo(
 
     [bold]cofactor demo serve[/bold] opens a page on which to rate films, and see what is recommended then.
     """
-    folder = check_folder(out)
+    folder = check_folder(out or ("demo-labels-report" if task == "labels" else "demo-report"))
     warn_of_data_variable()
     with loading():
         from cofactor.experiments.demos.base import Extent, run_demo

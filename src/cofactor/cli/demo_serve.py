@@ -55,6 +55,9 @@ def demo_serve(
         served = {"default": server.Served("default", answers_of(model, titles))}
         begun = partial(_tell, report, opening=browser and _has_screen())
         server.run(served, host, port, begun=begun, log_level=logging.WARNING)
+    report.say("\nThe same of your own ratings:")
+    for command in ("cofactor fit ratings.csv --out model.cofactor", "cofactor serve model.cofactor"):
+        report.say(f"  {command}")
 
 
 def _tell(report: TerminalReporter, address: str, *, opening: bool) -> None:

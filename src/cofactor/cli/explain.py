@@ -88,7 +88,7 @@ def explain(
     of, what = _asked(model, task.name, {"FILE": file, "--label": label}, {"--user": user, "--item": item})
     with limited_threads(threads), naming({"labels": "--label", "user": "--user", "items": "--item"}):
         table = task.explain(fitted, of, what, n, task.values("explain", given))
-    show_notes(table.notes)
+    show_notes(table.notes, options.names_of({"kernel": None}))
     write_table(table, out, as_json=json, safe_csv=safe_csv)
 
 

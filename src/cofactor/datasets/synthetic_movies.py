@@ -119,6 +119,7 @@ def make_movies(
     order = np.argsort(times, kind="stable")
     ids = np.arange(1, n_items + 1)
     names = [f"{title} ({year:.0f})" for title, year in zip(columns.pop("title"), columns["year"], strict=True)]
+    films = f"{n_items:,} invented films ({np.unique(items).size:,} with ratings)"
     data = RatingDataset(
         name="synthetic movies",
         X=1 + np.column_stack([users, items])[order],
@@ -126,7 +127,7 @@ def make_movies(
         scale=np.arange(1.0, len(_SHARES) + 1),
         item_names=dict(zip(ids.tolist(), names, strict=True)),
         timestamps=times[order],
-        description=f"{n_users:,} users, {n_items:,} invented films, {n_ratings:,} synthetic ratings 1..5",
+        description=f"{n_users:,} users, {films}, {n_ratings:,} synthetic ratings 1..5",
     )
     return data, (ids, columns)
 

@@ -173,7 +173,8 @@ def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_t
     A linear map of features: the contribution of a feature is its value, scaled as the model scales it, times its
     coefficient. Where the model centres features, the intercept is the score of an instance with mean features. A
     kernel: a training instance contributes how much it counts for this instance, times its label, as
-    `LabelRidge` says; so do instances which have the label speak for it. Neighbours: each contributes its vote; for
+    `LabelRidge` says; so do instances which have the label speak for it, and with ``kernel="linear"`` all terms are
+    features. Neighbours: each contributes its vote; for
     `MLkNN`, whose score depends on the number of neighbours that have the label, these share equally in the difference
     to the score without any such neighbour, and the other neighbours contribute 0.
 

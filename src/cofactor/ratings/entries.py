@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -240,18 +241,21 @@ def refuse_takes(X: Any, model: str) -> None:
 
 
 def refuse_one_level(
-    distinct: NDArray[Any], cutting: str | Argument = "cofactor.datasets.read_ratings(bins=5) or bin_ratings"
+    distinct: NDArray[Any],
+    cutting: str | Argument = "cofactor.datasets.read_ratings(bins=5) or bin_ratings",
+    likes: Sequence[str | Argument] = (
+        "; from likes, clicks or purchases alone models of implicit feedback learn, such as EASE, or a Recommender",
+    ),
 ) -> None:
-    """Refuse ratings of one level: nothing tells them apart. Shells say what cuts counts into levels there."""
+    """Refuse ratings of one level: nothing tells them apart. Shells say what cuts counts, and reads likes, there."""
     if distinct.size != 1:
         return
-    likes = "; from likes, clicks or purchases alone models of implicit feedback learn, such as EASE, or a Recommender"
     found = distinct[0] if isinstance(distinct[0], str) else f"{distinct[0]:g}"
     more = "add what users like less (thumbs down, skips, returns), or count how often they came, and cut the counts "
     raise InvalidInputError(
         f"all ratings are {found}: with a single level there is nothing to learn, whatever the scale",
         argument="y",
-        advice=(more, "with ", cutting, likes),
+        advice=(more, "with ", cutting, *likes),
     )
 
 

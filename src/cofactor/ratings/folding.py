@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
     from cofactor.ratings.ranking.base import ExposureModel
 
-__all__ = ["KNOWN", "new_items", "new_ratings", "new_users", "settled"]
+__all__ = ["KNOWN", "new_items", "new_ratings", "new_users", "settled", "warn_of_lost_times"]
 
 #: What may become of users, or items, that were in training.
 KNOWN = ("error", "merge", "replace")
@@ -221,16 +221,24 @@ def settled(
     kept: Any = model._require_ratings(("there is nothing to merge with; give ", replace, ", or "))
     wanted = {side: given}
     earlier = kept.among(**wanted) if isinstance(kept, ShardedRatings) else among(kept, **wanted)
-    return _both(earlier, new, merge) if join is None else join(earlier, new)
-
-
-def _both(earlier: Ratings, new: Ratings, what: str | Argument) -> Ratings:
-    """Return earlier ratings and new ones, merged; warn where that, called `what`, forgets times."""
-    if (earlier.times is None) != (new.times is None) and earlier.n_ratings and new.n_ratings:
-        lacking = "ratings of training" if earlier.times is None else "new ratings"
-        text = (what, f" forgets all times, since the {lacking} have none; give times to both, or to none")
-        warnings.warn(InputWarning(text), stacklevel=callers_level())
+    if join is not None:
+        return join(earlier, new)
+    warn_of_lost_times(earlier, new, (merge,), ("give times to both, or to none",))
     return merged(earlier, new)
+
+
+def warn_of_lost_times(
+    earlier: Ratings,
+    new: Ratings,
+    what: Sequence[str | Argument] = ("the update",),
+    advice: Sequence[str | Argument] = ("give times to both, with ", Argument("time"), ", or to none"),
+    those: str = "ratings",
+) -> None:
+    """Warn where only earlier ratings, or new ones, have times, so that `what` takes them together forgets all."""
+    if (earlier.times is None) != (new.times is None) and earlier.n_ratings and new.n_ratings:
+        lacking = f"{those} of training" if earlier.times is None else f"new {those}"
+        text = (*what, f" forgets all times, since the {lacking} have none; ", *advice)
+        warnings.warn(InputWarning(text), stacklevel=callers_level())
 
 
 def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
@@ -265,4 +273,5 @@ def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[R
             argument="time",
             advice=("give the time of each rating with ", Argument("time")),
         )
-    return _both(earlier, new, "the update"), new
+    warn_of_lost_times(earlier, new)
+    return merged(earlier, new), new

@@ -117,7 +117,7 @@ def how_to_go_on(steps: Iterable[tuple[str, str]]) -> Section:
 
 
 def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: Sequence[Recommended]) -> Html:
-    """Return what is recommended to a user, below what they rated.
+    """Return what is recommended to a user, below what they rated; bars are parts of the highest chance of a column.
 
     Parameters
     ----------
@@ -134,22 +134,26 @@ def recommendations(lead: str, liked: Sequence[tuple[str, float]], recommended: 
     >>> shown = recommendations("This user likes", [("Alien", 5.0)], [brazil])
     >>> "<p>This user likes: Alien <b>5</b>.</p>" in shown, "their rating" in shown, "because" in shown
     (True, False, False)
+    >>> shown.count("--share: 100%")
+    2
     """
     best = [part for name, rating in liked for part in (", ", f"{name} ", strong(f"{rating:g}"))][1:]
-    highest = max((one.p_take for one in recommended), default=1.0)
+    most_taken = max((one.p_take for one in recommended), default=0) or 1
+    most_liked = max((one.p_like for one in recommended), default=0) or 1
     rows: list[list[object]] = []
     for one in recommended:
         why = f"because you liked {' and '.join(one.because)}" if one.because else ""
         title, take, like, _ = one.cells()
-        rows.append([measured(title, why), bar(take, one.p_take / highest), bar(like, one.p_like)])
+        rows.append([measured(title, why), bar(take, one.p_take / most_taken), bar(like, one.p_like / most_liked)])
     heads = ["recommended", "P(take)", "P(like)"]
-    note = Html("")
+    notes = "A bar is a chance as a part of the highest one of its column."
     if any(one.held_out_rating is not None for one in recommended):
         heads.append("their rating")
         for row, one in zip(rows, recommended, strict=True):
             row.append("" if one.held_out_rating is None else good(f"{one.held_out_rating:g}"))
-        note = paragraph("Their ratings are from the test part, which the model has not seen.", soft=True)
-    return Html("").join([paragraph(f"{lead}: ", *best, "."), table(heads, rows, name=lead, stacked=True), note])
+        notes += " Their ratings are from the test part, which the model has not seen."
+    shown = table(heads, rows, name=lead, stacked=True)
+    return Html("").join([paragraph(f"{lead}: ", *best, "."), shown, paragraph(notes, soft=True)])
 
 
 def write_files(folder: Path, numbers: Mapping[str, Any], page: str) -> None:

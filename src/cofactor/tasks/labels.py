@@ -202,6 +202,9 @@ class LabelTask(Task):
         found = without_names(model).explain(data.X, item, n_terms=n)
         heading = rows.heading_beside({name: 0 for name in found.columns if name != "instance"})
         notes = (*rows.notes, *_fillings(data))
+        if "kernel" in model.get_params() and "instance" in found.columns["kind"]:
+            by_features = ("fit with ", Argument("kernel", "linear"), ", and all terms are features")
+            notes += (("a kernel compares instances with those of training, and names no features; ", *by_features),)
         numbered = getattr(model, "instance_ids_", None) is None
         table = explanation_table(found, data.feature_names, heading, rows.ids, numbered=numbered)
         return replace(table, notes=notes)

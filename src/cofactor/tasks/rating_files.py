@@ -29,7 +29,7 @@ from cofactor.tasks.plain import Loaded
 from cofactor.tasks.rating_notes import takes_notes
 from cofactor.tasks.registry import unknown_file
 from cofactor.tasks.small_tables import read_small_table
-from cofactor.text import counted
+from cofactor.text import counted, some_of
 
 __all__ = [
     "checked_ratings",
@@ -40,8 +40,13 @@ __all__ = [
     "read_rating_file",
     "read_rating_pairs",
     "read_titles",
+    "titles_of",
     "with_latest",
 ]
+
+#: What a file may hold where it seems to be no table of ratings, and how it is read then.
+_LABELS = ("if it holds features and labels, which are labels with ", Argument("labels"))
+_TAKES = ("if the file says what users took, not how they liked it, read it with ", Argument("implicit"))
 
 _READING = ("user", "item", "sep", "header", "encoding")
 
@@ -88,7 +93,7 @@ def read_rating_file(file: str, options: Mapping[str, Any], progress: Any = None
         return _checked_scale(_known(file, options), file), ""
     if found.kind in ("known", "missing"):
         raise _unknown(found)
-    with _hint_of_labels():
+    with _hints():
         if implicit:
             kind = options.get("kind")
             return datasets.read_takes(file, count=options["count"], kind=kind, **_reading(options)), ""
@@ -161,19 +166,22 @@ def _unknown(found: Found) -> InvalidInputError:
 
 
 @contextmanager
-def _hint_of_labels() -> Iterator[None]:
-    """Within the block, an error about columns adds that the file may hold features, or texts, and labels."""
+def _hints() -> Iterator[None]:
+    """Within the block, an error about columns adds what the file may hold instead: labels, or takes."""
     try:
         yield
-    except ColumnsError as error:
-        start = "; or, if" if error.advice else "if"
-        advice = (f"{start} it holds features and labels, which are labels with ", Argument("labels"))
+    except InvalidInputError as error:
+        is_none = isinstance(error, ColumnsError)
+        in_cell = error.place is not None and error.place.column is not None
+        hints: list[str | Argument] = []
+        for hint, there in ((_LABELS, is_none), (_TAKES, error.argument == "rating" or (is_none and in_cell))):
+            if there:
+                hints += ["; or, " if error.advice or hints else "", *hint]
+        if not hints:
+            raise
+        advice = (*error.advice, *hints)
         raise type(error)(
-            error.problem,
-            argument=error.argument,
-            found=error.found,
-            advice=(*error.advice, *advice),
-            place=error.place,
+            error.problem, argument=error.argument, found=error.found, advice=advice, place=error.place
         ) from error
 
 
@@ -194,12 +202,15 @@ def _checked_scale(data: RatingDataset, file: str) -> RatingDataset:
             f"the ratings are continuous, {found}: cut them into levels with ",
             Argument("bins", 5),
             *_as_counts(data),
+            "; or, ",
+            *_TAKES,
         )
         raise InvalidInputError(advice, place=place)
     try:
         distinct = np.unique(data.y)
         words = data.coding if data.coding is not None and data.coding.words else None
-        refuse_one_level(distinct if words is None else words.named(distinct), Argument("bins", 5))
+        distinct = distinct if words is None else words.named(distinct)
+        refuse_one_level(distinct, Argument("bins", 5), ("; or, ", *_TAKES))
     except InvalidInputError as error:
         raise error.at(place) from None
     return data
@@ -429,6 +440,25 @@ def read_candidates(
     share = f"{int((~known).sum()):,} of {len(ids):,}, the first is {text!r} in line {line}"
     note = f"{name}: items that were not in training are left out: {share}"
     return [one for one, there in zip(ids, known, strict=True) if there], (note,)
+
+
+def titles_of(ids: NDArray[Any], source: str, encoding: str) -> tuple[dict[str, str], tuple[Text, ...]]:
+    """Return titles by item id, as `read_titles`, and say how many items have none; it is an error if all have none.
+
+    Parameters
+    ----------
+    ids : ndarray
+        Those of the items that are to have titles.
+    source, encoding
+        As in `read_titles`.
+    """
+    titles, place = read_titles(source, encoding), Place(display_name(source))
+    lacking = sum(not titles.get(str(one)) for one in ids.tolist())
+    if lacking == len(ids):
+        others = "".join(f", but that of {one!r}" for one in [*titles][-1:])
+        message = f"has the title of no item that was in training, such as {some_of(ids, 3)}{others}"
+        raise InvalidInputError(message, advice="give a table whose first two columns are id and title", place=place)
+    return titles, ((f"{place}: has no title of {lacking:,} of {len(ids):,} items",) if lacking else ())
 
 
 def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:

@@ -229,7 +229,9 @@ class RatingTask(Task):
         if request.candidates is not None:
             allowed, notes = rating_files.read_candidates(request.candidates, model, request.encoding, new)
         if request.titles is not None:
-            titles = rating_files.read_titles(request.titles, request.encoding)
+            items = model.items_.ids if new is None else np.append(model.items_.ids, new.ids.ids)
+            titles, more = rating_files.titles_of(items, request.titles, request.encoding)
+            notes = (*notes, *more)
         folding = request.ratings is not None or options["user_features"] is not None
         rules: dict[str, Any] = {**rules_of(model, request, folding=folding, new=new)}
         if folding:
@@ -266,10 +268,11 @@ class RatingTask(Task):
         asked = match_ids(ids, known)
         refuse_new(asked, known, f"{side}s")
         columns = similar_columns(model, asked, n, side, given["min_ratings"])
+        notes: tuple[Text, ...] = ()
         if titles is not None:
-            by_id = rating_files.read_titles(titles, given["encoding"])
+            by_id, notes = rating_files.titles_of(known.ids, titles, given["encoding"])
             columns["title"] = [by_id.get(str(one), "") for one in columns["similar"]]
-        return Table(f"Similar {side}s", columns)
+        return Table(f"Similar {side}s", columns, notes=notes)
 
     def explain(self, model: Any, of: Any, item: Any, n: int = 10, options: Mapping[str, Any] | None = None) -> Table:
         """Return which ratings of a user raise or lower the scores of items; see `Task.explain`."""
@@ -278,9 +281,10 @@ class RatingTask(Task):
         refuse_new([user], model.users_, "users")
         refuse_new(items, model.items_, "items")
         found = model.explain(user, items)
-        titles = given["titles"]
-        by_id = None if titles is None else rating_files.read_titles(titles, given["encoding"] or "utf-8")
-        return reasons_table(found, n, by_id)
+        if given["titles"] is None:
+            return reasons_table(found, n, None)
+        titles, notes = rating_files.titles_of(model.items_.ids, given["titles"], given["encoding"] or "utf-8")
+        return replace(reasons_table(found, n, titles), notes=notes)
 
     def update(self, model: Any, loaded: Loaded, options: Mapping[str, Any] | None = None) -> Any:
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""

@@ -85,7 +85,7 @@ def test_later_events_count_as_in_the_fit(make, tmp_path: Path) -> None:  # type
     for call in (model.fold_in, model.update):
         with pytest.raises(InvalidInputError, match="no event in training: 'wish'"):
             call([("new", 3)], kind=["wish"])
-    model.update([(9999, 3)], kind=["view"])
+    model.update([(9999, 3)], kind=["view"], time=[2e9])
     row = model.users_.index([9999])[0]
     assert model.ratings_.weights[model.ratings_.indptr[row]] == pytest.approx(view)
     with pytest.raises(InvalidInputError, match="without kinds"):

@@ -86,8 +86,9 @@ def read_label_table(
         Up to how many words that follow each other are a feature too; by default 1: single words only.
     label_sep : str, optional
         What parts the tags in the column of labels, such as ``"|"``. Each tag becomes a label. Blanks around tags,
-        empty tags and repetitions do not count; a row whose cell is empty has no tag. A column of lists of text, in a
-        frame or a Parquet file, needs none.
+        empty tags and repetitions do not count; a row whose cell is empty has no tag. Of a cell such as ``['a', 'b']``,
+        as pandas writes lists to CSV, the tags are those of the list. A column of lists of text, in a frame or a
+        Parquet file, needs none.
     missing : {"error", "ignore"}, default="error"
         What to do with cells of labels that have no value (see below): refuse them, or leave the label unknown, as
         ``known`` of the data says. Not for tags in one column, where an empty cell means none.

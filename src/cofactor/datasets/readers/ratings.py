@@ -433,6 +433,7 @@ def _words_known(found: Words, table: Table, position: int, scale: Scale | None)
         words = sorted(found.values)
         raise InvalidInputError(
             f"the ratings are words, {' and '.join(map(repr, words))}",
+            argument="rating",
             advice=("give them in order from low to high, such as ", Argument("scale", words)),
             place=table.column_place(position),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from collections.abc import Sequence
 
@@ -20,6 +22,9 @@ __all__ = ["check_separator", "lists_as_text", "tags_of"]
 
 _OTHERS = "|;,/"  #: what else may part tags
 _PARTING = "|;,\t"  #: what parts tags that came as lists
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
+#: A list of texts, as Python and JSON write it.
+_LIST = re.compile(rf"\[\s*+(?:{_QUOTED}\s*+(?:,\s*+{_QUOTED}\s*+)*+)?\]", re.DOTALL)
 
 
 def check_separator(sep: str) -> None:
@@ -32,7 +37,7 @@ def tags_of(table: Table, position: int, sep: str, known: Sequence[str] = ()) ->
     """Return labels for a column whose cells list tags, and their names.
 
     Blanks around a tag do not belong to it, a tag that is listed twice counts once, and nothing between two separators
-    is no tag. A row with an empty cell has no tag.
+    is no tag. A row with an empty cell has no tag. A cell may also be written as Python and JSON write lists of text.
 
     Parameters
     ----------
@@ -103,13 +108,30 @@ def lists_as_text(table: Table, position: int, sep: str | None) -> tuple[Table, 
 
 
 def _listed(cell: str, sep: str) -> list[str]:
-    """Return the tags of a cell, each once."""
-    return list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(sep)))))
+    r"""Return the tags of a cell, each once.
+
+    Examples
+    --------
+    >>> _listed("sea | sun|sea", "|"), _listed("['sea', 'it\\'s', \"sun, sand\"]", "|"), _listed("[]", ",")
+    (['sea', 'sun'], ['sea', "it's", 'sun, sand'], [])
+    """
+    tags = _texts_in(cell) if _LIST.fullmatch(cell) else cell.split(sep)
+    return list(dict.fromkeys(filter(None, (tag.strip() for tag in tags))))
+
+
+def _texts_in(cell: str) -> list[str]:
+    """Return the texts of a list."""
+    try:
+        tags: list[str] = json.loads(cell)
+        "".join(tags).encode()  # half of a surrogate pair is no text
+        return tags
+    except ValueError:
+        return [re.sub(r"\\(.)", r"\1", one[1:-1], flags=re.DOTALL) for one in re.findall(_QUOTED, cell, re.DOTALL)]
 
 
 def _warn_of_separator(table: Table, position: int, sep: str, cells: Words) -> None:
     """Warn if nothing parts the tags of any cell, but another usual separator would."""
-    if any(sep in cell for cell in cells.values):
+    if any(sep in cell or _LIST.fullmatch(cell) for cell in cells.values):
         return
     other = next((one for one in _OTHERS if sum(one in cell for cell in cells.values) > len(cells.values) / 2), None)
     if other is not None:

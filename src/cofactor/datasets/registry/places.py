@@ -375,8 +375,8 @@ def _alternatives(entry: KnownDataset, role: Role) -> str:
 _INVENTED: Mapping[str, str] = {
     "ratings": "without it, cofactor demo writes invented ratings to demo-report/movies.csv, and make_movies() makes "
     "them in Python",
-    "labels": "without it, cofactor demo labels writes invented texts with tags to demo-report/articles.csv, and "
-    "make_labels() and make_articles() make data in Python",
+    "labels": "without it, cofactor demo labels writes invented texts with tags to demo-labels-report/articles.csv, "
+    "and make_labels() and make_articles() make data in Python",
 }
 
 

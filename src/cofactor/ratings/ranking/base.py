@@ -32,7 +32,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import check_known, settled
+from cofactor.ratings.folding import check_known, settled, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
@@ -468,6 +468,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown._take(both, updates)
             grown._refit(FitInput(both, monitor=monitor), before)
+        warn_of_lost_times(earlier, new, those="takes")
         return self
 
     refit_due_ = property(refit_due)

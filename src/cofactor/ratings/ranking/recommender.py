@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
@@ -30,7 +31,7 @@ from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_ratings, new_users
+from cofactor.ratings.folding import new_ratings, new_users, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
 from cofactor.ratings.ranking.alike import AlikeByItsParts
@@ -126,7 +127,8 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
         all takes. 0 leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without
-        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise.
+        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a
+        shell it ends the command, and no file is written.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
@@ -392,7 +394,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                 self.tried_["settings"].append(choices)
                 self.tried_["gain"].append(held_out.gain(table))
         except KeyboardInterrupt:
-            if not tables or self.exposure is not None:
+            if not tables or self.exposure is not None or ends_all():
                 raise
             tell(f"{type(self).__name__}: interrupted; it goes on with the best so far, and Ctrl-C again ends it")
         return tables
@@ -584,6 +586,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
                 new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
+                warn_of_lost_times(earlier, new, those="takes")
                 both = joined_takes(earlier, new)
             else:
                 both, new = new_ratings(self.rating_model_, X, y, time)
