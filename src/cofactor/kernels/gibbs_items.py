@@ -4,7 +4,8 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import FAR, SINGLE, draw_latent, level_masses, room_for_levels
-from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, room_of_rows, set_scores
+from cofactor.kernels.normal_equations import prior_equations
 from cofactor.kernels.random import stream
 
 

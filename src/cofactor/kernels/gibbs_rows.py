@@ -14,14 +14,16 @@ their sums is in double precision: see `normal_equations`. Each row has its own 
 import numpy as np
 
 from cofactor.kernels.compile import exact, ordered
-from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, store, total
+from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
 from cofactor.kernels.normal import quantiles
 from cofactor.kernels.normal_equations import (
     add_entries,
     add_targets,
+    begin_equations,
     copies,
     factorize,
     lines,
+    prior_equations,
     project,
     room,
     solve,
@@ -75,30 +77,6 @@ def own_table(indices, other, biased, zero):  # type: ignore[no-untyped-def]
             wide[k, p - 1] = 1
             wide[k, p] = -own[p - 1]
     return table, rows
-
-
-@ordered
-def prior_equations(precision):  # type: ignore[no-untyped-def]
-    """Return the equations of rows that have no entries, and whose prior has the mean zero."""
-    p = len(precision)
-    G, _, _ = room(p)
-    g = square(G, p)
-    for a in range(p):
-        for b in range(a, p):
-            g[a, b] = precision[a, b]
-    return G
-
-
-@ordered
-def begin_equations(prior, shift, G):  # type: ignore[no-untyped-def]
-    """Write what the prior says of a row."""
-    p = len(shift)
-    L, g = lines(p), square(G, p)
-    for a in range(p + 1):
-        for b in range(a // LANES, L):
-            store(G, a * L + b, load(prior, a * L + b))
-    for a in range(p):
-        g[a, p] = shift[a]
 
 
 @ordered

@@ -5,7 +5,8 @@ import numpy as np
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
 from cofactor.kernels.gibbs import SINGLE, draw_thresholds_and_latent, most, room_for
-from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, room_of_rows, set_scores
+from cofactor.kernels.normal_equations import prior_equations
 from cofactor.kernels.random import stream
 
 #: Metropolis steps for thresholds, and for the multiplier of a drift, in a cycle.

@@ -12,8 +12,9 @@ import numpy as np
 
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import score
-from cofactor.kernels.gibbs_rows import draw_row, own_table, prior_equations, room_of_rows, set_scores
+from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
 from cofactor.kernels.normal import exponential
+from cofactor.kernels.normal_equations import prior_equations
 from cofactor.kernels.random import inverse_gaussians, normal, stream
 
 #: Smallest c|ζ|, and largest 1/λ: at a kink of a hinge the latter has no mean, and a row of such weights no digits.

@@ -92,6 +92,66 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
         _solve(G, p, ridge, shares[i], eps, T, W, out[i])
 
 
+@ordered
+def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, ridge, out, least):  # type: ignore[no-untyped-def]
+    """Write the minimisers of rows lo..hi, and what each row's part of J then is; zero for a row without entries.
+
+    Row i minimises u·(base + ridge_i I + Σ_k r_k² F_k F_kᵀ)u - 2 u·Σ_k r_k² F_k over its stored entries.
+    """
+    p = out.shape[1]
+    G, T, W = room(p)
+    prior, F, few = prior_equations(base), copies(p, table.dtype.type(0)), copies(p, 0.0)
+    g, w, b, nothing = square(G, p), W.reshape(-1), np.empty(p), np.zeros(p)
+    in_place, taken = np.empty(0, np.int32), np.ones(1, table.dtype)
+    for i in range(lo, hi):
+        start, end = indptr[i], indptr[i + 1]
+        least[i] = 0
+        if start == end:
+            for f in range(p):
+                out[i, f] = 0
+            continue
+        begin_equations(prior, nothing, G)
+        if end - start < p:
+            add_entries(start, end, p, indices, in_place, taken, roots, table, few, G)
+        else:
+            add_entries(start, end, p, indices, in_place, taken, roots, table, F, G)
+        for f in range(p):
+            b[f] = g[f, p]
+            g[f, f] += ridge[i]
+        factorize(G, p, p * np.finfo(np.float64).eps, T, W)
+        solve(p, T, W)
+        said = 0.0
+        for f in range(p):
+            said += w[f] * b[f]
+        least[i] = -said
+        for f in range(p):
+            out[i, f] = w[f]
+
+
+@ordered
+def prior_equations(precision):  # type: ignore[no-untyped-def]
+    """Return the equations of rows that have no entries, and whose prior has the mean zero."""
+    p = len(precision)
+    G, _, _ = room(p)
+    g = square(G, p)
+    for a in range(p):
+        for b in range(a, p):
+            g[a, b] = precision[a, b]
+    return G
+
+
+@ordered
+def begin_equations(prior, shift, G):  # type: ignore[no-untyped-def]
+    """Write what the prior says of a row."""
+    p = len(shift)
+    L, g = lines(p), square(G, p)
+    for a in range(p + 1):
+        for b in range(a // LANES, L):
+            store(G, a * L + b, load(prior, a * L + b))
+    for a in range(p):
+        g[a, p] = shift[a]
+
+
 @inlined
 def lines(p):  # type: ignore[no-untyped-def]
     """Return how many times `LANES` numbers hold p features and a target."""
@@ -138,7 +198,8 @@ def clear(G, p):  # type: ignore[no-untyped-def]
 def add_entries(start, end, p, indices, position, targets, roots, table, F, G):  # type: ignore[no-untyped-def]
     """Add the products over the entries start..end-1 to G, in the precision of F over a chunk of them.
 
-    `position` says where in targets and roots an entry stands; none of it: where it is.
+    `position` says where in targets and roots an entry stands; none of it: where it is. There may be one target, or
+    root, for all.
     """
     L = lines(p)
     rows, last = F.reshape(_CHUNK, L * LANES), len(indices) - 1
@@ -157,7 +218,7 @@ def add_entries(start, end, p, indices, position, targets, roots, table, F, G): 
                 fetch_lanes(table, ahead + b)
                 store(F, k * L + b, x * load(table, own + b))
             # Fused by hand: what stands there is a product too, and which of the two is rounded would be open.
-            rows[k, p] = fused(root, targets[at], rows[k, p])
+            rows[k, p] = fused(root, targets[at] if len(targets) > 1 else targets[0], rows[k, p])
         for a in range(0, p, 8):
             for b in range(a // LANES, L):
                 _add_products(n, L, a, b, F, G)

@@ -1,14 +1,12 @@
-"""Loops over what users took: co-occurrences, sums of rows, and ridge regressions in which what was not taken counts.
+"""Loops over what users took: co-occurrences, and sums of rows.
 
 `indptr, indices` is the sparsity pattern and `values` what each stored entry weighs, as in `observed`.
 """
 
 import numpy as np
 
-from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
-from cofactor.kernels.compile import kernel, ordered
+from cofactor.kernels.compile import ordered
 from cofactor.kernels.lanes import filled, load, store
-from cofactor.kernels.rows import add_outer
 
 
 @ordered
@@ -87,46 +85,3 @@ def _add_four(x, W, rows, first, out):  # type: ignore[no-untyped-def]
     a, b, c, d = W[rows[0]], W[rows[1]], W[rows[2]], W[rows[3]]
     for k in range(len(out)):
         out[k] = (((out[k] + x0 * a[first + k]) + x1 * b[first + k]) + x2 * c[first + k]) + x3 * d[first + k]
-
-
-@kernel
-def ridge_of_takes(lo, hi, indptr, indices, values, features, base, ridge, out, least):  # type: ignore[no-untyped-def]
-    """Write the minimisers of rows lo..hi from their normal equations, in double precision; see `conjugate`.
-
-    A row without entries is zero. What each row's part of J then is goes into `least`.
-    """
-    d = features.shape[1]
-    gram = np.empty((d, d))
-    x = np.empty(d)
-    b = np.empty(d)
-    for i in range(lo, hi):
-        start = indptr[i]
-        n = indptr[i + 1] - start
-        x[:] = 0
-        if n == 0:
-            out[i] = 0
-            least[i] = 0
-            continue
-        F = np.empty((n, d))
-        for k in range(n):
-            j = indices[start + k]
-            t = values[start + k] if len(values) > 1 else values[0]
-            root = np.sqrt(t)
-            for f in range(d):
-                F[k, f] = root * features[j, f]
-                x[f] += t * features[j, f]
-        for f in range(d):
-            b[f] = x[f]
-            for g in range(f + 1):
-                gram[f, g] = base[f, g]
-            gram[f, f] += ridge[i]
-        add_outer(F, gram)
-        factorize(gram, d)
-        solve_lower(gram, x, d)
-        solve_upper(gram, x, d)
-        said = 0.0
-        for f in range(d):
-            said += x[f] * b[f]
-        least[i] = -said
-        for f in range(d):
-            out[i, f] = x[f]

@@ -10,8 +10,8 @@ import numpy as np
 
 from cofactor.kernels.axes import gram
 from cofactor.kernels.conjugate import gradient_of_takes, padded, ridge_of_takes_cg
+from cofactor.kernels.normal_equations import lined_up, ridge_of_takes
 from cofactor.kernels.observed import weighted_squares
-from cofactor.kernels.takes import ridge_of_takes
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.penalties import RowL2
 from cofactor.problems.observed import Entries, masses
@@ -112,11 +112,14 @@ class ImplicitProblem(PenalizedProblem):
     def _update(self, x: np.ndarray, name: str, other: str) -> float:
         arrays, side = self.layout.views(x), self._sides[name]
         least, base = np.empty(len(arrays[name])), self._base(arrays[other])
-        start = (side.indptr, side.indices, side.values, arrays[other])
+        rows = (side.indptr, side.indices)
         if self.row_solver == "exact":
-            self._each(side, ridge_of_takes, *start, base, side.ridge, arrays[name], least)
+            features = np.sqrt(side.values), lined_up(arrays[other], arrays[other].shape[1], dtype=self.dtype)
+            self._each(side, ridge_of_takes, *rows, *features, base, side.ridge, arrays[name], least)
         else:
-            self._each(side, ridge_of_takes_cg, *start, padded(base), side.ridge, CG_STEPS, arrays[name], least)
+            features = side.values, arrays[other]
+            start = (*rows, *features, padded(base), side.ridge, CG_STEPS)
+            self._each(side, ridge_of_takes_cg, *start, arrays[name], least)
         return self._total + float(np.add.reduce(least)) + self._penalty(other, arrays[other])
 
     @staticmethod
