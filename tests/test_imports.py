@@ -13,6 +13,9 @@ from cofactor.ratings import ALS, ranking
 
 #: Packages that take long to load.
 HEAVY = ("sklearn", "numba", "numpy", "scipy", "pandas", "matplotlib", "pyarrow")
+#: Packages that shells, pictures and statistics alone need.
+EXTRA = ("polars", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray", "scikit_posthocs", "seaborn")
+EXTRA += ("statsmodels", "starlette", "uvicorn", "msgspec", "prometheus_client")
 REGISTRIES = {
     "ratings": ratings.MODELS,
     "ranking": ranking.MODELS,
@@ -74,7 +77,7 @@ models = cofactor.ratings.MODELS
 list(models), "MMMF" in models, len(models)
 print(*sys.modules, file=sys.stderr)
 """
-    assert not set(asked_of_a_process(lines)[-1].split()) & set(HEAVY)
+    assert not set(asked_of_a_process(lines)[-1].split()) & {*HEAVY, *EXTRA}
 
 
 @pytest.mark.processes

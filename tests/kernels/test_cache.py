@@ -121,7 +121,6 @@ class Copy:
         return value, {"cached": prebuilt + cached, "compiled": compiled}, errors
 
 
-
 @contextmanager
 def serving(**environment: str) -> Iterator[Any]:
     """Start a server, for a processor that Numba takes from the environment."""
