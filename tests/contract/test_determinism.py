@@ -13,7 +13,20 @@ import pytest
 from cofactor.kernels.threads import parallel_for, thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, overriding, planted
+from .models import (
+    CASES,
+    CLASSES,
+    all_pairs,
+    bits,
+    data,
+    every,
+    every_class,
+    fitted,
+    fresh,
+    having,
+    overriding,
+    planted,
+)
 
 parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if hasattr(case.model, "n_jobs")])
 
@@ -94,10 +107,10 @@ def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 
 
-#: One kind for every model, all of them for the probe.
+#: One kind for every class, all of them for the probe.
 SEEDS = dict.fromkeys(
     [
-        *((name, np.random.RandomState) for name in CASES),
+        *((name, np.random.RandomState) for name in CLASSES),
         *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
     ]
 )
