@@ -140,14 +140,13 @@ def server() -> Iterator[Any]:
 def new_copy(tmp_path: Path, server: Any) -> Callable[[str], Copy]:
     def make(name: str) -> Copy:
         source = Path(cofactor.__file__).parent
-        for part in ("kernels", "*.py"):
+        for part in ("kernels", "__pycache__", "*.py"):  # with their times, by which Python knows what is compiled
             for path in source.glob(part):
                 target = tmp_path / name / "cofactor" / path.name
                 if path.is_dir():
-                    shutil.copytree(path, target, ignore=shutil.ignore_patterns("__pycache__", "prebuilt"))
+                    shutil.copytree(path, target, ignore=shutil.ignore_patterns("prebuilt"))
                 else:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(path, target)
+                    shutil.copy2(path, target)
         copy = Copy(tmp_path / name, tmp_path / "kept", server)
         copy.write()
         return copy
