@@ -248,24 +248,21 @@ def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
 
 @pytest.mark.evidence
 @pytest.mark.parametrize(
-    ("name", "folds", "params", "scale", "metric", "floor"),
-    [  # measured .987, .815, .461, .271; published (five folds) .972, .821, .370, .242
-        ("genbase", 2, {}, False, accuracy, 0.98),
-        ("medical", 2, {"threshold": "global"}, False, micro_f1, 0.805),
-        ("cal500", 1, {"threshold": "global"}, True, example_f1, 0.45),
-        ("corel5k", 1, {"threshold": "global"}, False, micro_f1, 0.262),
+    ("name", "params", "scale", "metric", "floor"),
+    [  # measured on the first of five folds .987, .814, .461, .271; published (all folds) .972, .821, .370, .242
+        ("genbase", {}, False, accuracy, 0.98),
+        ("medical", {"threshold": "global"}, False, micro_f1, 0.805),
+        ("cal500", {"threshold": "global"}, True, example_f1, 0.45),
+        ("corel5k", {"threshold": "global"}, False, micro_f1, 0.262),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
-@pytest.mark.evidence
-def test_real_data(name: str, folds: int, params: dict[str, Any], scale: bool, metric: Any, floor: float) -> None:
+def test_real_data(name: str, params: dict[str, Any], scale: bool, metric: Any, floor: float) -> None:
     data = load_labels(name)
-    values = []
-    for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.Y.shape[0])))[:folds]:
-        X, Z = data.X[train], data.X[test]
-        if scale:
-            scaler = StandardScaler().fit(X)
-            X, Z = scaler.transform(X), scaler.transform(Z)
-        model = GroPLE.paper(random_state=0, **params).fit(X, data.Y[train])
-        values.append(metric(data.Y[test], model.predict(Z)))
-    assert floor < np.mean(values) < floor + 0.02
+    train, test = next(KFold(5, shuffle=True, random_state=0).split(data.Y))
+    X, Z = data.X[train], data.X[test]
+    if scale:
+        scaler = StandardScaler().fit(X)
+        X, Z = scaler.transform(X), scaler.transform(Z)
+    model = GroPLE.paper(random_state=0, **params).fit(X, data.Y[train])
+    assert floor < metric(data.Y[test], model.predict(Z)) < floor + 0.02
