@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -87,6 +88,7 @@ def _turn(item: pytest.Item) -> int:
 
 def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
+    linecache.clearcache()  # each example in a docstring looks whether any of these sources has changed
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)  # tests leave little too
