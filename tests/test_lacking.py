@@ -9,16 +9,13 @@ ROOT = Path(__file__).parents[1]
 #: A test with the fixture of the folder, one that loads a set itself, and an example in a docstring.
 THREE = ("tests/datasets/test_jester.py", "tests/datasets/test_multilabel.py", "src/cofactor/datasets/load.py")
 RUN = """
-import io, os, pytest
-from contextlib import redirect_stderr, redirect_stdout
+import io, os, pytest, sys
 for name in [name for name in os.environ if name.startswith(("COFACTOR_", "PYTEST_"))]:
     del os.environ[name]
 os.environ["XDG_CACHE_HOME"] = cache
 os.chdir(root)
-said = io.StringIO()
-with redirect_stdout(said), redirect_stderr(said):
-    status = pytest.main(words)
-answer.send((int(status), said.getvalue()))
+sys.stdout = sys.stderr = said = io.StringIO()
+answer.send((int(pytest.main(words)), said.getvalue()))
 """
 
 

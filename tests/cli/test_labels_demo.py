@@ -77,8 +77,8 @@ def test_without_data_articles_are_made_up_and_the_commands_work(
     shown = [line.strip() for line in last.splitlines() if line.strip().startswith("cofactor ")]
     assert shown == results["next_steps"]
     for command in shown:
-        fewer = ["--splits", 2] if "evaluate" in command else []
-        assert run(*command.replace('","', ",").split()[1:], *fewer).status == 0, command
+        quick = command.replace('","', ",").replace("evaluate ", "evaluate --splits 2 ")
+        assert run(*quick.split()[1:]).status == 0, command
 
 
 @pytest.mark.evidence

@@ -84,11 +84,10 @@ CASES: dict[str, Case] = {
 #: Runs a test for each case; the test gets its name.
 every = pytest.mark.parametrize("name", CASES)
 
-#: The first case of each class.
-CLASSES = list({type(case.model): name for name, case in reversed(CASES.items())}.values())
-
-#: Runs a test for them: of what a class does whatever its settings are.
-every_class = pytest.mark.parametrize("name", CLASSES)
+#: Runs a test for the first case of each class: of what a class does whatever its settings are.
+every_class = pytest.mark.parametrize(
+    "name", {type(case.model): name for name, case in reversed(CASES.items())}.values()
+)
 
 #: The case that stands for all models whose class inherits what a test is about.
 PROBE = "MMMF"

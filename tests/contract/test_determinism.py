@@ -13,20 +13,7 @@ import pytest
 from cofactor.kernels.threads import parallel_for, thread_limit
 from cofactor.ratings import RatingModel
 
-from .models import (
-    CASES,
-    CLASSES,
-    all_pairs,
-    bits,
-    data,
-    every,
-    every_class,
-    fitted,
-    fresh,
-    having,
-    overriding,
-    planted,
-)
+from .models import CASES, all_pairs, bits, data, every, every_class, fitted, fresh, having, overriding, planted
 
 parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if hasattr(case.model, "n_jobs")])
 
@@ -110,7 +97,7 @@ def test_another_seed_another_model(name):
 #: One kind for every class, all of them for the probe.
 SEEDS = dict.fromkeys(
     [
-        *((name, np.random.RandomState) for name in CLASSES),
+        *((name, np.random.RandomState) for name in every_class.args[1]),
         *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
     ]
 )

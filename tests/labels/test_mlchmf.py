@@ -401,7 +401,6 @@ REAL: dict[str, tuple[dict[str, Any], tuple[float, float], tuple[float, float]]]
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("name", REAL)
-@pytest.mark.evidence
 def test_thesis_table(name: str, data_dir: Path) -> None:
     params, f1_window, hamming_window = REAL[name]
     data = load_labels(name)
