@@ -73,8 +73,9 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
 
-    They also take long, and wait: at the end no core would have anything else to do. Those that end joblib's workers,
-    which take seconds to start, are the last of them. A test that takes long comes next, for the same reason.
+    They also take long, and wait: at the end no core would have anything else to do. Those whose server loads more are
+    the first of them, and those that end joblib's workers, which take seconds to start, the last. A test that takes
+    long comes next, for the same reason.
     """
     items.sort(key=_turn)
 
@@ -82,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _turn(item: pytest.Item) -> int:
     mark = item.get_closest_marker("processes")
     if mark is not None:
-        return int(mark.kwargs.get("ends_workers", False))
+        return int(mark.kwargs.get("ends_workers", False)) - int(mark.kwargs.get("warm", False))
     return 3 if item.get_closest_marker("long") is None else 2
 
 
