@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -26,8 +27,8 @@ gc.disable()
 if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 1 << 32:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
-# No test depends on how fast a machine is.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test depends on how fast a machine is. Each run tries other examples: many runs try many.
+settings.register_profile("any machine", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 
@@ -72,8 +73,9 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that start processes first: one worker takes them, and others have none of their pools and servers.
 
-    They also take long, and wait: at the end no core would have anything else to do. Those that end joblib's workers,
-    which take seconds to start, are the last of them. A test that takes long comes next, for the same reason.
+    They also take long, and wait: at the end no core would have anything else to do. Those whose server loads more are
+    the first of them, and those that end joblib's workers, which take seconds to start, the last. A test that takes
+    long comes next, for the same reason.
     """
     items.sort(key=_turn)
 
@@ -81,12 +83,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _turn(item: pytest.Item) -> int:
     mark = item.get_closest_marker("processes")
     if mark is not None:
-        return int(mark.kwargs.get("ends_workers", False))
+        return int(mark.kwargs.get("ends_workers", False)) - int(mark.kwargs.get("warm", False))
     return 3 if item.get_closest_marker("long") is None else 2
 
 
 def pytest_collection_finish() -> None:
     """Leave the modules and tests that are there by now out of every later search for garbage, half a second each."""
+    linecache.clearcache()  # each example in a docstring looks whether any of these sources has changed
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)  # tests leave little too

@@ -13,6 +13,9 @@ from cofactor.ratings import ALS, ranking
 
 #: Packages that take long to load.
 HEAVY = ("sklearn", "numba", "numpy", "scipy", "pandas", "matplotlib", "pyarrow")
+#: Packages that shells, pictures and statistics alone need.
+EXTRA = ("polars", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray", "scikit_posthocs", "seaborn")
+EXTRA += ("statsmodels", "starlette", "uvicorn", "msgspec", "prometheus_client")
 REGISTRIES = {
     "ratings": ratings.MODELS,
     "ranking": ranking.MODELS,
@@ -40,7 +43,8 @@ OF_CALLS = (
 
 def asked_of_a_process(lines: str) -> list[str]:
     """Return what some lines print to the standard error of a process of their own."""
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()
 
 
@@ -74,7 +78,7 @@ models = cofactor.ratings.MODELS
 list(models), "MMMF" in models, len(models)
 print(*sys.modules, file=sys.stderr)
 """
-    assert not set(asked_of_a_process(lines)[-1].split()) & set(HEAVY)
+    assert not set(asked_of_a_process(lines)[-1].split()) & {*HEAVY, *EXTRA}
 
 
 @pytest.mark.processes
@@ -125,6 +129,21 @@ print(*sys.modules, file=sys.stderr)
         assert message in said, arguments
         assert status.startswith("2" if message else "0"), arguments
     assert not set(modules.split()) & set(HEAVY)
+
+
+@pytest.mark.processes
+@pytest.mark.evidence
+def test_no_module_but_the_shells_needs_heavy_packages() -> None:
+    """Every other module imports where they cannot be imported (scikit-learn itself takes pandas)."""
+    root, names = Path(cofactor.__file__).parent, []
+    for path in root.rglob("*.py"):
+        parts = ["cofactor", *path.relative_to(root).with_suffix("").parts]
+        if parts[1] not in ("cli", "server", "__init__", "__main__"):
+            names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    assert "cofactor.ratings" in names
+    lines = ["import importlib, sys", f"sys.modules.update(dict.fromkeys({('matplotlib', 'pandas', *EXTRA)!r}))"]
+    lines += [f"for name in {names!r}: importlib.import_module(name)", "print('imported', file=sys.stderr)"]
+    assert asked_of_a_process("\n".join(lines)) == ["imported"]
 
 
 @pytest.mark.parametrize("package", [cofactor, ratings, ratings.ranking, labels, cofactor.metrics, cofactor.evaluation])

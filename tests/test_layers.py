@@ -1,21 +1,12 @@
-"""Imports go only downward, and importing the package stays light."""
+"""Imports go only downward."""
 
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import cofactor
 
 ROOT = Path(cofactor.__file__).parent
-
-HEAVY = (
-    *("matplotlib", "pandas", "polars", "pooch", "typer", "rich", "arff", "cvxpy", "arviz", "xarray"),
-    *("scikit_posthocs", "seaborn", "statsmodels"),
-    *("starlette", "uvicorn", "msgspec", "prometheus_client"),
-)
 
 
 def test_imports_go_only_downward(capsys, monkeypatch) -> None:
@@ -23,28 +14,3 @@ def test_imports_go_only_downward(capsys, monkeypatch) -> None:
     monkeypatch.setattr("logging.config.dictConfig", lambda config: None)  # it would silence all loggers of the process
     status = lint_imports(str(ROOT.parents[1] / "pyproject.toml"), no_cache=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
-
-
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = f"import sys, cofactor; print(*[name for name in {HEAVY!r} if name in sys.modules])"
-    assert run(code).split() == []
-
-
-@pytest.mark.evidence
-def test_no_module_but_the_shells_needs_heavy_packages() -> None:
-    """Every other module imports where they cannot be imported (scikit-learn itself takes pandas)."""
-    names = []
-    for path in ROOT.rglob("*.py"):
-        parts = ["cofactor", *path.relative_to(ROOT).with_suffix("").parts]
-        if parts[1] not in ("cli", "server", "__init__", "__main__"):
-            names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    assert "cofactor.ratings" in names
-    lines = ["import importlib, sys", f"sys.modules.update(dict.fromkeys({HEAVY!r}))"]
-    lines += [f"for name in {names!r}: importlib.import_module(name)", "print('imported')"]
-    assert run("\n".join(lines)) == "imported\n"
-
-
-def run(code: str) -> str:
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert outcome.returncode == 0, outcome.stderr
-    return outcome.stdout

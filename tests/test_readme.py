@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cofactor import datasets
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 RATINGS, LABELS = ((ROOT / "docs" / "guide" / f"{name}.md").read_text() for name in ("ratings", "labels"))
@@ -118,6 +120,8 @@ def test_python_example_of_recommendations(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_python_example_of_labels(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    little = datasets.load_labels("medical").take(range(300))
+    monkeypatch.setattr(datasets, "load_labels", lambda name: {"medical": little}[name])
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     (code,) = (block for block in blocks("python") if "LabelRidge" in block)

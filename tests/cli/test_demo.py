@@ -119,7 +119,7 @@ def test_full_demo_chooses_alpha(
     run, data_dir: Path, brief: None, tmp_path: Path, check_report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = load_ratings("ml-100k")
-    some = data.X[:, 0] < 200  # users: a fifth
+    some = data.X[:, 0] < 120  # users: an eighth
     little = replace(data, X=data.X[some], y=data.y[some], timestamps=data.timestamps[some])
     monkeypatch.setattr(RatingDemo, "data", lambda *_: ([little], []))
     monkeypatch.setattr(RatingDemo, "alphas", lambda *_: ENDS)

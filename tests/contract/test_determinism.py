@@ -94,10 +94,10 @@ def test_another_seed_another_model(name):
     assert bits(fresh(name).set_params(random_state=1).fit(*data(name))) != bits(fitted(name))
 
 
-#: One kind for every model, all of them for the probe.
+#: One kind for every class, all of them for the probe.
 SEEDS = dict.fromkeys(
     [
-        *((name, np.random.RandomState) for name in CASES),
+        *((name, np.random.RandomState) for name in every_class.args[1]),
         *((name, make) for name in overriding("fit") for make in (np.random.default_rng, np.int64)),
     ]
 )

@@ -240,7 +240,6 @@ def test_labels_of_human_and_humango_agree(root):
     ("k", "header", "shifted", "cardinality"),
     [(1, 47236, 1, 2.895), (2, 47236, 12, 2.891), (3, 47236, 14, 2.905), (4, 47229, 24, 2.908), (5, 47235, 11, 2.905)],
 )
-@pytest.mark.evidence
 def test_rcv1_realigned(root, k, header, shifted, cardinality):
     name = f"rcv1subset{k}"
     data = load_labels(name, aligned="realigned")

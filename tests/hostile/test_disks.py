@@ -22,7 +22,7 @@ from cofactor.datasets import RatingDataset, make_ratings, write_table
 from cofactor.evaluation import ResultStore
 from cofactor.kernels.cache import user_folder
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.processes(warm=True)
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "1"))
 NOBODY = 65534

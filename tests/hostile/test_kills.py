@@ -25,7 +25,7 @@ from tests.hostile.programs import Ended, Program
 from cofactor.datasets import make_ratings, write_table
 from cofactor.evaluation import ResultStore
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.processes(warm=True)
 
 N_TRIALS = int(os.environ.get("COFACTOR_HOSTILE", "2"))
 ALONE = float(os.environ.get("COFACTOR_ALONE", "20"))  #: seconds until all processes have ended; 5 on a quiet machine

@@ -281,7 +281,7 @@ def test_library_limit_holds_for_libraries_that_were_loaded_late() -> None:
         "from cofactor.kernels.threads import library_limit\n"
         "from threadpoolctl import threadpool_info\n"
         "with library_limit(1): early = len(threadpool_info())\n"
-        "import sklearn.cluster\n"
+        "import scipy.linalg\n"
         "with library_limit(1): late = [pool['num_threads'] for pool in threadpool_info()]\n"
         "print(early < len(late), set(late))"
     )

@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
-from sklearn.preprocessing import StandardScaler
 
 from cofactor import persistence
 from cofactor.correlation import normalized, positive_part
@@ -248,25 +247,17 @@ def test_a_file_with_parts_that_do_not_fit(tmp_path: Any) -> None:
 
 @pytest.mark.evidence
 @pytest.mark.parametrize(
-    ("name", "folds", "params", "scale", "metric", "floor"),
-    [  # measured .987, .815, .461, .271, .475; published (five folds) .972, .821, .370, .242, .417
-        ("genbase", 2, {}, False, accuracy, 0.98),
-        ("medical", 2, {"threshold": "global"}, False, micro_f1, 0.805),
-        ("cal500", 1, {"threshold": "global"}, True, example_f1, 0.45),
-        ("corel5k", 1, {"threshold": "global"}, False, micro_f1, 0.262),
-        ("bibtex", 1, {"threshold": -0.5}, False, micro_f1, 0.465),
+    ("name", "params", "metric", "floor"),
+    [  # measured on the first of five folds .987, .814, .461, .271; published (all folds) .972, .821, .370, .242
+        ("genbase", {}, accuracy, 0.98),
+        ("medical", {"threshold": "global"}, micro_f1, 0.805),
+        ("cal500", {"threshold": "global", "scale": "standard"}, example_f1, 0.45),
+        ("corel5k", {"threshold": "global"}, micro_f1, 0.262),
     ],
 )
 @pytest.mark.usefixtures("data_dir")
-@pytest.mark.evidence
-def test_real_data(name: str, folds: int, params: dict[str, Any], scale: bool, metric: Any, floor: float) -> None:
+def test_real_data(name: str, params: dict[str, Any], metric: Any, floor: float) -> None:
     data = load_labels(name)
-    values = []
-    for train, test in list(KFold(5, shuffle=True, random_state=0).split(np.arange(data.Y.shape[0])))[:folds]:
-        X, Z = data.X[train], data.X[test]
-        if scale:
-            scaler = StandardScaler().fit(X)
-            X, Z = scaler.transform(X), scaler.transform(Z)
-        model = GroPLE.paper(random_state=0, **params).fit(X, data.Y[train])
-        values.append(metric(data.Y[test], model.predict(Z)))
-    assert floor < np.mean(values) < floor + 0.02
+    train, test = next(KFold(5, shuffle=True, random_state=0).split(data.Y))
+    model = GroPLE.paper(random_state=0, **params).fit(data.X[train], data.Y[train])
+    assert floor < metric(data.Y[test], model.predict(data.X[test])) < floor + 0.02

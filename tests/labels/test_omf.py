@@ -397,7 +397,6 @@ def folds(name: str, n: int) -> Iterator[tuple[Any, Any, Any, Any]]:
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("data_dir")
-@pytest.mark.evidence
 def test_micro_f1_on_real_data(name: str, n_folds: int, settings: dict[str, Any], floor: float) -> None:
     scores = [OMF.paper(random_state=0, **settings).fit(X, Y).score(Z, T) for X, Y, Z, T in folds(name, n_folds)]
     assert floor < np.mean(scores) < floor + 0.03

@@ -193,7 +193,10 @@ def client() -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("name", ["ALS", "MMMF"])
-def test_workers_choose_by_the_same_bits(name: str, folder: Path, client: Client, brief: dict[str, int]) -> None:
+def test_workers_choose_by_the_same_bits(
+    name: str, folder: Path, client: Client, brief: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path, "EXPONENTS", range(15, 18))
     files = ShardedRatings.open(folder)
     assert_same(MODELS[name](**brief).fit(files.on(client)), MODELS[name](**brief).fit(files))
     assert not list(folder.glob(".fit-*")), "nothing stays of a choice"

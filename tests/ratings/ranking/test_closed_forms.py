@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import optimize, sparse
+from scipy import linalg, optimize, sparse
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -36,13 +36,14 @@ def test_ease_is_the_closed_form(solver: str, tolerance: float) -> None:
 
 def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
     rng = np.random.default_rng(0)
-    X = sparse.csr_array((rng.random((3000, 2300)) < np.geomspace(0.1, 0.003, 2300)).astype(np.float32))
+    X = sparse.csr_array((rng.random((2500, 2060)) < np.geomspace(0.1, 0.003, 2060)).astype(np.float32))
     found = EASE(alpha=20.0).fit(X)
-    P = np.linalg.inv((X.T @ X).toarray().astype(float) + 20 * np.eye(2300))
-    W = -P / np.diag(P)
-    np.fill_diagonal(W, 0)
+    some = np.arange(0, 2060, 20)
+    P = linalg.solve((X.T @ X).toarray() + 20 * np.eye(2060), np.eye(2060)[:, some], assume_a="pos")
+    W = -P / P[some, np.arange(len(some))]
+    W[some, np.arange(len(some))] = 0
     assert found.solver_ == "primal"
-    np.testing.assert_allclose(found.weights_["W"], W, atol=1e-5 * np.abs(W).max())
+    np.testing.assert_allclose(found.weights_["W"][:, some], W, atol=1e-5 * np.abs(W).max())
     with thread_limit(1):
         assert np.array_equal(EASE(alpha=20.0).fit(X).weights_["W"], found.weights_["W"])
 
@@ -363,8 +364,9 @@ def test_neighbours_are_sums_of_products(model: ItemKNN | RP3beta) -> None:
 @pytest.mark.evidence
 def test_takes_of_movielens_are_ranked_as_well_as_was_measured(data_dir: Path) -> None:
     data = load_ratings("ml-100k", data_dir)
-    X = np.asarray(data.X)
-    train, held = next(PerUserHoldout(0.2, n_splits=1, random_state=10).split(X, data.y))
+    half = data.X[:, 0] % 2 == 0
+    X = data.X[half]
+    train, held = next(PerUserHoldout(0.2, n_splits=1, random_state=10).split(X, data.y[half]))
     users, items = np.unique(X[:, 0]), np.unique(X[train, 1])
     relevant = np.zeros((len(users), len(items)), dtype=bool)
     known = held[np.isin(X[held, 1], items)]

@@ -13,8 +13,6 @@ import numpy as np
 from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from cofactor.errors import InvalidTypeError
 
@@ -145,7 +143,7 @@ class _Walk:
             return {"class": "partial", **self.parts({"func": value.func, "args": value.args, "with": value.keywords})}
         if hasattr(value, "get_params") and not _is_frozen(value):
             return self.of_estimator(value)
-        if value is check_random_state(None):  # what NumPy draws from without a seed: its state says nothing
+        if value is np.random.mtrand._rand:  # what NumPy draws from without a seed: its state says nothing
             return {"class": "numpy.random"}
         return self.of_object(value)
 
@@ -213,7 +211,8 @@ class _Hasher(NumpyHasher):
 
 def _is_frozen(value: Any) -> bool:
     """Whether the copies of an estimator keep what it has learned."""
-    return getattr(type(value), "__sklearn_clone__", None) not in (None, BaseEstimator.__sklearn_clone__)
+    own = getattr(type(value), "__sklearn_clone__", None)
+    return own is not None and own.__module__ != "sklearn.base"
 
 
 # ---------------------------------------------------------------- data
