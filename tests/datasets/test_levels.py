@@ -55,7 +55,7 @@ def test_ratings_without_a_tail_are_cut_at_equal_widths():
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=60), st.integers(2, 6), st.sampled_from(["quantile", "log"]))
-@settings(max_examples=40)
+@settings(max_examples=60)
 def test_bins_hold_all_ratings_in_order(y, n, by):
     if len(set(y)) < n:
         with pytest.raises(InvalidInputError, match="too few for"):
