@@ -8,13 +8,11 @@ import numpy as np
 
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
-from cofactor.kernels.normal_single import exponential
+from cofactor.kernels.normal_single import exponential, log_of_one_and
 from cofactor.kernels.random import stream, uniform
 
 _LEAST = np.float32(-80)  # below which eˣ is 0 beside 1
-_ZERO, _ONE, _TWO = np.float32(0), np.float32(1), np.float32(2)
-_ODD = (np.float32(1 / 13), np.float32(1 / 11), np.float32(1 / 9), np.float32(1 / 7), np.float32(1 / 5))
-_THIRD = np.float32(1 / 3)
+_ZERO, _ONE = np.float32(0), np.float32(1)
 
 
 @kernel
@@ -65,23 +63,12 @@ def draw_cells(lo, hi, key, a, b, indptr, indices, counts):  # type: ignore[no-u
 
 @kernel
 def _set_losses(x, weights, slopes):  # type: ignore[no-untyped-def]
-    """Replace scores x by w log(1 + eˣ), or -w log(1 + e⁻ˣ) for weights w below 0, and write slopes.
-
-    log(1 + e) is 2 artanh(e / (2 + e)).
-    """
+    """Replace scores x by w log(1 + eˣ), or -w log(1 + e⁻ˣ) for weights w below 0, and write slopes."""
     for k in range(len(x)):
         w = weights[k]
         y = x[k] if w > 0 else -x[k]
         e = exponential(max(-abs(y), _LEAST))
-        t = e / (_TWO + e)
-        s = t * t
-        p = _ODD[0] * s + _ODD[1]
-        p = p * s + _ODD[2]
-        p = p * s + _ODD[3]
-        p = p * s + _ODD[4]
-        p = p * s + _THIRD
-        p = p * s + _ONE
-        x[k] = abs(w) * (max(y, _ZERO) + _TWO * t * p)
+        x[k] = abs(w) * (max(y, _ZERO) + log_of_one_and(e))
         slopes[k] = w * ((_ONE if y > 0 else e) / (_ONE + e))
 
 

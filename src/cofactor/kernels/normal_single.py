@@ -41,6 +41,9 @@ _LOG = _singles(
     0.08719993382692337, -0.14366187155246735, 0.14952753484249115, -0.16562499105930328, 0.1995680034160614,
     -0.25002068281173706, 0.3333418667316437, -0.49999988079071045, 1.0,
 )  # fmt: skip
+# (artanh(t) / t - 1) / t² as a polynomial in t², t up to 1/3: its Taylor series.
+_ODD = _singles(1 / 15, 1 / 13, 1 / 11, 1 / 9, 1 / 7, 1 / 5, 1 / 3)
+_LINEAR, _FLAT = _singles(16.0, -80.0)
 # Φ⁻¹(p) / (2p - 1) as a polynomial in w - 2.5 and √w - 3.3, w = -log(4p (1 - p)) up to 5 and from there to 20: 2e-7.
 _NEAR = _singles(
     4.0354287023092184e-08, 4.861034881287196e-07, -4.990561137674376e-06, -6.217987902346067e-06,
@@ -85,11 +88,19 @@ def _parts(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _logarithm(x):  # type: ignore[no-untyped-def]
+def logarithm(x):  # type: ignore[no-untyped-def]
     """Return log(x) for a normal number x > 0, absolute error 1e-7 near 1."""
     m, e = _parts(x)
     f = m - _ONE
     return fused(np.float32(e), _LN2, f * _eighth(_LOG, f))
+
+
+@inlined
+def log_of_one_and(x):  # type: ignore[no-untyped-def]
+    """Return log(1 + x) for x from 0 to 1, relative error 1e-7: it is 2 artanh(x / (2 + x))."""
+    t = x / (_TWO + x)
+    s = t * t
+    return _TWO * t * fused(_sixth(_ODD, s), s, _ONE)
 
 
 @inlined
@@ -103,6 +114,15 @@ def below(x):  # type: ignore[no-untyped-def]
     e = exponential(-_HALF * square)
     e = fused(-_HALF * fused(x, x, -square), e, e)  # what the square is rounded by
     return _HALF * _eighth(_TAIL, s) * (t + _CENTRE) * r * e
+
+
+@exact
+def soft_logarithms(x, floor, shift, out):  # type: ignore[no-untyped-def]
+    """Write log(log(1 + exp(x / floor))) + shift."""
+    for k in range(len(x)):
+        t = x[k] / floor
+        soft = max(t, _ZERO) + log_of_one_and(exponential(max(-abs(t), _FLAT)))
+        out[k] = shift + (logarithm(soft) if t >= -_LINEAR else t)  # far below, log(1 + eᵗ) is eᵗ; NaN is NaN
 
 
 @exact
@@ -138,7 +158,7 @@ def quantiles(p, out):  # type: ignore[no-untyped-def]
     """Write x with Φ(x) = p for every p, relative error 5e-7; from 1 - 3e-8 on, that of 1 - 3e-8."""
     for k in range(len(p)):
         rest = max(_ONE - p[k], np.float32(3e-8))
-        w = max(-_logarithm(max(_FOUR * p[k] * rest, _BEYOND)), _ZERO)
+        w = max(-logarithm(max(_FOUR * p[k] * rest, _BEYOND)), _ZERO)
         root = np.sqrt(w)
         x = _eighth(_NEAR, w - _NEAR_CENTRE) if w < _TURN else _eighth(_FAR, root - _FAR_CENTRE)
         out[k] = x * (p[k] - rest)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.choice import choices_of_rows
+from cofactor.kernels.normal_single import soft_logarithms
 from cofactor.kernels.threads import parallel_for
 
 __all__ = ["Choice", "ChoiceProblem", "among_the_next", "bent", "log_shares", "soft_log"]
@@ -18,7 +19,6 @@ __all__ = ["Choice", "ChoiceProblem", "among_the_next", "bent", "log_shares", "s
 _STEPS = 50
 _HALVINGS = 30
 _USERS_PER_BLOCK = 16
-_LINEAR = np.float32(16)  # beyond, log(1 + eᵗ) is t, or eᵗ, to float32's precision
 _LONG = 1e9  # more of t than any item that is told apart needs
 _HALVINGS_OF_T = 50
 _TINY = 1e-10  # of the trace of the information, so that features which say the same leave it regular
@@ -33,12 +33,10 @@ def soft_log(scores: NDArray[np.floating], floor: float) -> NDArray[np.float32]:
     >>> soft_log(np.array([0.5, 0.0, -0.2]), 0.02).round(2).tolist()
     [-0.6899999976158142, -4.28000020980835, -13.90999984741211]
     """
-    t = (np.asarray(scores) / floor).astype(np.float32)
-    with np.errstate(divide="ignore"):
-        out = np.log(np.log1p(np.exp(np.minimum(t, _LINEAR))))
-    np.copyto(out, t, where=t < -_LINEAR)  # where log(1 + eᵗ) is eᵗ
-    np.copyto(out, np.log(np.maximum(t, 1)), where=t > _LINEAR)  # and where it is t
-    return np.asarray(out + np.float32(np.log(floor)), dtype=np.float32)
+    scores = np.ascontiguousarray(scores, dtype=np.float32)
+    out = np.empty_like(scores)
+    soft_logarithms(scores.reshape(-1), np.float32(floor), np.float32(np.log(floor)), out.reshape(-1))
+    return out
 
 
 def log_shares(utilities: NDArray[np.floating], seen: NDArray[np.bool_] | None = None) -> NDArray[np.floating]:
