@@ -65,7 +65,8 @@ def bent(feature: NDArray[np.float32], knot: float) -> tuple[NDArray[np.float32]
     >>> [column.tolist() for column in bent(np.array([-2.0, 0.5, 3.0], dtype=np.float32), 0.0)]
     [[-2.0, 0.5, 3.0], [0.0, 0.5, 3.0]]
     """
-    return feature, np.maximum(feature - np.float32(knot), np.float32(0))
+    above = feature - np.float32(knot)
+    return feature, np.maximum(above, np.float32(0), out=above)
 
 
 def among_the_next(

@@ -203,7 +203,10 @@ def weighed_table(
     own = np.zeros((n, m), dtype=values.dtype)
     own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
     own = own[:, first:last]
-    return np.asarray(own - (own - through) / (1 - weights["leverage"][first:last]), dtype=np.float32)
+    through -= own
+    through /= 1 - weights["leverage"][first:last]
+    through += own
+    return np.asarray(through, dtype=np.float32)
 
 
 def check_weights(weights: Any, n_items: int) -> None:

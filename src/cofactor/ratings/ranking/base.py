@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -267,24 +267,30 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """Return for how many users the scores of all items are computed at a time."""
         return max(1, TAKES_PER_BLOCK // max(len(self.items_), 1))
 
-    def _score_table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing."""
+    def _score_table(self, users: NDArray[Any], first: int, last: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing.
+
+        In single precision popularity breaks no ties.
+        """
         takes = self._require_ratings(())
         warm = (users >= 0) & (takes.user_counts[users] > 0)
+        found = self._table(users[warm], first, last)
+        if self.popularity_weight_:
+            prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
+            found = found + (self.level_ * self.popularity_weight_ * prior).astype(dtype)
+        if warm.all():
+            return found
         table = np.tile(self.popularity_[first:last], (len(users), 1))
-        if warm.any():
-            found = self._table(users[warm], first, last)
-            if self.popularity_weight_:
-                prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
-                found = found + self.level_ * self.popularity_weight_ * prior
-            if warm.all():
-                return found
-            table[warm] = found
+        table[warm] = found
         return table
 
     def _all_log_takes(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return `_log_takes` of the scores of all items for some users, by index."""
-        return self._for_all_items(users, lambda some: self._log_takes(self._score_table(some, 0, len(self.items_))))
+        return self._for_all_items(users, self._log_table)
+
+    def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return `_log_takes` of the scores of all items for as few users as share a block."""
+        return self._log_takes(self._score_table(users, 0, len(self.items_), np.float32))
 
     def _in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return scores of all items, without what popularity adds, as multiples of `level_`."""

@@ -149,19 +149,19 @@ def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
 
 def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
     """Return logarithms of odds of all items for users by index, those of popularity for who took nothing."""
-    parts, m = model.exposures_, len(model.items_)
-    out = np.zeros((len(users), m), dtype=np.float32)
-    counts = model._require_ratings().user_counts[users]
+    parts, counts = model.exposures_, model._require_ratings().user_counts[users]
     warm = counts > 0
     some = users if warm.all() else users[warm]
-    total = np.zeros((len(some), m), dtype=np.float32)
-    if len(some):
-        for k, part in enumerate(parts):
-            feature = model._feature(part, part._log_takes(part._score_table(some, 0, m)), counts[warm])
-            total += model._weighed(k, feature)
-        total *= model._powers(counts[warm])[:, None]
+    weighed = (
+        model._weighed(k, model._feature(part, part._log_table(some), counts[warm])) for k, part in enumerate(parts)
+    )
+    total = next(weighed)
+    for one in weighed:
+        total += one
+    total *= model._powers(counts[warm])[:, None]
     if warm.all():
         return total
+    out = np.empty((len(users), len(model.items_)), dtype=np.float32)
     out[warm] = total
     out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(parts[0].n_trained_, 1)))
     return out

@@ -481,7 +481,9 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
         slope, bend = self.weights_[part].astype(np.float32)
         whole, above = bent(feature, self.knots_[part])
-        return np.asarray(slope * whole + bend * above, dtype=np.float32)
+        above *= bend
+        above += slope * whole
+        return above
 
     def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
         """Return what c is multiplied by for users who took so many items."""
