@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +31,11 @@ class _Side:
     values: np.ndarray
     ridge: np.ndarray
     cuts: np.ndarray
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """Of the weights."""
+        return np.sqrt(self.values)
 
 
 class ImplicitProblem(PenalizedProblem):
@@ -114,7 +120,7 @@ class ImplicitProblem(PenalizedProblem):
         least, base = np.empty(len(arrays[name])), self._base(arrays[other])
         rows = (side.indptr, side.indices)
         if self.row_solver == "exact":
-            features = np.sqrt(side.values), lined_up(arrays[other], arrays[other].shape[1], dtype=self.dtype)
+            features = side.roots, lined_up(arrays[other], arrays[other].shape[1], dtype=self.dtype)
             self._each(side, ridge_of_takes, *rows, *features, base, side.ridge, arrays[name], least)
         else:
             features = side.values, arrays[other]

@@ -98,8 +98,7 @@ def products_of_rows(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
     """
     rows, others = np.ascontiguousarray(rows), np.ascontiguousarray(others)
     out = np.empty((len(rows), len(others)), dtype=others.dtype)
-    if len(rows):
-        size = max(1, _NEAR // max(others.shape[1], 1))
-        with thread_limit(None if len(rows) <= _FEW else 1):  # of many users, each thread has a block of its own
-            each_block(lambda lo, hi: inner_products(rows, others, lo, hi, out), len(others), size)
+    size = max(1, _NEAR // max(others.shape[1], 1))
+    with thread_limit(None if len(rows) <= _FEW else 1):  # of many users, each thread has a block of its own
+        each_block(lambda lo, hi: inner_products(rows, others, lo, hi, out), len(others), size)
     return out

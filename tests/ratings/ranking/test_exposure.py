@@ -499,7 +499,7 @@ def test_little_to_learn_from_gives_lists_of_what_is_left(name: str, X: list[tup
         assert set(listed) <= left
 
 
-def test_a_robot_is_told() -> None:
+def test_a_fit_warns_of_a_robot() -> None:
     robot = [("robot", item) for item in range(40)]
     people = [(f"user {user}", item) for user in range(9) for item in (user, user + 1)]
     with pytest.warns(InputWarning, match="user robot has 69% of all takes"):

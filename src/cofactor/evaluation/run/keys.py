@@ -143,7 +143,7 @@ class _Walk:
             return {"class": "partial", **self.parts({"func": value.func, "args": value.args, "with": value.keywords})}
         if hasattr(value, "get_params") and not _is_frozen(value):
             return self.of_estimator(value)
-        if value is np.random.mtrand._rand:  # what NumPy draws from without a seed: its state says nothing
+        if isinstance(value, np.random.RandomState) and _has_no_seed(value):
             return {"class": "numpy.random"}
         return self.of_object(value)
 
@@ -207,6 +207,13 @@ class _Hasher(NumpyHasher):
             self.modules.add(module)
         # joblib sorts what is in a set, but not in a frozenset.
         super().save(("frozenset", set(value)) if type(value) is frozenset else value)
+
+
+def _has_no_seed(value: np.random.RandomState) -> bool:
+    """Whether it is what NumPy draws from without a seed: its state says nothing."""
+    from sklearn.utils import check_random_state  # most processes that compute cells need it for nothing else
+
+    return value is check_random_state(None)
 
 
 def _is_frozen(value: Any) -> bool:

@@ -33,7 +33,7 @@ _FIRST = 400.0
 
 #: Rows of a matrix that is inverted in less time than singular vectors are found in.
 _FAST = 1500
-_LEAST = 1e-3  # alpha of a search
+_LEAST_ALPHA = 0.1  # of a search by inverses
 
 _LEAST = 0.1  # what the oldest takes say, with `recency`
 
@@ -220,7 +220,7 @@ class EASE(LinearExposure):
             first = climb(gain, first, 2)
             if exact:
                 trials = trials_of(way)
-                while gain(first / 2) > gain(first) and first > _LEAST:
+                while gain(first / 2) > gain(first) and first > _LEAST_ALPHA:
                     first /= 2
         return self._with_popularity(held_out, trials)
 

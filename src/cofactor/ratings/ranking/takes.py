@@ -37,7 +37,7 @@ __all__ = [
 TAKEN = np.array([0.0, 1.0])
 TAKEN.setflags(write=False)
 
-_SEVERAL = 10  # users of whom one is not expected to have half of all takes
+_SEVERAL = 10  # users, of whom one with more than half of all takes is unusual
 
 
 def as_takes(
