@@ -5,13 +5,24 @@ Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is 
 
 import numpy as np
 
-from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.compile import exact, inlined, kernel
 from cofactor.kernels.normal import exponential, logarithm
 
 _OPEN = 0  # of what a table of marks says of an item: it may be taken
 _CAME = 2  # it was taken next
 _ROUNDS = 50  # of the search for a user's own rate, which needs four or so
 _FAR = 700.0  # beyond, e^-|u| is 0
+
+
+@exact
+def add_bent(features, inner, outer, slope, bend, knot, out):  # type: ignore[no-untyped-def]
+    """Add outer_i (slope · x + bend · max(x - knot, 0)) to each row of `out`, where x is inner_i · features."""
+    for i in range(len(out)):
+        a, b = outer[i] * slope, outer[i] * bend
+        s, own, row = inner[i], features[i], out[i]
+        for j in range(len(row)):
+            x = s * own[j]
+            row[j] += a * x + b * max(x - knot, np.float32(0))
 
 
 @kernel

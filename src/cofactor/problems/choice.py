@@ -25,8 +25,10 @@ _TINY = 1e-10  # of the trace of the information, so that features which say the
 _SPREAD = 0.3  # standard deviation of δ beforehand: with some hundred takes it hardly matters
 
 
-def soft_log(scores: NDArray[np.floating], floor: float) -> NDArray[np.float32]:
+def soft_log(scores: NDArray[np.floating], floor: float, level: float = 1.0) -> NDArray[np.float32]:
     """Return log(ε log(1 + exp(s / ε))): the logarithm of a score where it is well above ε, and finite everywhere.
+
+    s are scores as multiples of a level.
 
     Examples
     --------
@@ -35,7 +37,7 @@ def soft_log(scores: NDArray[np.floating], floor: float) -> NDArray[np.float32]:
     """
     scores = np.ascontiguousarray(scores, dtype=np.float32)
     out = np.empty_like(scores)
-    soft_logarithms(scores.reshape(-1), np.float32(floor), np.float32(np.log(floor)), out.reshape(-1))
+    soft_logarithms(scores.reshape(-1), np.float32(floor * level), np.float32(np.log(floor)), out.reshape(-1))
     return out
 
 

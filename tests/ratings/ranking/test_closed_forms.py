@@ -48,6 +48,19 @@ def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
         assert np.array_equal(EASE(alpha=20.0).fit(X).weights_["W"], found.weights_["W"])
 
 
+def test_ease_takes_as_many_vectors_as_takes_are_worth() -> None:
+    """Items of two tastes need few; to know which two of 400 items go together, nearly all pairs must be told apart."""
+    rng = np.random.default_rng(0)
+    of_taste = np.kron(np.eye(2), np.ones((250, 200))) * 0.1 + 0.001
+    pairs = np.repeat(rng.random((500, 200)).argsort(axis=1) < 8, 2, axis=1)
+    found = {}
+    for name, X in {"tastes": rng.random((500, 400)) < of_taste, "pairs": pairs}.items():
+        model = EASE(solver="low-rank", random_state=0).fit(np.argwhere(X))
+        found[name] = model.weights_["V"].shape[1]
+        assert model.update([(0, 1), (1, 0)]).weights_["V"].shape[1] == found[name]
+    assert found["tastes"] < found["pairs"]
+
+
 def test_alpha_is_that_with_which_held_out_takes_stand_highest() -> None:
     """One below and one above gain no more."""
     takes = as_takes(takes_of(60, 30))

@@ -200,12 +200,13 @@ def weighed_table(
         reduced = np.zeros((n, V.shape[1]), dtype=np.float32)
         sums_of_rows(0, n, indptr, indices, values, V, 0, reduced)
         through = products_of_rows(reduced * weights["kept"], V[first:last])
-    own = np.zeros((n, m), dtype=values.dtype)
-    own[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
-    own = own[:, first:last]
-    through -= own
-    through /= 1 - weights["leverage"][first:last]
-    through += own
+    leverage = weights["leverage"]
+    through /= 1 - leverage[first:last]
+    here = (indices >= first) & (indices < last)
+    own = indices[here]
+    through[np.repeat(np.arange(n), np.diff(indptr))[here], own - first] -= (
+        values[here] * leverage[own] / (1 - leverage[own])
+    )
     return np.asarray(through, dtype=np.float32)
 
 

@@ -159,7 +159,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return what is linear in the logarithm of the odds that an item is taken, given scores."""
-        return soft_log(scores / self.level_, self._floor)
+        return soft_log(scores, self._floor, self.level_)
 
     def _fit_bytes(self, takes: Ratings) -> int:
         """Return what a fit takes at least."""
@@ -277,7 +277,8 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         found = self._table(users[warm], first, last)
         if self.popularity_weight_:
             prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
-            found = found + (self.level_ * self.popularity_weight_ * prior).astype(dtype)
+            added = (self.level_ * self.popularity_weight_ * prior).astype(dtype)
+            found = np.add(found, added, out=found if found.dtype == added.dtype else None)
         if warm.all():
             return found
         table = np.tile(self.popularity_[first:last], (len(users), 1))

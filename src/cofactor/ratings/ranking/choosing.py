@@ -152,13 +152,7 @@ def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
     parts, counts = model.exposures_, model._require_ratings().user_counts[users]
     warm = counts > 0
     some = users if warm.all() else users[warm]
-    weighed = (
-        model._weighed(k, model._feature(part, part._log_table(some), counts[warm])) for k, part in enumerate(parts)
-    )
-    total = next(weighed)
-    for one in weighed:
-        total += one
-    total *= model._powers(counts[warm])[:, None]
+    total = model._log_odds((part._log_table(some) for part in parts), counts[warm])
     if warm.all():
         return total
     out = np.empty((len(users), len(model.items_)), dtype=np.float32)

@@ -280,6 +280,8 @@ class Trials:
     ----------
     best : dict
         The settings that gained most so far: see `HeldOut.gain`.
+    highest : float
+        What they gained.
     table : ndarray
         What `learn` returned for them.
     """
@@ -289,7 +291,7 @@ class Trials:
         self.table = np.zeros(held_out.seen.shape, dtype=np.float32)
         self._held_out, self._learn, self._monitor = held_out, learn, monitor
         self._gains: dict[tuple[Any, ...], float] = {}
-        self._highest = -np.inf
+        self.highest = -np.inf
 
     def gain(self, **settings: Any) -> float:
         """Return what settings gain, -inf where they say nothing."""
@@ -300,8 +302,8 @@ class Trials:
             return -np.inf
         table = self._learn(**settings)
         self._gains[key] = gain = -np.inf if table is None else self._held_out.gain(table)
-        if not self.best or gain > self._highest:
-            self.best, self._highest = settings, gain
+        if not self.best or gain > self.highest:
+            self.best, self.highest = settings, gain
             self.table = self.table if table is None else table
         written = " and ".join(f"{name} {value:.3g}" for name, value in settings.items())
         self._monitor.note(f"trying {written}", len(self._gains), _TRIALS, -gain)

@@ -82,6 +82,9 @@ class Popularity(ExposureModel):
         """Return zeros: no take of a user matters."""
         return np.zeros((len(items), int(self._require_ratings(()).user_counts[user])))
 
+    def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        return np.tile(self._log_takes(self.scores_), (len(users), 1))
+
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm, an item without takes counting as half a take."""
         return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)

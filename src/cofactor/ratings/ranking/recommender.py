@@ -17,13 +17,13 @@ from cofactor.checks import check_callback, check_choice, check_number, make_gen
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.interrupts import ends_all
+from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
-from cofactor.problems.choice import bent
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -473,21 +473,19 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         return self.exposures_[0].counted_
 
     def _feature(self, part: ExposureModel, log_takes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-        """Return the feature of an exposure model for users who took so many items."""
+        """Return the feature ℓ of an exposure model for users who took so many items."""
         power = part._evidence
         return log_takes * ((counts / self.usual_takes_) ** power).astype(np.float32)[:, None] if power else log_takes
 
-    def _weighed(self, part: int, feature: NDArray[Any]) -> NDArray[np.float32]:
-        """Return what the feature of an exposure model adds to the logarithm of odds, for usual users."""
-        slope, bend = self.weights_[part].astype(np.float32)
-        whole, above = bent(feature, self.knots_[part])
-        above *= bend
-        above += slope * whole
-        return above
-
-    def _powers(self, counts: NDArray[Any]) -> NDArray[np.float32]:
-        """Return what c is multiplied by for users who took so many items."""
-        return ((counts / self.usual_takes_) ** self.exponent_).astype(np.float32)
+    def _log_odds(self, tables: Iterable[NDArray[np.float32]], counts: NDArray[Any]) -> NDArray[np.float32]:
+        """Return c · ℓ, given what each exposure model says (`_log_takes`) for users who took so many items."""
+        usual, total = counts / self.usual_takes_, None
+        outer = (usual**self.exponent_).astype(np.float32)
+        for part, table, weights, knot in zip(self.exposures_, tables, self.weights_, self.knots_, strict=True):
+            total = np.zeros(table.shape, dtype=np.float32) if total is None else total
+            inner = (usual**part._evidence).astype(np.float32)
+            add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
+        return cast(Any, total)
 
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `Arrangeable`."""

@@ -96,16 +96,13 @@ def _reasons(model: Recommender, user: Any, items: Any, at_least: float | None) 
 
 def _of_taking(model: Recommender, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return by how much c · ℓ falls where what a take adds to the scores of exposure models is taken away."""
-    total: Any = 0.0
-    counts = model._require_ratings().user_counts[[row]]
-    for k, part in enumerate(model.exposures_):
+    counts = np.repeat(model._require_ratings().user_counts[row], len(columns))
+    now, without = [], []
+    for part in model.exposures_:
         scores = part._explained(row, columns).astype(np.float64)[:, None]
-        left = scores - part._contributions(row, columns)
-        features = (model._feature(part, part._log_takes(x), counts) for x in (scores, left))
-        now, then = (model._weighed(k, feature).astype(np.float64) for feature in features)
-        total = total + now - then
-    power = model._powers(counts)
-    return np.asarray(total * power, dtype=np.float64)
+        now.append(part._log_takes(scores))
+        without.append(part._log_takes(scores - part._contributions(row, columns)))
+    return model._log_odds(now, counts).astype(np.float64) - model._log_odds(without, counts)
 
 
 def _of_liking(
