@@ -110,9 +110,6 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
 
     _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_", "kind_weights_")
 
-    #: Parameters that may be "auto", beside `popularity_weight`.
-    _searched: ClassVar[tuple[str, ...]] = ()
-
     #: Far below it, as a share of `level_`, a score says nothing of takes.
     _floor: ClassVar[float] = 0.02
 
@@ -297,9 +294,12 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         """Return scores of all items, without what popularity adds, as multiples of `level_`."""
         return self._for_all_items(users, lambda some: self._table(some, 0, len(self.items_)) / self.level_)
 
-    def _chosen(self, given: FitInput, seed: int) -> dict[str, Any]:
-        """Return numbers for all of `_searched`, those for "auto" chosen by takes that are held out."""
-        settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *self._searched)}
+    def _chosen(self, given: FitInput, seed: int, *names: str) -> dict[str, Any]:
+        """Return numbers for some parameters, those for "auto" chosen by takes that are held out.
+
+        The weight of popularity is always one of them.
+        """
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *names)}
         if "auto" in settings.values():
             held_out = HeldOut.of(given.ratings, seed, self._asks_what_is_next)
             settings |= self._tried(held_out, given.monitor)[0]

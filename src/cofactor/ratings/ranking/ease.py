@@ -147,8 +147,6 @@ class EASE(LinearExposure):
         *("popularity_weight_", "alpha_", "solver_", "weights_"),
     )
 
-    _searched: ClassVar[tuple[str, ...]] = ("alpha", "n_factors")
-
     alpha_: float
     solver_: str
     weights_: Weights
@@ -204,9 +202,9 @@ class EASE(LinearExposure):
 
     def _fit(self, given: FitInput) -> None:
         self._check_times(given.ratings)
-        chosen = self._chosen(given, int(make_generator(self.random_state).integers(2**31)))
-        n_factors = self._most_factors if chosen["n_factors"] == "auto" else chosen["n_factors"]  # an inverse has none
-        self._solve(given.ratings, float(chosen["alpha"]), n_factors)
+        names = ("alpha", "n_factors") if self._way(given.ratings) == "low-rank" else ("alpha",)
+        chosen = self._chosen(given, int(make_generator(self.random_state).integers(2**31)), *names)
+        self._solve(given.ratings, float(chosen["alpha"]), chosen.get("n_factors", 0))
 
     def _solve(self, takes: Ratings, alpha: float, n_factors: int) -> None:
         self.alpha_, self.solver_ = alpha, self._way(takes)

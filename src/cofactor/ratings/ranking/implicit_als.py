@@ -129,7 +129,6 @@ class ImplicitALS(FactorExposure):
         *FactorExposure._learned,
         *("popularity_weight_", "alpha_", "unobserved_", "objective_", "n_iter_"),
     )
-    _searched: ClassVar[tuple[str, ...]] = ("n_factors", "alpha")
     _ranks: ClassVar[tuple[str, ...]] = ("auto",)
 
     alpha_: float
@@ -176,7 +175,7 @@ class ImplicitALS(FactorExposure):
 
     def _fit(self, given: FitInput) -> None:
         takes, generator = given.ratings, make_generator(self.random_state)
-        chosen = self._chosen(given, int(generator.integers(2**31)))
+        chosen = self._chosen(given, int(generator.integers(2**31)), "n_factors", "alpha")
         self.alpha_, self.unobserved_ = float(chosen["alpha"]), self._unobserved(takes)
         n_factors = min(int(chosen["n_factors"]), *takes.shape)
         self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)

@@ -270,8 +270,6 @@ class RP3beta(_Neighbours):
     """
 
     _learned: ClassVar[tuple[str, ...]] = (*_Neighbours._learned, "beta_")
-    _searched: ClassVar[tuple[str, ...]] = ("beta",)
-
     beta_: float
 
     def __init__(
@@ -299,7 +297,7 @@ class RP3beta(_Neighbours):
         check_number("beta", self.beta, low=0, high=10, also=["auto"])
 
     def _fit(self, given: FitInput) -> None:
-        self.beta_ = float(self._chosen(given, 0)["beta"])
+        self.beta_ = float(self._chosen(given, 0, "beta")["beta"])
         self._weigh(given.ratings)
 
     def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
