@@ -22,7 +22,6 @@ from cofactor.datasets import load_ratings
 from cofactor.evaluation import PerUserHoldout, evaluate_recommendations
 from cofactor.problems.choice import among_the_next, log_shares
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, OrdinalProbit, Recommender, RP3beta
-from cofactor.ratings.ranking.choosing import utilities
 from cofactor.text import without_zero
 
 #: What each split is called: its data, protocol, seeds, and what was asked of likes and of anything taken.
@@ -146,7 +145,7 @@ def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     taken = np.zeros(seen.shape, dtype=np.bool_)
     taken[users[known], items[known]] = True
     n_taken = taken.sum(axis=1)
-    p = among_the_next(np.exp(log_shares(utilities(model, rows), seen).astype(float)), n_taken)
+    p = among_the_next(np.exp(log_shares(model.utilities(), seen).astype(float)), n_taken)
     out = []
     for low, high in pairwise(EDGES):
         inside = ~seen & (n_taken > 0)[:, None] & (p >= low) & (p < high)

@@ -95,7 +95,9 @@ def best_lists(
         return best_items(ranking, asked.users, columns, asked.n, hidden)
     allowed = np.zeros(len(model.items_), dtype=np.bool_)
     allowed[columns] = True
-    arrangement, allowed = Arrangement.of(asked.rules, model, allowed, asked.n)
+    arrangement, allowed = Arrangement.of(
+        asked.rules, model.items_, allowed, asked.n, model._support, model._item_directions
+    )
     left, bonus, users = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus, asked.users
     raised = ranking.raised(bonus) if bonus.any() else ranking
 

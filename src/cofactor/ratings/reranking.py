@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.rules import Quotas, Rules
-from cofactor.ratings.similar import Arrangeable, Vectors, directions
+from cofactor.ratings.similar import Vectors, directions
 
 __all__ = ["Arrangement", "Search", "arranged", "check_rules"]
 
@@ -56,26 +56,39 @@ class Arrangement:
     vectors: NDArray[np.float32]
 
     @classmethod
-    def of(cls, rules: Rules, model: Arrangeable, allowed: NDArray[np.bool_], n: int) -> tuple[Self, NDArray[np.bool_]]:
+    def of(
+        cls,
+        rules: Rules,
+        items: IdMap,
+        allowed: NDArray[np.bool_],
+        n: int,
+        support: Callable[[], tuple[NDArray[Any], int]],
+        item_directions: Callable[[], NDArray[np.float64]],
+    ) -> tuple[Self, NDArray[np.bool_]]:
         """Look rules up; return also which items may be recommended to anybody.
 
         Parameters
         ----------
         rules : Rules
-        model : Arrangeable
-            allowed : ndarray of shape (n_items,), bool
+        items : IdMap
+        allowed : ndarray of shape (n_items,), bool
         n : int
             Length of lists.
+        support : callable
+            Returns how many users took, or rated, each item, and how many users there were.
+        item_directions : callable
+            Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
         """
-        m = len(model.items_)
+        m = len(items)
         bonus, vectors = np.zeros(m), np.zeros((m, 0), dtype=np.float32)
         if rules.min_support or rules.novelty:
-            counts, n_users = model._support()
+            counts, n_users = support()
             allowed = allowed & (counts >= rules.min_support)
             bonus = -rules.novelty * np.log2(np.maximum(counts, 0.5) / max(n_users, 1))
         if rules.diversity:
-            vectors = np.ascontiguousarray(_directions(rules, model), dtype=np.float32)
-        return cls(bonus, rules.quotas(model.items_, allowed, n), float(rules.diversity), vectors), allowed
+            found = _directions(rules, items, item_directions)
+            vectors = np.ascontiguousarray(found, dtype=np.float32)
+        return cls(bonus, rules.quotas(items, allowed, n), float(rules.diversity), vectors), allowed
 
 
 def arranged(search: Search, arrangement: Arrangement, n_users: int, n_items: int, n: int) -> list[NDArray[Any]]:
@@ -161,12 +174,12 @@ def _choose(
     return places, done
 
 
-def _directions(rules: Rules, model: Arrangeable) -> NDArray[np.float64]:
-    """Return the vectors of items that rules bring, or those of the model."""
+def _directions(rules: Rules, items: IdMap, item_directions: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the vectors of items that rules bring, or those of a model."""
     if rules.vectors is not None:
-        return _vectors_of(rules.vectors, model.items_)
+        return _vectors_of(rules.vectors, items)
     try:
-        return model._item_directions()
+        return item_directions()
     except InvalidInputError as error:
         raise InvalidInputError(error.problem, advice=_OF_FITTED) from None
 

@@ -15,7 +15,6 @@ from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.kernels.threads import library_limit, thread_limit
 from cofactor.ratings import ALS, EASE, ImplicitALS, LogisticMF, OrdinalProbit, Popularity, Recommender
 from cofactor.ratings.ranking import choosing
-from cofactor.ratings.ranking.choosing import utilities
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes
 from cofactor.solvers import Progress
@@ -44,7 +43,7 @@ def brute_force(model: Any, at_least: float | None, gain: bool = False) -> tuple
     rows, columns = model.ratings_.pairs()
     seen = np.zeros((n, m), dtype=bool)
     seen[rows, columns] = True
-    z = utilities(model, np.arange(n)).astype(float)
+    z = model.utilities().astype(float)
     z[rows, columns] = -np.inf
     shares = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     pairs = [(u, i) for u in model.users_.ids for i in model.items_.ids]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +19,57 @@ from cofactor.ratings.best import highest, ids_of
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded, Exclusion
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.recommending import asked_users
 from cofactor.ratings.reranking import Arrangement, arranged, check_rules
 from cofactor.ratings.rules import Rules
-from cofactor.ratings.visits import visits_of
 from cofactor.text import counted
 
-if TYPE_CHECKING:
-    from cofactor.ratings.ranking.cold import WithNewItems
-    from cofactor.ratings.ranking.recommender import Recommender
-
-__all__ = ["Wish", "liked_from", "recommended", "utilities"]
+__all__ = ["Offer", "RecommendOptions", "liked_from", "recommended", "seen_by"]
 
 #: Items whose probability of being liked is looked at first, beyond those asked for, and then at a time.
 _MORE = 10
 
 
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What there is to recommend: all that the search for lists asks of a model.
+
+    Attributes
+    ----------
+    users, items : IdMap
+    ratings : Ratings
+        What users took, or rated.
+    scale : ndarray of shape (R,), or None
+        The levels of ratings, None where nothing says how items are liked.
+    visits : callable
+        Returns what `probabilities` takes for users by index, given a time, or None.
+    utilities : callable
+        Returns c · ℓ of all items for users by index, given what they took.
+    probabilities : callable
+        Returns the probabilities of the levels of pairs once the items are taken.
+    support : callable
+        Returns how many took each item, and how many users there were.
+    directions : callable
+        Returns vectors of items which say how alike these are.
+    """
+
+    users: IdMap
+    items: Any
+    ratings: Ratings
+    scale: NDArray[np.float64] | None
+    visits: Callable[[NDArray[np.int32], Any], Any]
+    utilities: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.float32]]
+    probabilities: Callable[[Any, NDArray[np.int32]], NDArray[Any]]
+    support: Callable[[], tuple[NDArray[Any], int]]
+    directions: Callable[[], NDArray[np.float64]]
+
+
 @dataclass(frozen=True)
-class Wish:
+class RecommendOptions:
     """What a caller asks to be recommended: see `Recommender.recommend`."""
 
     n: int
@@ -51,13 +81,13 @@ class Wish:
     time: Any
     rules: Rules | None = None
 
-    def check(self, model: Recommender | WithNewItems) -> None:
+    def check(self, knows_ratings: bool) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
         check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain"))
         check_flag("exclude_seen", self.exclude_seen)
         check_rules(self.rules)
-        if model.rating_model_ is not None:
+        if knows_ratings:
             return
         for name, value in (("rank_by", self.rank_by), ("at_least", self.at_least), ("time", self.time)):
             if value not in (None, "auto", "take"):
@@ -69,7 +99,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class _Taste:
+class _Gain:
     """What is liked: numbers for each level, and what the score adds of it, at most 0."""
 
     liked: NDArray[np.float64]
@@ -80,23 +110,21 @@ class _Taste:
         return np.log(np.maximum(expected(p, self.gains), 1e-300))
 
 
-def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Recommendations:
-    """Return what a recommender recommends."""
-    wish.check(model)
-    ratings = model._require_ratings(("fold new users in, or ",))
-    known = Lookup(model.users_, model.items_)
-    rows, m = asked_users(known, users), len(model.items_)
-    k, n = len(rows), min(wish.n, m)
-    what = (Argument("n", int(wish.n)), f" for {counted(k, 'user', form=',')} asks for {wish.n * k:,} items")
-    CELLS.check(wish.n * k, what, size=n * k)
-    allowed, own = np.zeros(m, dtype=np.bool_), Excluded.of(known, wish.exclude)
-    allowed[known.candidates(wish.candidates)] = True
+def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommendations:
+    """Return the best items of an offer."""
+    known = Lookup(offer.users, offer.items)
+    rows, m = asked_users(known, users), len(offer.items)
+    k, n = len(rows), min(options.n, m)
+    what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
+    CELLS.check(options.n * k, what, size=n * k)
+    allowed, own = np.zeros(m, dtype=np.bool_), Excluded.of(known, options.exclude)
+    allowed[known.candidates(options.candidates)] = True
     allowed[own.everywhere] = False
-    taste, rating_model = _taste(model, wish), model.rating_model_
-    visitors: Any = None if rating_model is None else visits_of(rating_model, rows, wish.time)
+    gain, visitors = _gain(offer.scale, options), offer.visits(rows, options.time)
     bonus = np.zeros(0)
-    if wish.rules is not None:
-        arrangement, allowed = Arrangement.of(wish.rules, model, allowed, wish.n)
+    if options.rules is not None:
+        looked_up = options.rules, offer.items, allowed, options.n
+        arrangement, allowed = Arrangement.of(*looked_up, offer.support, offer.directions)
         bonus = arrangement.bonus if arrangement.bonus.any() else bonus
 
     def search(asked: NDArray[Any], n: int) -> tuple[NDArray[Any], ...]:
@@ -107,16 +135,15 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
 
         def block(lo: int, hi: int) -> None:
             here = rows[asked[lo:hi]]
-            seen = seen_by(ratings, here, m)
-            log_share = log_shares(model._utilities(here, seen), seen if wish.exclude_seen else None)
+            seen = seen_by(offer.ratings, here, m)
+            log_share = log_shares(offer.utilities(here, seen), seen if options.exclude_seen else None)
             open_ = log_share.copy()
             open_[:, ~allowed] = -np.inf
             open_[own.rows(here)] = -np.inf
             if len(bonus):
                 open_ += bonus.astype(np.float32)
-            by_share = taste is None or wish.rank_by == "take"
-            gains = None if by_share else _gains_of(model, visitors[asked[lo:hi]], taste)
-            found, total = _best(open_, n, gains)
+            by_share = gain is None or options.rank_by == "take"
+            found, total = _best(open_, n, None if by_share else _gains_of(offer, visitors[asked[lo:hi]], gain))
             there = np.nonzero(found >= 0)
             log_shares_found = log_share[there[0], found[there]].astype(np.float64)
             if len(bonus):
@@ -128,37 +155,23 @@ def recommended(model: Recommender | WithNewItems, users: Any, wish: Wish) -> Re
         each_block(block, len(asked), max(1, TAKES_PER_BLOCK // max(m, 1)))
         return best, scores, shares, likes
 
-    if wish.rules is None:
+    if options.rules is None:
         empty = (-1, -np.inf, np.nan, np.nan)
         whole = zip(search(np.arange(k), n), empty, strict=True)
-        best, scores, shares, likes = (_widened(array, wish.n, value) for array, value in whole)
+        best, scores, shares, likes = (_widened(array, options.n, value) for array, value in whole)
     else:
-        best, scores, shares, likes = arranged(search, arrangement, k, m, wish.n)
-    if rating_model is not None and taste is not None and wish.rank_by in ("take", "gain"):
+        best, scores, shares, likes = arranged(search, arrangement, k, m, options.n)
+    if gain is not None and options.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
-        p = model._all_probabilities(visitors[there[0]], best[there].astype(np.int32))
-        likes[there] = expected(p, taste.liked)
-    found = ids_of(model.items_, best)
-    return Recommendations(model.users_.ids[rows], found, scores, shares, None if taste is None else likes)
+        p = offer.probabilities(visitors[there[0]], best[there].astype(np.int32))
+        likes[there] = expected(p, gain.liked)
+    found = ids_of(offer.items, best)
+    return Recommendations(offer.users.ids[rows], found, scores, shares, None if gain is None else likes)
 
 
 def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:
     """Return an array of n columns, those beyond its own without items."""
     return array if array.shape[1] == n else np.pad(array, ((0, 0), (0, n - array.shape[1])), constant_values=empty)
-
-
-def utilities(model: Recommender, users: NDArray[Any]) -> NDArray[np.float32]:
-    """Return logarithms of odds of all items for users by index, those of popularity for who took nothing."""
-    parts, counts = model.exposures_, model._require_ratings().user_counts[users]
-    warm = counts > 0
-    some = users if warm.all() else users[warm]
-    total = model._log_odds((part._log_table(some) for part in parts), counts[warm])
-    if warm.all():
-        return total
-    out = np.empty((len(users), len(model.items_)), dtype=np.float32)
-    out[warm] = total
-    out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(parts[0].n_trained_, 1)))
-    return out
 
 
 def _best(
@@ -215,25 +228,24 @@ def _with_gains(
     return total
 
 
-def _gains_of(model: Any, visitors: Any, taste: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+def _gains_of(offer: Offer, visitors: Any, gain: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
     def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         with thread_limit(1):  # the other threads have blocks of their own
-            return taste.log_gain(model._all_probabilities(visitors[rows], items.astype(np.int32)))
+            return gain.log_gain(offer.probabilities(visitors[rows], items.astype(np.int32)))
 
     return gains
 
 
-def _taste(model: Recommender | WithNewItems, wish: Wish) -> _Taste | None:
+def _gain(scale: NDArray[np.float64] | None, options: RecommendOptions) -> _Gain | None:
     """Return what is liked, and what is gained."""
-    if model.rating_model_ is None:
+    if scale is None:
         return None
-    scale = model.scale_
-    liked = liked_from(scale, wish.at_least)
-    if wish.rank_by != "gain":
-        return _Taste(liked, liked)
+    liked = liked_from(scale, options.at_least)
+    if options.rank_by != "gain":
+        return _Gain(liked, liked)
     levels = np.arange(1, len(scale) + 1) - len(scale)
     gains = np.exp2(levels) - np.exp2(-len(scale))  # 2^level - 1 as a share of 2^R
-    return _Taste(liked, gains)
+    return _Gain(liked, gains)
 
 
 def liked_from(scale: NDArray[np.float64], at_least: float | None) -> NDArray[np.float64]:

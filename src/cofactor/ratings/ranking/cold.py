@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,10 @@ from cofactor.model.state import check_array
 from cofactor.ratings.blocks import products_of_rows
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import Appended, IdMap
-from cofactor.ratings.similar import Arrangeable
+from cofactor.ratings.ranking.choosing import Offer
 from cofactor.ratings.standardization import Standardization
 
-if TYPE_CHECKING:
-    from cofactor.ratings.data import Ratings
-    from cofactor.ratings.ranking.recommender import Recommender
-
-__all__ = ["ColdItems", "WithNewItems"]
+__all__ = ["ColdItems", "with_new_items"]
 
 #: Weights of the penalty that are tried, for each item with features.
 _PENALTIES = 10.0 ** np.arange(-5, 2)
@@ -119,67 +115,68 @@ class ColdItems:
             raise InvalidInputError(f"described must have shape {(n_items,)}, and hold some item")
 
 
-class WithNewItems(Arrangeable):
-    """A recommender that knows new items too, by their features: what `recommend` asks of one.
+def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, table: FeatureTable) -> Offer:
+    """Return an offer with new items too, known by their features, after the known ones.
 
-    New items come after the known ones. Their probabilities to be liked are those of the rating model where it knows
-    features of items, and of an average item otherwise.
+    Their probabilities to be liked are those of the rating model where it knows features of items, and of an average
+    item otherwise.
 
     Parameters
     ----------
-    model : Recommender
+    offer : Offer
+    cold : ColdItems or None
+        What features of items say; None where a fit was given none.
+    rating_model : RatingModel or None
     table : FeatureTable
         Rows of known items are passed over.
     """
+    if cold is None:
+        raise InvalidInputError(
+            (Argument("new_items"), " needs a Recommender that was fitted with features of items"),
+            argument="new_items",
+            advice=("give ", Argument("item_features"), " to fit"),
+        )
+    n_known, new = len(offer.items), table.among(offer.items.index(table.ids.ids) < 0)
+    if not len(new.ids):
+        raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
+    items: Any = Appended(offer.items, new.ids)
+    features = cold.coding.rows(new, new.ids)
+    part: Any = None
+    if rating_model is not None and rating_model._knows_features("item"):
+        part = rating_model.fold_in_items(item_features=new)
 
-    def __init__(self, model: Recommender, table: FeatureTable) -> None:
-        if model.cold_ is None:
-            raise InvalidInputError(
-                (Argument("new_items"), " needs a Recommender that was fitted with features of items"),
-                argument="new_items",
-                advice=("give ", Argument("item_features"), " to fit"),
-            )
-        new = table.among(model.items_.index(table.ids.ids) < 0)
-        if not len(new.ids):
-            raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
-        self.known, self.n_known = model, len(model.items_)
-        self.users_, self.scale_, self.rating_model_ = model.users_, model.scale_, model.rating_model_
-        self.items_: Any = Appended(model.items_, new.ids)
-        self.features = model.cold_.coding.rows(new, new.ids)
-        self.new_part: Any = None
-        if self.rating_model_ is not None and self.rating_model_._knows_features("item"):
-            self.new_part = cast(Any, self.rating_model_).fold_in_items(item_features=new)
+    def utilities(users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        known = offer.utilities(users, seen[:, :n_known])
+        return np.hstack([known, cold.utilities(known, seen[:, :n_known], features)])
 
-    def _require_ratings(self, advice: Any = ()) -> Ratings:
-        return self.known._require_ratings(advice)
-
-    def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """See `Recommender._utilities`."""
-        old = self.known._utilities(users, seen[:, : self.n_known])
-        cold = cast(ColdItems, self.known.cold_)
-        return np.hstack([old, cold.utilities(old, seen[:, : self.n_known], self.features)])
-
-    def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
-        """See `Recommender._all_probabilities`."""
-        model = cast(Any, self.rating_model_)
-        new = items >= self.n_known
-        out = np.empty((len(items), len(self.scale_)))
-        if not new.all():
-            out[~new] = model._all_probabilities(visitors[np.flatnonzero(~new)], items[~new])
-        if new.any():
-            place = np.full(int(new.sum()), -1, dtype=np.int32)  # an average item
-            if self.new_part is not None:
-                place, model = self.new_part.items_.index(self.items_.ids[items[new]]), self.new_part
-            out[new] = model._all_probabilities(visitors[np.flatnonzero(new)], place)
+    def probabilities(visitors: Any, asked: NDArray[np.int32]) -> NDArray[Any]:
+        is_new = asked >= n_known
+        out = np.empty((len(asked), len(cast(Any, offer.scale))))
+        if not is_new.all():
+            out[~is_new] = offer.probabilities(visitors[np.flatnonzero(~is_new)], asked[~is_new])
+        if is_new.any():
+            model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
+            if part is not None:
+                model, place = part, part.items_.index(items.ids[asked[is_new]])
+            out[is_new] = model._all_probabilities(visitors[np.flatnonzero(is_new)], place)
         return out
 
-    def _support(self) -> tuple[NDArray[Any], int]:
-        counts, n_users = self.known._support()
-        return np.append(counts, np.zeros(len(self.items_) - self.n_known)), n_users
+    def support() -> tuple[NDArray[Any], int]:
+        counts, n_users = offer.support()
+        return np.append(counts, np.zeros(len(new.ids))), n_users
 
-    def _item_directions(self) -> NDArray[np.float64]:
-        known = self.known._item_directions()
-        return np.vstack([known, np.zeros((len(self.items_) - self.n_known, known.shape[1]))])
+    def directions() -> NDArray[np.float64]:
+        known = offer.directions()
+        return np.vstack([known, np.zeros((len(new.ids), known.shape[1]))])
+
+    return replace(
+        offer,
+        items=items,
+        utilities=utilities,
+        probabilities=probabilities,
+        support=support,
+        directions=directions,
+    )
 
 
 def _log_sums(z: NDArray[np.floating], out: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
@@ -19,34 +19,36 @@ from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.interrupts import ends_all
 from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
+from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
+from cofactor.model.state import check_array
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
+from cofactor.ratings.explaining import asked, of_own
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.ranking.advice import ended_early, refuse_counts, refuse_unused
-from cofactor.ratings.ranking.alike import AlikeByItsParts
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
-from cofactor.ratings.ranking.choosing import Wish, recommended, utilities
-from cofactor.ratings.ranking.cold import ColdItems, WithNewItems
+from cofactor.ratings.ranking.choosing import Offer, RecommendOptions, liked_from, recommended, seen_by
+from cofactor.ratings.ranking.cold import ColdItems, with_new_items
 from cofactor.ratings.ranking.ease import EASE
+from cofactor.ratings.ranking.factors import FactorExposure
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.implicit_als import ImplicitALS
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.neighbours import RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.ratings.ranking.predicting import PredictsByItsPart
 from cofactor.ratings.ranking.results import Recommendations
-from cofactor.ratings.ranking.saved_parts import SavedInParts
 from cofactor.ratings.ranking.takes import (
     TAKEN,
     as_takes,
@@ -56,15 +58,18 @@ from cofactor.ratings.ranking.takes import (
     ratings_in,
     warn_of_a_robot,
 )
-from cofactor.ratings.ranking.why import ExplainsByItsParts
+from cofactor.ratings.reasons import Reasons
+from cofactor.ratings.recommending import asked_users
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.saved import required_ratings
+from cofactor.ratings.saved import Saved, required_ratings
+from cofactor.ratings.saving import without_ratings_of
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Arrangeable
+from cofactor.ratings.similar import Alike, Arrangeable, Vectors, directions_of_takes, directions_of_users, similar_rows
 from cofactor.ratings.updates import Updates, refit_due
 from cofactor.ratings.updating import take_in, updates_of
+from cofactor.ratings.visits import visits_of
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
@@ -82,7 +87,7 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByItsParts, Arrangeable, BaseEstimator):
+class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -314,13 +319,13 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
                 )
             takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         else:
-            refuse_counts(X, y)
+            _refuse_counts(X, y)
             model = self._rating_kind()
             rated = FitInput(model._read(X, y, time, sample_weight))
             if isinstance(model, DescribedModel):
                 rated = replace(rated, user_features=of_users, item_features=of_items)
             takes = as_takes(rated.ratings)
-        refuse_unused(user_features, rated)
+        _refuse_unused(user_features, rated)
         warn_of_a_robot(takes)
         show = bool(self.verbose)
         with committed(self) as fitted, Monitor(self.callback, show, type(self).__name__) as monitor:
@@ -361,7 +366,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             try:
                 self.rating_model_ = _seeded(kind, seeds[0])._learn(rated, monitor.stage(type(kind).__name__))
             except InvalidInputError as error:
-                raise ended_early(monitor, type(kind).__name__) or error from None
+                raise _ended_early(monitor, type(kind).__name__) or error from None
         given = takes if rated is None else rated.ratings
         self.users_, self.items_, self.scale_ = given.users, given.items, given.scale
         self.ratings_, self.coding_, self.updates_ = given, given.coding, Updates(given.n_ratings)
@@ -370,7 +375,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         if of_items is not None:
             some = np.flatnonzero(takes.user_counts)[:_USERS_OF_FEATURES]
             with library_limit(1, "blas"):
-                self.cold_ = ColdItems.of(of_items, self.items_, utilities(self, some))
+                self.cold_ = ColdItems.of(of_items, self.items_, self._utilities(some))
 
     def _try(self, parts: list[Any], held_out: HeldOut, monitor: Monitor) -> list[NDArray[np.float32]]:
         """Let parts choose settings until time is up, note what they gain, and return their features."""
@@ -454,18 +459,59 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             Users who took nothing are recommended what is popular, and liked.
         """
         check_is_fitted(self)
-        wish = Wish(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
-        known = self if new_items is None else WithNewItems(self, FeatureTable.read(new_items, "new_items"))
+        options = RecommendOptions(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
+        options.check(knows_ratings=self.rating_model_ is not None)
+        offer = self._offer()
+        if new_items is not None:
+            table = FeatureTable.read(new_items, "new_items")
+            offer = with_new_items(offer, self.cold_, self.rating_model_, table)
         with library_limit(1, "blas"):
-            return recommended(known, users, wish)
+            return recommended(offer, users, options)
 
-    def _utilities(self, users: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return c · ℓ of all items for users by index, given what they took."""
-        return utilities(self, users)
+    def _offer(self) -> Offer:
+        """Return the items of training, and how likely users take and like them."""
+        model: Any = self.rating_model_
+        return Offer(
+            self.users_,
+            self.items_,
+            self._require_ratings(("fold new users in, or ",)),
+            None if model is None else self.scale_,
+            visits=lambda users, time: None if model is None else visits_of(model, users, time),
+            utilities=lambda users, seen: self._utilities(users),
+            probabilities=lambda visitors, items: model._all_probabilities(visitors, items),
+            support=self._support,
+            directions=self._item_directions,
+        )
 
-    def _all_probabilities(self, visitors: Any, items: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the probabilities of the levels of items once they are taken."""
-        return cast(RatingModel, self.rating_model_)._all_probabilities(visitors, items)
+    def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:
+        r"""Return the utilities :math:`c_u \cdot \ell_{uj}` of all items, the logarithms of P(take) but for its sum.
+
+        Parameters
+        ----------
+        users : array-like of shape (k,), optional
+            User ids; by default all users of the model.
+
+        Returns
+        -------
+        ndarray of shape (k, n_items), float32
+            Also of what users took. Those of a user who took nothing are those of popularity.
+        """
+        check_is_fitted(self)
+        with library_limit(1, "blas"):
+            return self._utilities(asked_users(Lookup(self.users_, self.items_), users))
+
+    def _utilities(self, users: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the utilities of all items for users by index."""
+        parts, counts = self.exposures_, self._require_ratings().user_counts[users]
+        warm = counts > 0
+        some = users if warm.all() else users[warm]
+        total = self._log_odds((part._log_table(some) for part in parts), counts[warm])
+        if warm.all():
+            return total
+        out = np.empty((len(users), len(self.items_)), dtype=np.float32)
+        out[warm] = total
+        out[~warm] = np.log(np.maximum(parts[0].popularity_, 0.5 / max(parts[0].n_trained_, 1)))
+        return out
 
     @property
     def counted_(self) -> bool:
@@ -494,6 +540,196 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
     def _require_ratings(self, otherwise: tuple[Any, ...] = ()) -> Ratings:
         """Return the ratings, or refuse to go on without them, see `required_ratings`."""
         return required_ratings(self, otherwise)
+
+    # ---------------------------------------------------------------- ratings, as the rating model predicts them
+
+    def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Predict ratings, as `RatingModel.predict` of the rating model does.
+
+        Parameters
+        ----------
+        X, time
+            As there.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            Ratings on the original scale.
+        """
+        return self._predicting().predict(X, time=time)
+
+    def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the probability of every level, once the item is taken.
+
+        Parameters
+        ----------
+        X, time
+            As in `RatingModel.predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n, R)
+        """
+        return np.asarray(self._predicting().predict_proba(X, time=time))
+
+    def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
+        """Return scores of the rating model: for one user, a higher one means an item better liked once taken.
+
+        Parameters
+        ----------
+        X, time
+            As in `RatingModel.decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._predicting().decision_function(X, time=time)
+
+    def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
+        """Return minus the mean absolute error of `predict`."""
+        return self._predicting().score(X, y, time=time)
+
+    def _predicting(self) -> RatingModel:
+        """Return the rating model, or refuse to predict without."""
+        check_is_fitted(self)
+        if self.rating_model_ is None:
+            raise InvalidInputError(
+                "this Recommender was fitted to takes alone, and predicts no ratings",
+                advice="recommend ranks items by P(take); fit it to ratings to predict them",
+            )
+        return self.rating_model_
+
+    # ---------------------------------------------------------------- reasons
+
+    def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
+        r"""Return which of a user's own ratings make it likely that items are taken, and liked.
+
+        Parameters
+        ----------
+        user : hashable
+            A user's id.
+        items : array-like of shape (k,)
+            Item ids, also of what the user rated.
+        at_least : float, optional
+            The rating from which on an item is liked, as in `recommend`.
+
+        Returns
+        -------
+        Reasons
+            With `parts` "take" and, with a rating model, "like", whose sum contributions are. Scores are those of
+            `recommend`, without a rating model of "take", and of what the user took those it would have among what is
+            open to them; contributions do not sum to them.
+
+        Raises
+        ------
+        InvalidInputError
+            As `RatingModel.explain` does; also if a part cannot explain, such as `BPR`.
+
+        Notes
+        -----
+        A reason for taking is by how much the weighted sum :math:`c_u \cdot \ell` of the logarithms of the exposure
+        models' scores falls where the take's contribution to each score (see `RatingModel.explain`) is taken away: for
+        `EASE` exactly what the user would have without the take. A reason for liking is the change of the
+        logarithm of the probability to like the item, to first order.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import EASE, Recommender
+        >>> X = [(u, i) for u in range(6) for i in range(6) if u % 2 == i % 2 and (u, i) != (0, 4)]
+        >>> model = Recommender(EASE(1.0), random_state=0).fit(X)
+        >>> why = model.explain(0, [4])
+        >>> why.own_items.tolist(), bool((why.parts["take"] > 0).all())
+        ([0, 2], True)
+        """
+        ratings, row, columns = asked(self, user, items)
+        with library_limit(1, "blas"):
+            rows = np.array([row])
+            whole, open_ = self._utilities(rows)[0].astype(np.float64), ~seen_by(ratings, rows, len(self.items_))[0]
+            scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
+            parts = {"take": self._why_taken(row, columns)}
+            if self.rating_model_ is not None:
+                liked = liked_from(self.scale_, at_least)
+                now = self.rating_model_._all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
+                chances = np.maximum(expected(now, liked), 1e-300)
+                scores, parts["like"] = scores + np.log(chances), self._why_liked(row, columns, liked, chances)
+        own = of_own(self, ratings, row)
+        total = sum(parts.values(), np.zeros((len(columns), len(own[0]))))
+        return Reasons(user, self.items_.ids[columns], scores, *own, total, None, self._own_kind, parts)
+
+    @property
+    def _own_kind(self) -> str:
+        """What a user's own entries are, see `Reasons`."""
+        rated = None if self.rating_model_ is None else self.rating_model_.ratings_
+        return "rating" if rated is not None and rated.n_ratings else "take"  # or folded in by takes alone
+
+    def _why_taken(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return by how much c · ℓ falls where what a take adds to the scores of exposure models is taken away."""
+        counts = np.repeat(self._require_ratings().user_counts[row], len(columns))
+        now, without = [], []
+        for part in self.exposures_:
+            scores = part._explained(row, columns).astype(np.float64)[:, None]
+            now.append(part._log_takes(scores))
+            without.append(part._log_takes(scores - part._contributions(row, columns)))
+        return self._log_odds(now, counts).astype(np.float64) - self._log_odds(without, counts)
+
+    def _why_liked(
+        self, row: int, columns: NDArray[np.int32], liked: NDArray[Any], chances: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Return the change of the logarithm of the probability to be liked, to first order."""
+        rating_model: Any = self.rating_model_
+        counts = rating_model._require_ratings(()).user_counts
+        if not counts[row]:  # folded in by takes alone
+            return np.zeros((len(columns), int(self._require_ratings().user_counts[row])))
+        return np.asarray(rating_model._contributions(row, columns, liked) / chances[:, None])
+
+    # ---------------------------------------------------------------- similar items and users
+
+    def _item_directions(self) -> NDArray[np.float64]:
+        """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
+        with_factors = self._first_with_factors()
+        return super()._item_directions() if with_factors is None else with_factors._item_directions()
+
+    def similar_users(
+        self, users: Ids, n: int = 10, *, candidates: Iterable[Any] | None = None, min_ratings: int = 5
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Find the users who take alike, by factors where a model of who takes what has some; see `ALS.similar_users`.
+
+        Parameters
+        ----------
+        users, n, candidates, min_ratings
+            As there.
+
+        Returns
+        -------
+        ids : ndarray of shape (k, n)
+        similarities : ndarray of shape (k, n)
+
+        Examples
+        --------
+        >>> from cofactor.ratings import Recommender
+        >>> X = [(u, i) for u in range(8) for i in range(8) if u % 2 == i % 2 and u != i]
+        >>> model = Recommender(random_state=0).fit(X)
+        >>> sorted(model.similar_users([1], 3, min_ratings=0)[0][0].tolist())
+        [3, 5, 7]
+        """
+        check_is_fitted(self)
+        return similar_rows(self, "user", self._user_directions, users, n, candidates, min_ratings)
+
+    def user_vectors(self) -> Vectors:
+        """Return a vector of length 1 of each user, whose inner products are the similarities of `similar_users`."""
+        check_is_fitted(self)
+        return Vectors(self.users_.ids, self._user_directions().astype(np.float32))
+
+    def _user_directions(self) -> NDArray[np.float64]:
+        """Return those of the first exposure model that has factors, else of the takes."""
+        part = self._first_with_factors()
+        if part is not None:
+            return directions_of_users(part)
+        return directions_of_takes(self._require_ratings(()), "user")
+
+    def _first_with_factors(self) -> FactorExposure | None:
+        return next((part for part in self.exposures_ if isinstance(part, FactorExposure)), None)
 
     # ---------------------------------------------------------------- new users, new ratings
 
@@ -605,6 +841,56 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
 
     refit_due_ = property(refit_due)
 
+    # ---------------------------------------------------------------- files
+
+    def _saved(self) -> dict[str, Any]:
+        """Return what a file holds; the ratings stand in it once, not in each part."""
+        whole = super()._saved()
+        whole["exposures_"] = [without_ratings_of(part) for part in self.exposures_]
+        if self.rating_model_ is not None:
+            whole["rating_model_"] = without_ratings_of(self.rating_model_)
+        whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
+        return whole
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        state = saved["cold_"]
+        super()._restore({**saved, "cold_": None if state is None else ColdItems.from_state(state)})
+
+    def _check_learned(self) -> None:
+        """Refuse what was read from a file if it does not fit together."""
+        parts = self.exposures_
+        if not isinstance(parts, list) or not parts or not all(isinstance(part, ExposureModel) for part in parts):
+            raise InvalidInputError("the exposures of a Recommender must be models of exposure")
+        if self.rating_model_ is not None and not isinstance(self.rating_model_, RatingModel):
+            raise InvalidInputError("the rating model of a Recommender must be one")
+        models: list[Any] = [*parts, *([] if self.rating_model_ is None else [self.rating_model_])]
+        if any(model.users_ != self.users_ or model.items_ != self.items_ for model in models):
+            raise InvalidInputError("the parts of a Recommender must have its users and items")
+        scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
+        if not np.array_equal(scale, self.scale_):
+            raise InvalidInputError("the parts of a Recommender must have its scale")
+        check_array("knots_", self.knots_, (len(parts),), np.float64)
+        check_array("weights_", self.weights_, (len(parts), 2), np.float64)
+        check_number("exponent_", self.exponent_, low=-np.inf)
+        if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
+            raise InvalidInputError("what a Recommender tried must be a table")
+        if not all(isinstance(column, list) for column in self.tried_.values()):
+            raise InvalidInputError("what a Recommender tried must be lists")
+        check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
+        if self.cold_ is not None:
+            self.cold_.check(len(self.items_))
+
+    @classmethod
+    def _from_state(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], models: Mapping[str, Any]) -> Self:
+        new = super()._from_state(header, arrays, models)
+        if new.ratings_ is not None:
+            takes = as_takes(new.ratings_)
+            for part in new.exposures_:
+                part.ratings_ = takes
+            if new.rating_model_ is not None:
+                new.rating_model_.ratings_ = new.ratings_
+        return new
+
 
 def _seeded(part: Any, seed: int) -> Any:
     """Return an unfitted part with a seed, where it takes one and has none."""
@@ -614,3 +900,39 @@ def _seeded(part: Any, seed: int) -> Any:
 def _on_scale(nothing: Ratings, scale: NDArray[np.float64]) -> Ratings:
     """Return no ratings of the same users and items, on a scale."""
     return Ratings.from_csr(nothing.users, nothing.items, scale, nothing.indptr, nothing.indices, nothing.levels)
+
+
+def _refuse_counts(X: Any, y: Any) -> None:
+    """Refuse more distinct numbers than ratings may have, and say what learns from counts."""
+    n = len(set(ratings_in(X, y) or ()))
+    if n > MAX_LEVELS:
+        raise InvalidInputError(
+            f"y holds {n:,} distinct values, and ratings have at most {MAX_LEVELS} levels",
+            argument="y",
+            advice=(
+                "where they are counts (plays, clicks, purchases) set ",
+                Argument("ratings", None),
+                ", or fit an exposure model such as EASE; bin continuous ratings with cofactor.datasets.bin_ratings",
+            ),
+        )
+
+
+def _refuse_unused(of_users: SideFeatures | None, rated: FitInput | None) -> None:
+    """Refuse features of users which no rating model is to learn from."""
+    if of_users is not None and (rated is None or rated.user_features is None):
+        raise InvalidInputError(
+            (Argument("user_features"), " are for a rating model that takes features, and there is none"),
+            argument="user_features",
+            advice="leave them out",
+        )
+
+
+def _ended_early(monitor: Monitor, name: str) -> InvalidInputError | None:
+    """Return what to say where a callback ended the fit before its rating model had learned anything."""
+    if not monitor.stopped:
+        return None
+    return InvalidInputError(
+        f"the callback ended the fit before its rating model, {name}, had learned anything",
+        argument="callback",
+        advice=("let it go on for longer, or leave the rating model out with ", Argument("ratings", None)),
+    )
