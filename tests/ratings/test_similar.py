@@ -131,7 +131,7 @@ def test_what_is_refused(call, message):
 
 
 def test_models_without_factors_have_no_such_methods():
-    assert not hasattr(HMF, "similar_items")
+    assert not hasattr(HMF(), "similar_items")
 
 
 def test_vectors_in_files(tmp_path):

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice
-from cofactor.coding import Coding
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
-from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.frames import apart
-from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.probability import (
     Criterion,
     Expectation,
@@ -42,9 +38,7 @@ from cofactor.ratings.probability import (
     margins_of,
     of_all_pairs,
 )
-from cofactor.ratings.saved import Saved, required_ratings
-from cofactor.ratings.similar import Arrangeable
-from cofactor.ratings.updates import Updates, refit_due
+from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
@@ -60,7 +54,7 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 @fill_docs
 @refuses_unknown_parameters
-class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
+class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
     Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
@@ -95,8 +89,6 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
     # What only a call of a method needs is imported by the call: who imports a model seldom calls all of them.
 
-    _html_repr = html_of
-
     #: Parameters in the constructor of every model.
     levels: ArrayLike | None
     duplicates: str
@@ -105,25 +97,13 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
     #: Of models of probabilities: how they become a level.
     decision: str
 
-    users_: IdMap
-    items_: IdMap
-    scale_: NDArray[np.float64]
-    ratings_: Ratings | None
-    coding_: Coding | None = None
-    updates_: Updates | None = None
-
     #: Those which may be None.
     _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_", "item_projection_")
 
     #: Those which have a row for each user, or for each item, along their first axis.
     _rows: ClassVar[Mapping[str, SideName]] = {}
 
-    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
-    _own_kind: ClassVar[str] = "rating"
-    _sums: ClassVar[bool] = True
-
-    #: `_contributions(user, items)` returns what each own rating adds to each score, by index: (k, n).
-    _contributions = no_contributions
+    _knows_what_is_alike: ClassVar[bool] = False
 
     #: Learns from ratings in shards, in models that can: called with a `FitInput`, set like `_fit`.
     _fit_shards: ClassVar[Callable[[Any, FitInput], None] | None] = None
@@ -491,8 +471,6 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
         return recommend(self, users, n, exclude_seen, exclude, candidates, at_least, quantile, time, rules)
 
-    explain = explain
-
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
         return self._scores(np.full(len(items), user, dtype=np.int32), items)
@@ -521,10 +499,6 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         each_block(block, n * m, pairs_per_block(len(self.scale_)))
         full[ratings.pairs()] = ratings.values
         return full
-
-    def _require_ratings(self, otherwise: tuple[str | Argument, ...]) -> Ratings:
-        """Return the training ratings, or refuse to go on without them, see `required_ratings`."""
-        return required_ratings(self, otherwise)
 
     def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`, so that higher is better as scikit-learn expects.
@@ -656,9 +630,27 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
         return update(self, X, y, time, user_features, item_features)
 
-    refit_due_ = property(refit_due)
+    # ---------------------------------------------------------------- files
 
-    # ---------------------------------------------------------------- saving
+    def _checked_parts(self, parts: Any, kind: type[Any]) -> list[Any]:
+        """Return models read from a file as parts of this one, whose users and items they must have.
+
+        Parameters
+        ----------
+        parts : object
+            Should be a list of models, all of one class.
+        kind : type
+            What this class must be, or derive from.
+        """
+        name = type(self).__name__
+        alike = isinstance(parts, list) and bool(parts) and len({type(part) for part in parts}) == 1
+        if not alike or not isinstance(parts[0], kind):
+            raise InvalidInputError(f"the parts of this {name} must be models of one class, a {kind.__name__}")
+        for part in parts:
+            if part.users_ != self.users_ or part.items_ != self.items_ or part.ratings_ is not None:
+                raise InvalidInputError(f"the parts of this {name} must have its users and items")
+            part.users_, part.items_ = self.users_, self.items_
+        return parts
 
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""

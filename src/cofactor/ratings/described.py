@@ -16,7 +16,8 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.similar import Factored, covariance, directions, refuse_fold_in, similar_rows
+from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.similar import covariance, directions
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 
 if TYPE_CHECKING:
@@ -191,14 +192,14 @@ class DescribedModel(Factored, RatingModel):
         from cofactor.ratings.features import FeatureTable
 
         check_is_fitted(self)
-        refuse_fold_in(self, "item")
+        self._refuse_fold_in("item")
         part = with_new_items(self, FeatureTable.read(new_items, "new_items"))
         known_and_new = np.vstack([self.V_, part.V_])
 
         def vectors() -> NDArray[np.float64]:
             return directions(known_and_new, covariance(self.U_))
 
-        return similar_rows(self, "item", vectors, items, n, candidates, min_ratings, part.items_)
+        return self._similar("item", vectors, items, n, candidates, min_ratings, part.items_)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Criterion
-from cofactor.ratings.saving import checked_parts
-from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
+from cofactor.ratings.updating import Joint, joined_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -185,10 +184,10 @@ class Ensemble(RatingModel):
         return sum(member.n_iter_ for member in members)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.members_ = [without_its_ratings(member._folded_in(given)) for member in self.members_]
+        self.members_ = [member._folded_in(given)._without_ratings() for member in self.members_]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.members_ = [without_its_ratings(member._items_folded_in(given)) for member in self.members_]
+        self.members_ = [member._items_folded_in(given)._without_ratings() for member in self.members_]
 
     def _join(self, part: Ensemble, joint: Joint) -> None:
         self.members_ = joined_parts(self.members_, part.members_, joint)
@@ -239,7 +238,7 @@ class Ensemble(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.members_ = checked_parts(self, self.members_, RatingModel)
+        self.members_ = self._checked_parts(self.members_, RatingModel)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from cofactor.errors import InvalidInputError
 from cofactor.model.state import member
 
-__all__ = ["Updates", "refit_due"]
+__all__ = ["Updates"]
 
 #: Share of ratings that came since the last fit from which another fit is due. On MovieLens 100K daily updates by a
 #: sixth of the ratings still cost nothing that could be measured: RMSE of `OrdinalProbit` .004 below that of a refit,
@@ -62,9 +60,3 @@ class Updates:
         if min(found.values()) < 0 or found["n_fitted"] < 1:
             raise InvalidInputError(f"numbers of ratings and updates must not be negative, found {found}")
         return cls(**found)
-
-
-def refit_due(model: Any) -> bool:
-    """Whether so much was taken in since the last fit that another one is worth its time: see `update`."""
-    check_is_fitted(model)
-    return model.updates_ is not None and bool(model.updates_.due)

@@ -21,8 +21,6 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
-from cofactor.ratings.shard_work import in_memory
-from cofactor.ratings.updates import Updates
 from cofactor.typing import Pairs, RatingValues, SideFeatures, SideName
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ __all__ = [
     "joined_parts",
     "take_in",
     "update",
-    "updates_of",
     "without_its_ratings",
 ]
 
@@ -117,7 +114,7 @@ def update(
 ) -> _Model:
     """See `RatingModel.update`."""
     check_is_fitted(model)
-    updates_of(model)
+    model._fitted_on()
     return take_in(model, *new_ratings(model, X, y, time), user_features, item_features)
 
 
@@ -129,7 +126,7 @@ def take_in(
     item_features: SideFeatures | None = None,
 ) -> _Model:
     """Take new ratings into a model, as `update` does, from what `new_ratings` read: all ratings, and the new ones."""
-    known, _ = updates_of(model)
+    known, _ = model._fitted_on()
     of_users = _features(model, "user", user_features, both.users)
     of_items = _features(model, "item", item_features, both.items)
     given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
@@ -139,18 +136,6 @@ def take_in(
         grown.ratings_, grown.updates_ = both, known.after(new.n_ratings)
         grown._settle(both)
     return model
-
-
-def updates_of(model: Any) -> tuple[Updates, Ratings]:
-    """Return what a model took in so far, and its ratings; refuse one that lacks those it was learned from."""
-    advice = ("new ratings have nothing to be merged with; ",)
-    ratings = in_memory(model._require_ratings(advice), "update")
-    if model.updates_ is None:
-        raise InvalidInputError(
-            "this model comes from a fold-in, and has other ratings than those it was learned from",
-            advice="update the model that was fitted",
-        )
-    return model.updates_, ratings
 
 
 def _features(model: RatingModel, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:

@@ -21,7 +21,7 @@ from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.similar import Factored
+from cofactor.ratings.interaction_model import Factored
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName

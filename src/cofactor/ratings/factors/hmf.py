@@ -17,8 +17,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.saving import checked_parts
-from cofactor.ratings.updating import Joint, joined_parts, without_its_ratings
+from cofactor.ratings.updating import Joint, joined_parts
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import RandomState
@@ -197,10 +196,10 @@ class HMF(RatingModel):
         return sum(stage.n_iter_ for stage in self.stages_)
 
     def _fold_in(self, given: FitInput) -> None:
-        self.stages_ = [without_its_ratings(stage._folded_in(part)) for stage, part in self._parts(given)]
+        self.stages_ = [stage._folded_in(part)._without_ratings() for stage, part in self._parts(given)]
 
     def _fold_in_items(self, given: FitInput) -> None:
-        self.stages_ = [without_its_ratings(stage._items_folded_in(part)) for stage, part in self._parts(given)]
+        self.stages_ = [stage._items_folded_in(part)._without_ratings() for stage, part in self._parts(given)]
 
     def _join(self, part: HMF, joint: Joint) -> None:
         self.stages_ = joined_parts(self.stages_, part.stages_, joint)
@@ -235,7 +234,7 @@ class HMF(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self.stages_ = checked_parts(self, self.stages_, BinaryMMMF)
+        self.stages_ = self._checked_parts(self.stages_, BinaryMMMF)
         if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
 

@@ -17,7 +17,7 @@ from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.explaining import no_contributions, products
+from cofactor.ratings.explaining import products
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
@@ -272,7 +272,7 @@ class PMF(FactorModel):
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         if self.link != "identity":
-            return no_contributions(self, user, items)
+            return super()._contributions(user, items)
         ratings, V = self._require_ratings(()), self.V_
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own = ratings.indices[entries]

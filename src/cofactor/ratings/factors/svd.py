@@ -19,7 +19,7 @@ from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.similar import Factored
+from cofactor.ratings.interaction_model import Factored
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName

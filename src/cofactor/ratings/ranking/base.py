@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_flag, check_number
 from cofactor.coding import Coding
-from cofactor.errors import Argument, InvalidInputError
+from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
@@ -30,22 +30,19 @@ from cofactor.ratings.best import Ranking, ids_of
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
-from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, settled, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot
 from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
-from cofactor.ratings.saved import Saved, required_ratings
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Alike, Arrangeable
-from cofactor.ratings.updates import Updates, refit_due
-from cofactor.ratings.updating import updates_of
+from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
 from cofactor.typing import Ids, Pairs, RatingValues, SparseTable
 
@@ -54,7 +51,7 @@ __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
 @fill_docs
 @refuses_unknown_parameters
-class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
+class ExposureModel(InteractionModel):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
     Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
@@ -113,15 +110,10 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
     #: Far below it, as a share of `level_`, a score says nothing of takes.
     _floor: ClassVar[float] = 0.02
 
-    #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
     _own_kind: ClassVar[str] = "take"
-    _sums: ClassVar[bool] = True
 
     #: To which power of the number of a user's takes it counts, beside other models.
     _evidence: ClassVar[float] = 0.0
-
-    #: `_contributions(user, items)` returns what each own take adds to each score, by index: (k, n).
-    _contributions = no_contributions
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -336,7 +328,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
         return self._log_takes(self._block(users, items))
 
     def _support(self) -> tuple[NDArray[np.float64], int]:
-        """See `Arrangeable`; a fold-in knows it too."""
+        """See `InteractionModel`; a fold-in knows it too."""
         return np.rint(self.popularity_ * self.n_trained_), self.n_trained_
 
     def recommend(
@@ -387,16 +379,10 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             best, scores = best_lists(self, Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_)), asked)
         return ids_of(self.items_, best), scores
 
-    explain = explain
-
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
         first, last = int(items.min()), int(items.max()) + 1
         return self._score_table(np.array([user]), first, last)[0, items - first]
-
-    def _require_ratings(self, otherwise: tuple[str | Argument, ...]) -> Ratings:
-        """Return the takes, or refuse to go on without them, see `required_ratings`."""
-        return required_ratings(self, otherwise, "takes")
 
     # ---------------------------------------------------------------- new users, new takes
 
@@ -467,7 +453,7 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             An update that fails leaves the model as it was.
         """
         check_is_fitted(self)
-        known, earlier = updates_of(self)
+        known, earlier = self._fitted_on()
         kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
         new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
         both, updates = joined_takes(earlier, new), known.after(new.n_ratings)
@@ -477,8 +463,6 @@ class ExposureModel(Saved, Arrangeable, Alike, BaseEstimator, ABC):
             grown._refit(FitInput(both, monitor=monitor), before)
         warn_of_lost_times(earlier, new, those="takes")
         return self
-
-    refit_due_ = property(refit_due)
 
     # ---------------------------------------------------------------- saving
 

@@ -14,8 +14,9 @@ from cofactor.model.state import check_array
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
-from cofactor.ratings.similar import Factored, covariance, directions
+from cofactor.ratings.similar import covariance, directions
 from cofactor.ratings.updating import Joint
 
 __all__ = ["FactorExposure", "own_takes"]
@@ -77,7 +78,7 @@ class FactorExposure(Factored, ExposureModel):
         return super()._folded_in(takes)
 
     def _item_directions(self) -> NDArray[np.float64]:
-        """See `Arrangeable`: the correlation of scores over the users of training; a fold-in knows it too."""
+        """See `InteractionModel`: the correlation of scores over the users of training; a fold-in knows it too."""
         return directions(self.V_, self.user_covariance_)
 
     @abstractmethod

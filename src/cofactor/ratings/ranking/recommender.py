@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
@@ -31,11 +31,11 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
-from cofactor.ratings.explaining import asked, of_own
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import new_ratings, new_users, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.base import ExposureModel, new_takes
@@ -62,13 +62,11 @@ from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.recommending import asked_users
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.saved import Saved, required_ratings
-from cofactor.ratings.saving import without_ratings_of
 from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.similar import Alike, Arrangeable, Vectors, directions_of_takes, directions_of_users, similar_rows
-from cofactor.ratings.updates import Updates, refit_due
-from cofactor.ratings.updating import take_in, updates_of
+from cofactor.ratings.similar import Vectors, directions_of_takes
+from cofactor.ratings.updates import Updates
+from cofactor.ratings.updating import take_in
 from cofactor.ratings.visits import visits_of
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
@@ -87,7 +85,7 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 @fill_docs
 @refuses_unknown_parameters
-class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
+class Recommender(InteractionModel):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
     Ranking by predicted rating loses to plain popularity, since what people take and what they like once taken are two
@@ -534,12 +532,8 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
         return cast(Any, total)
 
     def _support(self) -> tuple[NDArray[Any], int]:
-        """See `Arrangeable`."""
+        """See `InteractionModel`."""
         return self.exposures_[0]._support()
-
-    def _require_ratings(self, otherwise: tuple[Any, ...] = ()) -> Ratings:
-        """Return the ratings, or refuse to go on without them, see `required_ratings`."""
-        return required_ratings(self, otherwise)
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
@@ -642,7 +636,7 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
         >>> why.own_items.tolist(), bool((why.parts["take"] > 0).all())
         ([0, 2], True)
         """
-        ratings, row, columns = asked(self, user, items)
+        ratings, row, columns = self._asked_why(user, items)
         with library_limit(1, "blas"):
             rows = np.array([row])
             whole, open_ = self._utilities(rows)[0].astype(np.float64), ~seen_by(ratings, rows, len(self.items_))[0]
@@ -653,15 +647,11 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
                 now = self.rating_model_._all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
                 chances = np.maximum(expected(now, liked), 1e-300)
                 scores, parts["like"] = scores + np.log(chances), self._why_liked(row, columns, liked, chances)
-        own = of_own(self, ratings, row)
-        total = sum(parts.values(), np.zeros((len(columns), len(own[0]))))
-        return Reasons(user, self.items_.ids[columns], scores, *own, total, None, self._own_kind, parts)
-
-    @property
-    def _own_kind(self) -> str:
-        """What a user's own entries are, see `Reasons`."""
         rated = None if self.rating_model_ is None else self.rating_model_.ratings_
-        return "rating" if rated is not None and rated.n_ratings else "take"  # or folded in by takes alone
+        kind = "rating" if rated is not None and rated.n_ratings else "take"  # or folded in by takes alone
+        own = self._own_entries(ratings, row, kind)
+        total = sum(parts.values(), np.zeros((len(columns), len(own[0]))))
+        return Reasons(user, self.items_.ids[columns], scores, *own, total, None, kind, parts)
 
     def _why_taken(self, row: int, columns: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return by how much c · ℓ falls where what a take adds to the scores of exposure models is taken away."""
@@ -686,7 +676,7 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
     # ---------------------------------------------------------------- similar items and users
 
     def _item_directions(self) -> NDArray[np.float64]:
-        """See `Arrangeable`: those of the first exposure model that has factors, else of the takes."""
+        """See `InteractionModel`: those of the first exposure model that has factors, else of the takes."""
         with_factors = self._first_with_factors()
         return super()._item_directions() if with_factors is None else with_factors._item_directions()
 
@@ -714,7 +704,7 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
         [3, 5, 7]
         """
         check_is_fitted(self)
-        return similar_rows(self, "user", self._user_directions, users, n, candidates, min_ratings)
+        return self._similar("user", self._user_directions, users, n, candidates, min_ratings)
 
     def user_vectors(self) -> Vectors:
         """Return a vector of length 1 of each user, whose inner products are the similarities of `similar_users`."""
@@ -725,7 +715,7 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
         """Return those of the first exposure model that has factors, else of the takes."""
         part = self._first_with_factors()
         if part is not None:
-            return directions_of_users(part)
+            return part._user_directions()
         return directions_of_takes(self._require_ratings(()), "user")
 
     def _first_with_factors(self) -> FactorExposure | None:
@@ -818,7 +808,7 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
                 argument="y",
                 advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
             )
-        known, earlier = updates_of(self)
+        known, earlier = self._fitted_on()
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
                 new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
@@ -839,16 +829,14 @@ class Recommender(Saved, Alike, Arrangeable, BaseEstimator):
             grown.updates_ = known.after(new.n_ratings)
         return self
 
-    refit_due_ = property(refit_due)
-
     # ---------------------------------------------------------------- files
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds; the ratings stand in it once, not in each part."""
         whole = super()._saved()
-        whole["exposures_"] = [without_ratings_of(part) for part in self.exposures_]
+        whole["exposures_"] = [part._without_ratings() for part in self.exposures_]
         if self.rating_model_ is not None:
-            whole["rating_model_"] = without_ratings_of(self.rating_model_)
+            whole["rating_model_"] = self.rating_model_._without_ratings()
         whole["cold_"] = None if self.cold_ is None else self.cold_.to_state()
         return whole
 

@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
+from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.sampled.draws import spaced
-from cofactor.ratings.similar import Factored
 
 __all__ = ["MeanFactors", "MeanScores"]
 
