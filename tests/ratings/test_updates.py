@@ -10,9 +10,8 @@ from scipy import sparse
 from cofactor.errors import InputWarning
 from cofactor.ratings import ALS, MMMF, PMMMF, Ensemble, IdMap, OrdinalProbit, RatingModel, RatingSVD, as_ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import among
+from cofactor.ratings.merging import Joint, among
 from cofactor.ratings.updates import Updates
-from cofactor.ratings.updating import Joint
 
 from .reference import planted
 

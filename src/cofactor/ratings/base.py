@@ -4,48 +4,68 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_callback, check_choice
-from cofactor.errors import InvalidInputError
+from cofactor.checks import check_callback, check_choice, check_flag, check_number
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.metrics.scale import as_scale
-from cofactor.model.commit import committed
+from cofactor.model.callers import callers_level
+from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
+from cofactor.model.times import seconds_of
+from cofactor.ratings.best import Closer, Ranking
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
-from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
+from cofactor.ratings.entries import (
+    check_levels,
+    check_variety,
+    entries_of,
+    rating_values,
+    refuse_other_coding,
+    refuse_takes,
+)
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
 from cofactor.ratings.frames import apart
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.merging import Joint, among, merged, without_ratings
 from cofactor.ratings.probability import (
     Criterion,
     Expectation,
     Pairwise,
+    criterion_of,
     expected,
     in_blocks,
     margins_of,
     of_all_pairs,
 )
 from cofactor.ratings.updates import Updates
+from cofactor.ratings.visits import Visits
 from cofactor.solvers.result import Callback
+from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
     from cofactor.ratings.exclusion import Exclusion
+    from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.rules import Rules
-    from cofactor.ratings.updating import Joint
+    from cofactor.ratings.sharded import ShardedRatings
 
 
 def _has_probabilities(model: RatingModel) -> bool:
@@ -104,9 +124,6 @@ class RatingModel(InteractionModel):
     _rows: ClassVar[Mapping[str, SideName]] = {}
 
     _knows_what_is_alike: ClassVar[bool] = False
-
-    #: Learns from ratings in shards, in models that can: called with a `FitInput`, set like `_fit`.
-    _fit_shards: ClassVar[Callable[[Any, FitInput], None] | None] = None
 
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
@@ -280,12 +297,11 @@ class RatingModel(InteractionModel):
 
     def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
-        from cofactor.ratings.shard_work import check_shards
         from cofactor.ratings.sharded import ShardedRatings
         from cofactor.ratings.weighting import read_again, weighed
 
         if isinstance(X, ShardedRatings):
-            return check_shards(X, self, y, time, sample_weight)
+            return self._read_shards(X, y, time, sample_weight)
         duplicates: Any = self.duplicates
         refuse_takes(X, type(self).__name__)
         X = X if sample_weight is None else read_again(X)
@@ -294,6 +310,30 @@ class RatingModel(InteractionModel):
         if ratings.weights is not None:
             self._check_takes_weights()
         return ratings
+
+    def _read_shards(self, ratings: ShardedRatings, y: Any, time: Any, sample_weight: Any) -> Any:
+        """Return ratings in shards to learn from, or say why the model cannot."""
+        self._check_learns_in_shards()
+        for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
+            if given is not None:
+                raise InvalidInputError(
+                    "ratings in shards hold all that there is", argument=argument, advice="leave it out"
+                )
+        if self.levels is not None and not np.array_equal(as_scale(self.levels), ratings.scale):
+            raise InvalidInputError(
+                f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=self.levels
+            )
+        if ratings.work.resume and self.random_state is None:
+            raise InvalidInputError(
+                (Argument("resume", True), " needs the seed that the fit began with"),
+                argument="random_state",
+                found=None,
+                advice="give a seed to fits that may have to go on",
+            )
+        found = check_variety(ratings)
+        if found.folder is None:
+            return found
+        return replace(found, work=found.work.of(self, found.folder, found.source.key))
 
     def _check_takes_weights(self) -> None:
         """Refuse weights of ratings where the objective has no place for them."""
@@ -352,9 +392,39 @@ class RatingModel(InteractionModel):
 
     def _asked(self, X: Pairs, time: ArrayLike | None) -> tuple[Any, NDArray[np.int32]]:
         """Return users, or their `Visits`, and items of pairs by index."""
-        from cofactor.ratings.visits import asked_pairs
+        check_is_fitted(self)
+        users, items, times = Lookup(self.users_, self.items_).pairs(X, self.unknown, time)
+        if not self._knows_time and time is None:
+            return users, items
+        if times is None:
+            raise InvalidInputError(
+                f"this {type(self).__name__} was fitted with times, and its predictions depend on them",
+                argument="time",
+                advice=("give the time of each pair with ", Argument("time")),
+            )
+        return self._visits(users, times), items
 
-        return asked_pairs(self, X, time)
+    def _visits(self, users: NDArray[np.int32], time: Any) -> Any:
+        """Return users at times, one for all or one for each; without times the users.
+
+        Parameters
+        ----------
+        users : ndarray of shape (n,), int32
+            Indices.
+        time : array-like of shape (n,), number, date, or None
+            Refused by a model that does not know time.
+        """
+        if time is None:
+            return users
+        if not self._knows_time:
+            raise InvalidInputError(
+                f"this {type(self).__name__} predicts the same at any time",
+                argument="time",
+                advice="leave it out, or fit an OrdinalProbit(time=True) with times",
+            )
+        one = np.ndim(time) == 0
+        seconds = seconds_of([time] if one else time, None if one else len(users))
+        return Visits(users, np.broadcast_to(seconds, len(users)))
 
     def _predicted(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         """Return the ratings of pairs by index; users may be `Visits`."""
@@ -467,9 +537,39 @@ class RatingModel(InteractionModel):
         scores : ndarray of shape (k, n)
             Their scores; -inf where the item is None.
         """
-        from cofactor.ratings.recommending import recommend
+        from cofactor.ratings.reranking import check_rules
 
-        return recommend(self, users, n, exclude_seen, exclude, candidates, at_least, quantile, time, rules)
+        check_is_fitted(self)
+        check_number("n", n, low=1, whole=True)
+        check_flag("exclude_seen", exclude_seen)
+        check_rules(rules)
+        if exclude_seen:
+            self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
+        ranking = self._ranking(at_least, quantile)
+        visitors = self._visits(Lookup(self.users_, self.items_).asked(users), time)
+        limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
+        return self._best_lists(ranking, visitors, int(n), exclude_seen=exclude_seen, **limits)
+
+    def _ranking(self, at_least: float | None, quantile: float | None) -> Ranking:
+        """Return what items are ranked by: scores, or another measure of the probabilities of levels."""
+        criterion = criterion_of(self.scale_, at_least, quantile)
+        if criterion is not None and not self._gives_probabilities():
+            name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
+            raise InvalidInputError(
+                (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
+                argument=name,
+            )
+        block = self._score_block if criterion is None else partial(self._criterion_block, criterion=criterion)
+        n_pairs = pairs_per_block(len(self.scale_))
+        if not self._ranks_roughly():
+            return Ranking(block, n_pairs)
+
+        def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+            if criterion is None:
+                return self._scores(users, items)
+            return self._in_blocks(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
+
+        return Ranking(block, n_pairs, Closer(partial(self._nearly, criterion=criterion), exact))
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
@@ -546,9 +646,98 @@ class RatingModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        from cofactor.ratings.folding import new_users
+        return self._folded_in(self._new_users(X, y, user_features, known, time))
 
-        return self._folded_in(new_users(self, X, y, user_features, known, time))
+    def _new_users(self, X: Any, y: Any, user_features: SideFeatures | None, known: str, time: Any = None) -> FitInput:
+        """Return what the users to fold in are known by.
+
+        Parameters
+        ----------
+        X, y
+            Ratings as in `RatingModel.fold_in`; both None where users are known by features alone.
+        user_features : mapping, frame, or tuple (ids, array), or None
+            Their features.
+        known : {"error", "merge", "replace"}
+            What to do with users that were in training.
+        time : array-like, optional
+            Times of the ratings.
+        """
+        from cofactor.ratings.features import FeatureTable, unknown_features
+
+        check_is_fitted(self)
+        table = None if user_features is None else FeatureTable.read(user_features, "user_features")
+        if table is not None and not self._knows_features("user"):
+            raise unknown_features("user_features")
+        return FitInput(self._of_new_users(X, y, known, table, time), user_features=table)
+
+    def _of_new_users(self, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any) -> Ratings:
+        """Return the ratings of the users to fold in, of the items of the self."""
+        _check_given(X, y, known, table)
+        items, scale = self.items_, self.scale_
+        if sparse.issparse(X):
+            Lookup(self.users_, items).check_columns(X)
+        if X is None and table is not None:
+            return self._resolve_known(without_ratings(table.ids, items, scale), known, "users")
+        with advising():
+            new = as_ratings(
+                X,
+                y,
+                scale=scale,
+                duplicates=self.duplicates,  # type: ignore[arg-type]
+                items=items,
+                unknown_items="error" if self.unknown == "error" else "drop",
+                times=time,
+            )
+        refuse_other_coding(new, self.coding_)
+        if sparse.issparse(X):
+            return new  # rows have no ids, so they are new users
+        if table is not None:
+            new = merged(without_ratings(_others(table.ids, self.users_), items, scale), new)
+        return self._resolve_known(new, known, "users")
+
+    def _new_items(self, X: Any, y: Any, known: str, table: FeatureTable | None = None, time: Any = None) -> Ratings:
+        """Return the ratings of the items to fold in, by the users of the self.
+
+        Parameters
+        ----------
+        X, y
+            As in `Ratings.from_pairs`, or a sparse matrix of users × new items, whose ids are column numbers; both None
+            where items are known by features alone.
+        known : {"error", "merge", "replace"}
+            What to do with items that were in training.
+        table : FeatureTable, optional
+            Features of items.
+        time : array-like, optional
+            Times of the ratings.
+        """
+        check_is_fitted(self)
+        _check_given(X, y, known, table)
+        users, scale = self.users_, self.scale_
+        if X is None and table is not None:
+            return self._resolve_known(without_ratings(users, table.ids, scale), known, "items")
+        user_ids, item_ids, y, times = entries_of(X, y, time)
+        items = IdMap(item_ids, "the item ids of X")
+        rows, values = users.index(user_ids), rating_values(y, len(user_ids))
+        ours = rows >= 0
+        if not ours.any() or (self.unknown == "error" and not ours.all()):
+            bad = np.asarray(user_ids, dtype=object)[~ours].tolist()
+            raise InvalidInputError(
+                f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
+                f"{bad[0]!r}: leave them out, or fit a new model"
+                if bad
+                else "X is empty: at least one rating, or an item with features, is needed",
+                argument="X",
+            )
+        duplicates: Any = self.duplicates
+        columns = items.index(item_ids)
+        seconds = None if times is None else seconds_of(times, len(values))[ours]
+        with advising():
+            new = Ratings.from_entries(
+                users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds
+            )
+        if table is not None:
+            new = merged(without_ratings(users, _others(table.ids, self.items_), scale), new)
+        return new if sparse.issparse(X) else self._resolve_known(new, known, "items")
 
     def _folded_in(self, given: FitInput) -> Self:
         """Return a copy that knows the given users instead of those of training."""
@@ -626,9 +815,114 @@ class RatingModel(InteractionModel):
         >>> model.refit_due_, model.ratings_.n_ratings
         (True, 41)
         """
-        from cofactor.ratings.updating import update
+        check_is_fitted(self)
+        self._fitted_on()
+        return self._take_in(*self._new_ratings(X, y, time), user_features, item_features)
 
-        return update(self, X, y, time, user_features, item_features)
+    def _new_ratings(self, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
+        """Return all ratings of the model, once it takes in new ones, and the new ones.
+
+        Parameters
+        ----------
+        X, y
+            New ratings as in `RatingModel.update`.
+        time : array-like, optional
+            Their times.
+        """
+        from cofactor.ratings.shard_work import in_memory
+
+        earlier = in_memory(self._require_ratings(("there is nothing to merge with; ",)), "update")
+        ranges = all(ids == IdMap.of_range(len(ids)) for ids in (self.users_, self.items_))
+        if sparse.issparse(X) and not ranges:
+            raise InvalidInputError(
+                "rows and columns of a sparse matrix are users and items 0, 1, 2, ..., but those of the model have "
+                f"other ids, such as {some_of(self.users_.ids, 3)} and {some_of(self.items_.ids, 3)}",
+                argument="X",
+                advice="pass pairs of user id and item id",
+            )
+        with advising():
+            new = as_ratings(X, y, scale=self.scale_, duplicates=self.duplicates, times=time)  # type: ignore[arg-type]
+        refuse_other_coding(new, self.coding_)
+        for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):
+            ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
+        if self._knows_time and new.times is None:
+            raise InvalidInputError(
+                f"this {type(self).__name__} was fitted with times, and the new ratings have none",
+                argument="time",
+                advice=("give the time of each rating with ", Argument("time")),
+            )
+        warn_of_lost_times(earlier, new)
+        return merged(earlier, new), new
+
+    def _take_in(
+        self,
+        both: Ratings,
+        new: Ratings,
+        user_features: SideFeatures | None = None,
+        item_features: SideFeatures | None = None,
+    ) -> Self:
+        """Take new ratings into the model, as `update` does, given all ratings and the new ones."""
+        known, _ = self._fitted_on()
+        of_users = self._features_of("user", user_features, both.users)
+        of_items = self._features_of("item", item_features, both.items)
+        given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
+        refuse_too_large(self, self._fit_bytes(both), both.n_ratings)
+        with committed(self, keep=learned_names(self)) as grown:
+            grown._renew_rows(both, new, given)
+            grown.ratings_, grown.updates_ = both, known.after(new.n_ratings)
+            grown._settle(both)
+        return self
+
+    def _features_of(self, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:
+        """Return a table of features, where the model was fitted with such; there it is needed, for some of the ids."""
+        from cofactor.ratings.features import FeatureTable, refuse_foreign, unknown_features
+
+        name = f"{side}_features"
+        if given is None and self._knows_features(side):
+            raise InvalidInputError(
+                f"this model was fitted with features of {side}s, and does not keep them",
+                argument=name,
+                advice=("give ", Argument(name), f" of the {side}s with new ratings"),
+            )
+        if given is not None and not self._knows_features(side):
+            raise unknown_features(name)
+        if given is None:
+            return None
+        table = FeatureTable.read(given, name)
+        refuse_foreign(table, ids)
+        return table
+
+    def _renew_rows(self, both: Ratings, new: Ratings, given: FitInput) -> None:
+        """Join new users and items to the model, and learn their rows, and all that have new ratings, anew."""
+        new_users = IdMap(new.users.ids[self.users_.index(new.users.ids) < 0])
+        new_items = IdMap(new.items.ids[self.items_.index(new.items.ids) < 0])
+        users = IdMap(new.users.ids[(new.user_counts > 0) | (new_users.index(new.users.ids) >= 0)])
+        items = IdMap(new.items.ids[(new.item_counts > 0) | (new_items.index(new.items.ids) >= 0)])
+
+        def of(**ids: IdMap) -> FitInput:
+            return replace(given, ratings=among(both, **ids))
+
+        if len(new_users):
+            self._join_part(self._folded_in(of(users=new_users, items=self.items_)), "user", both.users)
+        if len(new_items):
+            self._join_part(self._items_folded_in(of(items=new_items)), "item", both.items)
+        self._join_part(self._items_folded_in(of(items=items)), "item", both.items)
+        self._join_part(self._folded_in(of(users=users)), "user", both.users)
+
+    def _join_part(self, part: Self, side: SideName, ids: IdMap) -> None:
+        """Join a part, by the ids of both."""
+        ours, theirs = (getattr(each, f"{side}s_").ids for each in (self, part))
+        self._join(part, Joint(side, ids, ids.index(ours), ids.index(theirs)))
+        setattr(self, f"{side}s_", ids)
+
+    @staticmethod
+    def _joined_parts(ours: Sequence[Any], theirs: Sequence[Any], joint: Joint) -> list[Any]:
+        """Return copies of the parts of a model, to each of which that of another one is joined."""
+        joined = [copy.copy(part) for part in ours]
+        for part, other in zip(joined, theirs, strict=True):
+            part._join(other, joint)
+            setattr(part, f"{joint.side}s_", joint.ids)
+        return joined
 
     # ---------------------------------------------------------------- files
 
@@ -659,3 +953,15 @@ class RatingModel(InteractionModel):
         missing = [name for name in self._learned if getattr(self, name) is None and name not in self._optional]
         if missing:
             raise InvalidInputError(f"{', '.join(missing)} must not be None")
+
+
+def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
+    """Refuse to fold in nobody, and to merge or replace what has no ids."""
+    if X is None and (table is None or y is not None):
+        raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")
+    check_known(X, known)
+
+
+def _others(ids: IdMap, known: IdMap) -> IdMap:
+    """Return the ids which are not known."""
+    return IdMap(ids.ids[known.index(ids.ids) < 0])

@@ -137,11 +137,9 @@ class DescribedModel(Factored, RatingModel):
         >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
         array([1., 4.])
         """
-        from cofactor.ratings.folding import new_items
-
         check_is_fitted(self)
         table = table_of(item_features, "item_features")
-        ratings = new_items(self, X, y, known, table, time)
+        ratings = self._new_items(X, y, known, table, time)
         return self._items_folded_in(FitInput(ratings, item_features=table))
 
     def similar_items(

@@ -19,8 +19,8 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.probability import Criterion
-from cofactor.ratings.updating import Joint, joined_parts
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -190,7 +190,7 @@ class Ensemble(RatingModel):
         self.members_ = [member._items_folded_in(given)._without_ratings() for member in self.members_]
 
     def _join(self, part: Ensemble, joint: Joint) -> None:
-        self.members_ = joined_parts(self.members_, part.members_, joint)
+        self.members_ = self._joined_parts(self.members_, part.members_, joint)
 
     def _settle(self, ratings: Ratings) -> None:
         for member in self.members_:  # copies, since the items were joined

@@ -9,8 +9,8 @@ from cofactor.model.progress import Monitor
 from cofactor.ratings.data import Ratings
 
 if TYPE_CHECKING:
-    from cofactor.ratings.base import RatingModel
     from cofactor.ratings.features import FeatureTable
+    from cofactor.ratings.interaction_model import InteractionModel
 
 
 def _silent() -> Monitor:
@@ -33,7 +33,7 @@ class FitInput:
         What else is known of users and of items.
     shadow : Ratings or None
         Ratings of users who are predicted for but not learned from.
-    before : RatingModel or None
+    before : InteractionModel or None
         The model as it was before this fit, or fold-in; a warm start goes on from there, and so does an update.
     whole : Ratings or None
         In an update all ratings of the model, those of other rows too.
@@ -47,7 +47,7 @@ class FitInput:
     user_features: FeatureTable | None = None
     item_features: FeatureTable | None = None
     shadow: Ratings | None = None
-    before: RatingModel | None = None
+    before: InteractionModel | None = None
     whole: Ratings | None = None
     update: int = 0
 
@@ -56,6 +56,6 @@ class FitInput:
         """Features of users, and of items."""
         return self.user_features, self.item_features
 
-    def called(self, model: RatingModel) -> str:
+    def called(self, model: InteractionModel) -> str:
         """Return what warnings call the model."""
         return self.name or type(model).__name__

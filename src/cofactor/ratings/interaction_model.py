@@ -8,7 +8,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_number
 from cofactor.coding import Coding
-from cofactor.errors import Argument, InvalidInputError, InvalidTypeError, LostRatingsWarning, Text
+from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError, LostRatingsWarning, Text
 from cofactor.kernels.threads import library_limit
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
@@ -28,16 +28,19 @@ from cofactor.model.state import from_plain, is_mapped, member, packed, plain, u
 from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Excluded
+from cofactor.ratings.exclusion import Excluded, Exclusion
+from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import Appended, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
 from cofactor.ratings.updates import Updates
 from cofactor.ratings.weighting import check_saved
+from cofactor.text import counted, some_of
 from cofactor.typing import Ids, SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.reasons import Reasons
+    from cofactor.ratings.rules import Rules
     from cofactor.ratings.sharded import ShardedRatings
     from cofactor.ratings.stored_users import StoredUsers
 
@@ -96,6 +99,9 @@ class InteractionModel(BaseEstimator, ABC):
     #: Whether `_item_directions` are of use: whether the model has `similar_items` and `item_vectors`.
     _knows_what_is_alike: ClassVar[bool] = True
 
+    #: Learns from ratings in shards, in models that can: called with what `_fit` is given.
+    _fit_shards: ClassVar[Callable[..., None] | None] = None
+
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
 
@@ -129,6 +135,16 @@ class InteractionModel(BaseEstimator, ABC):
                 "save the fitted model with ratings=True in Python",
             )
         )
+
+    def _check_learns_in_shards(self) -> None:
+        """Refuse ratings in shards where the model cannot learn from them."""
+        if self._fit_shards is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} learns from ratings in memory alone",
+                argument="X",
+                advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; "
+                "others from the files themselves, in Python from X.to_ratings()",
+            )
 
     def _fitted_on(self) -> tuple[Updates, Ratings]:
         """Return what the model took in so far, and its ratings; refuse one that lacks those it was learned from."""
@@ -284,6 +300,109 @@ class InteractionModel(BaseEstimator, ABC):
             f"the scores of this {type(self).__name__} are no sum over what a user rated or took, {what}",
             advice=f"those of {', '.join(sorted(named))} can be explained",
         )
+
+    # ---------------------------------------------------------------- lists
+
+    def _best_lists(
+        self,
+        ranking: Ranking,
+        users: Any,
+        n: int,
+        *,
+        exclude_seen: bool,
+        exclude: Exclusion,
+        candidates: Iterable[Any] | None,
+        rules: Rules | None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return ids of the best items that may be recommended, and their scores, arranged by rules if there are any.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        users : ndarray of int, or Visits
+            By index.
+        n, exclude_seen, exclude, candidates, rules
+            As in `recommend`.
+        """
+        known = Lookup(self.users_, self.items_)
+        columns, excluded = known.candidates(candidates), Excluded.of(known, exclude)
+        if len(excluded.everywhere):
+            columns = np.setdiff1d(columns, excluded.everywhere)
+        columns = columns.astype(np.int32)
+        hidden = Hidden(self.ratings_ if exclude_seen else None, excluded)
+        if rules is None:
+            best, scores = best_items(ranking, users, columns, n, hidden)
+            return ids_of(self.items_, best), scores
+        from cofactor.ratings.reranking import Arrangement, arranged
+
+        allowed = np.zeros(len(self.items_), dtype=np.bool_)
+        allowed[columns] = True
+        looked_up = rules, self.items_, allowed, n
+        arrangement, allowed = Arrangement.of(*looked_up, self._support, self._item_directions)
+        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
+        raised = ranking.raised(bonus) if bonus.any() else ranking
+
+        def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
+            found, values = best_items(raised, users[rows], left, width, hidden)
+            return found, values - bonus[found]
+
+        best, scores = arranged(search, arrangement, len(users), len(left), n)
+        return ids_of(self.items_, best), scores
+
+    # ---------------------------------------------------------------- those of a fold-in who are known
+
+    def _resolve_known(
+        self,
+        new: Ratings,
+        known: str,
+        side: Literal["users", "items"],
+        join: Callable[[Ratings, Ratings], Ratings] | None = None,
+    ) -> Ratings:
+        """Return the ratings that count, where the model knows some of the users, or items.
+
+        Parameters
+        ----------
+        new : Ratings
+        known : {"error", "merge", "replace"}
+        side : {"users", "items"}
+        join : callable, optional
+            Merges earlier ratings and new ones; by default the later one of a pair counts.
+        """
+        given: IdMap = getattr(new, side)
+        from cofactor.ratings.merging import among, merged
+        from cofactor.ratings.sharded import ShardedRatings
+
+        ours: IdMap = getattr(self, f"{side}_")
+        known_before = ours.index(given.ids) >= 0
+        old = given.ids[known_before]
+        ours.warn_if_alike(given.ids[~known_before], side[:-1], callers_level())
+        merge, replace = Argument("known", "merge"), Argument("known", "replace")
+        if not len(old) and known == "merge":
+            others = counted(len(ours), f"other {side[:-1]}", form=",")
+            advice = f"if it comes from a fold-in, the {side} of training are known to the model that was fitted"
+            text = (merge, f" finds nobody: this model knows {others}, such as {some_of(ours.ids[:3])}; {advice}")
+            warnings.warn(InputWarning(text), stacklevel=callers_level())
+        if not len(old) or known == "replace":
+            return new
+        if known == "error":
+            those = counted(len(old), f"{side[:-1]} is", f"{side} are")
+            if not new.n_ratings:
+                raise InvalidInputError(
+                    f"{those} known to this model, such as {some_of(old[:3])}, and there are no ratings of them",
+                    advice=f"give the features of new {side} alone",
+                )
+            whose = "its" if those == "1 item is" else "their"
+            raise InvalidInputError(
+                f"{those} known to this model, such as {some_of(old[:3])}: {whose} ratings there would be forgotten",
+                advice=(merge, " adds the new ratings to them, ", replace, " lets the new ones alone count"),
+            )
+        kept: Any = self._require_ratings(("there is nothing to merge with; give ", replace, ", or "))
+        wanted = {side: given}
+        earlier = kept.among(**wanted) if isinstance(kept, ShardedRatings) else among(kept, **wanted)
+        if join is not None:
+            return join(earlier, new)
+        warn_of_lost_times(earlier, new, (merge,), ("give times to both, or to none",))
+        return merged(earlier, new)
 
     # ---------------------------------------------------------------- what is alike
 

@@ -107,6 +107,10 @@ class Lookup:
             raise InvalidInputError(f"{side} {literal(bad)} was not in training: {advice}", argument=argument)
         return rows
 
+    def asked(self, users: Ids | None) -> NDArray[np.int32]:
+        """Return the indices of users; of all where none are named."""
+        return np.arange(len(self.users), dtype=np.int32) if users is None else self.known(users)
+
     def _of(self, side: SideName) -> IdMap:
         return self.users if side == "user" else self.items
 

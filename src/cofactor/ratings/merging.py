@@ -1,16 +1,19 @@
-"""Ratings that come after others: both taken together, the later one of a pair counts."""
+"""Ratings that come after others, and rows of factors beside others: both taken together, the later one counts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.ids import IdMap
+from cofactor.typing import SideName
 
-__all__ = ["among", "merged", "union", "without_ratings"]
+__all__ = ["Joint", "among", "merged", "union", "without_ratings"]
 
 
 def merged(earlier: Ratings, later: Ratings) -> Ratings:
@@ -91,3 +94,70 @@ def union(first: IdMap, second: IdMap) -> IdMap:
 def _both(known: IdMap, wanted: IdMap | None) -> IdMap:
     """Return those ids which are wanted."""
     return known if wanted is None else IdMap(known.ids[wanted.index(known.ids) >= 0])
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Where the users, or items, of a model and of a part stand among those of both.
+
+    Attributes
+    ----------
+    side : {"user", "item"}
+    ids : IdMap
+        Those of both.
+    old, new : ndarray of int
+        Where those of the model stand, and those of the part.
+    """
+
+    side: SideName
+    ids: IdMap
+    old: NDArray[np.int32]
+    new: NDArray[np.int32]
+
+    def rows(self, ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of both in a new array; those of the part in the place of the model's.
+
+        Examples
+        --------
+        >>> joint = Joint("user", IdMap(["a", "b", "c"]), np.array([0, 2]), np.array([1, 2]))
+        >>> joint.rows(np.array([1.0, 3.0]), np.array([20.0, 30.0]))
+        array([ 1., 20., 30.])
+        """
+        out = np.zeros((len(self.ids), *ours.shape[1:]), dtype=ours.dtype)
+        out[self.old] = ours
+        out[self.new] = theirs
+        return out
+
+    def spread(self, ours: NDArray[Any], axis: int = 0) -> NDArray[Any]:
+        """Return what a model has for each, along an axis, among zeros for those who are new."""
+        shape = list(ours.shape)
+        shape[axis] = len(self.ids)
+        out = np.moveaxis(np.zeros(shape, dtype=ours.dtype), axis, 0)
+        out[self.old] = np.moveaxis(ours, axis, 0)
+        return np.ascontiguousarray(np.moveaxis(out, 0, axis))
+
+    def rows_of_samples(self, ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+        """Return likewise samples (S, n + 1, ...) of rows, the last of which, a cold one's, stays as it is."""
+        out = np.zeros((len(ours), len(self.ids) + 1, *ours.shape[2:]), dtype=ours.dtype)
+        out[:, self.old], out[:, self.new], out[:, -1] = ours[:, :-1], theirs[:, :-1], ours[:, -1]
+        return out
+
+    def ragged(
+        self,
+        ours: tuple[NDArray[np.int64], NDArray[Any]],
+        theirs: tuple[NDArray[np.int64], NDArray[Any]],
+        axis: int = 0,
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return likewise rows of several lengths: offsets, and entries along an axis."""
+        counts = self.rows(np.diff(ours[0]), np.diff(theirs[0]))
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        kept = np.setdiff1d(self.old, self.new)
+        shape = list(ours[1].shape)
+        shape[axis] = int(indptr[-1])
+        out = np.moveaxis(np.zeros(shape, dtype=ours[1].dtype), axis, 0)
+        for where, rows, (start, entries) in ((self.old, kept, ours), (self.new, self.new, theirs)):
+            chosen = np.isin(where, rows)
+            _, source = entries_of_rows(start, np.flatnonzero(chosen))
+            _, target = entries_of_rows(indptr, where[chosen])
+            out[target] = np.moveaxis(entries, axis, 0)[source]
+        return indptr, np.moveaxis(out, 0, axis)

@@ -9,9 +9,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cofactor.checks import check_number
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings.blocks import each_block, pairs_per_block
 
-__all__ = ["Criterion", "Expectation", "Pairwise", "expected", "in_blocks", "margins_of", "of_all_pairs", "quantiles"]
+__all__ = [
+    "Criterion",
+    "Expectation",
+    "Pairwise",
+    "criterion_of",
+    "expected",
+    "in_blocks",
+    "margins_of",
+    "of_all_pairs",
+    "quantiles",
+]
 
 Pairwise = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -109,3 +121,52 @@ def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray
     of_each = items if items.ndim == 2 else np.tile(items, (len(users), 1))  # kernels are compiled for their own arrays
     found = function(users[np.repeat(np.arange(len(users)), of_each.shape[1])], of_each.ravel())
     return found.reshape(of_each.shape)
+
+
+def criterion_of(scale: NDArray[np.float64], at_least: float | None, quantile: float | None) -> Criterion | None:
+    """Return what ranks items: a function of probabilities, or None for a model's own scores.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (R,)
+    at_least : float or None
+        Rank by the probability of this rating or a higher one.
+    quantile : float or None
+        Rank by this quantile of the rating.
+    """
+    if at_least is None and quantile is None:
+        return None
+    if at_least is not None and quantile is not None:
+        raise InvalidInputError(
+            (Argument("at_least"), " and ", Argument("quantile"), " both say how to rank: give one of them")
+        )
+    if at_least is not None:
+        return _share_from(scale, at_least)
+    return None if quantile is None else _quantile(scale, quantile)
+
+
+def _share_from(scale: NDArray[np.float64], at_least: float) -> Criterion:
+    check_number("at_least", at_least, low=-np.inf)
+    liked = scale >= at_least
+    if not liked.any():
+        raise InvalidInputError(
+            (Argument("at_least", at_least), f" is above the highest rating, {scale[-1]:g}"), argument="at_least"
+        )
+    if liked.all():
+        raise InvalidInputError(
+            (Argument("at_least", at_least), f" says nothing: every rating is at least {scale[0]:g}"),
+            argument="at_least",
+        )
+    return Expectation(liked.astype(float))
+
+
+def _quantile(scale: NDArray[np.float64], quantile: float) -> Criterion:
+    check_number("quantile", quantile, low=0, high=1)
+    if quantile in (0, 1):
+        raise InvalidInputError(
+            (Argument("quantile", quantile), " says nothing: expected a number between 0 and 1, such as 0.9"),
+            argument="quantile",
+        )
+    half_way = (scale[1:] + scale[:-1]) / 2
+    edges = np.concatenate([scale[:1], half_way, scale[-1:]])
+    return lambda p: quantiles(p, edges, quantile)

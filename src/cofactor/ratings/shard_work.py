@@ -6,24 +6,16 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from cofactor.errors import Argument, InvalidInputError
-from cofactor.metrics.scale import as_scale
+from cofactor.errors import InvalidInputError
 from cofactor.progress import tell
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.entries import check_variety
 from cofactor.solvers.journal import Journal
 from cofactor.solvers.parts import OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
-from cofactor.text import some_of
 
-if TYPE_CHECKING:
-    from cofactor.ratings.sharded import ShardedRatings
-
-__all__ = ["Work", "check_learns_in_shards", "check_shards", "in_memory"]
+__all__ = ["Work", "in_memory"]
 
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
@@ -108,43 +100,7 @@ def _digest(*texts: str) -> str:
     return hashlib.sha256(" ".join(texts).encode()).hexdigest()
 
 
-def check_shards(ratings: ShardedRatings, model: Any, y: Any, time: Any, sample_weight: Any) -> Any:
-    """Return ratings in shards to learn from, or say why a model cannot."""
-    check_learns_in_shards(model)
-    for argument, given in (("y", y), ("time", time), ("sample_weight", sample_weight)):
-        if given is not None:
-            raise InvalidInputError(
-                "ratings in shards hold all that there is", argument=argument, advice="leave it out"
-            )
-    if model.levels is not None and not np.array_equal(as_scale(model.levels), ratings.scale):
-        raise InvalidInputError(
-            f"the shards have the scale {some_of(ratings.scale, 10)}", argument="levels", found=model.levels
-        )
-    if ratings.work.resume and model.random_state is None:
-        raise InvalidInputError(
-            (Argument("resume", True), " needs the seed that the fit began with"),
-            argument="random_state",
-            found=None,
-            advice="give a seed to fits that may have to go on",
-        )
-    found = check_variety(ratings)
-    if found.folder is None:
-        return found
-    return replace(found, work=found.work.of(model, found.folder, found.source.key))
-
-
-def check_learns_in_shards(model: Any) -> None:
-    """Refuse a model which cannot learn from ratings in shards."""
-    if getattr(type(model), "_fit_shards", None) is None:
-        raise InvalidInputError(
-            f"{type(model).__name__} learns from ratings in memory alone",
-            argument="X",
-            advice="ALS, PMF, BinaryMMMF, MMMF, PMMMF, HMF, OrdinalProbit, BPMF and GibbsMMMF learn in shards; others "
-            "from the files themselves, in Python from X.to_ratings()",
-        )
-
-
-def in_memory(ratings: Ratings | ShardedRatings, what: str) -> Ratings:
+def in_memory(ratings: Any, what: str) -> Ratings:
     """Return ratings for what needs them in memory, or refuse those in shards."""
     if isinstance(ratings, Ratings):
         return ratings

@@ -15,7 +15,6 @@ from cofactor.ratings import ExposureModel, Recommender
 from cofactor.ratings.described import Asked
 from cofactor.ratings.facts import predicts_ratings
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.visits import visits_of
 from cofactor.tasks.matching import hint
 from cofactor.tasks.plain import RANKINGS, Request
 from cofactor.tasks.rating_facts import rating_model_of
@@ -195,7 +194,7 @@ def _predicted(
         latest = latest_times(rating_model, len(pairs))
         return with_meaning(rating_model, Asked.of(rating_model, pairs, None, described, latest).answers("predict"))
     users = np.repeat(rating_model.users_.index(ids), lengths)
-    visitors = visits_of(rating_model, users, rating_model._now)
+    visitors = rating_model._visits(users, rating_model._now)
     return with_meaning(rating_model, rating_model._predicted(visitors, rating_model.items_.index(items)))
 
 

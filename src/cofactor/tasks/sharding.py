@@ -14,7 +14,6 @@ from cofactor.datasets.sniff import sniff
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.ratings import ShardedRatings, append_files, shard_files
 from cofactor.ratings.facts import facts_of
-from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.stored_users import StoredUsers, stored_users_of
 from cofactor.tasks.base import Task
 from cofactor.tasks.clusters import client_of
@@ -136,7 +135,7 @@ def fit_shards(
         Told about progress.
     """
     sharded = ShardedRatings.open(folder)
-    check_learns_in_shards(model)
+    model._check_learns_in_shards()
     if listen is not None:
         task.listen(model, listen)
     began = time.perf_counter()

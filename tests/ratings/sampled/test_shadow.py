@@ -13,7 +13,6 @@ from cofactor.datasets import make_ratings
 from cofactor.kernels.threads import thread_limit
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import OrdinalProbit, as_ratings
-from cofactor.ratings.visits import asked_pairs
 
 DATA = make_ratings(90, 50, 3, density=0.3, random_state=1)
 IS_NEW = DATA.X[:, 0] % 3 == 1  # between the others, so that rows of samples move
@@ -81,7 +80,7 @@ def test_predictions_agree_with_those_of_fold_in():
 
 def score(m: OrdinalProbit, pairs: list[tuple[int, int]]) -> np.ndarray:
     """Return how far the score of each pair lies above its user's middle threshold, for every sample."""
-    users, items = asked_pairs(m, pairs)
+    users, items = (ids.index(side) for ids, side in zip((m.users_, m.items_), zip(*pairs, strict=True), strict=True))
     U, V = m.samples_["U"][:, users], m.samples_["V"][:, items]
     x = (U[..., :-1] * V[..., :-1]).sum(axis=2) + U[..., -1] + V[..., -1]
     return x - m.samples_["thresholds"][:, users, 1]

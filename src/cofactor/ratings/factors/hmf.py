@@ -17,7 +17,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.updating import Joint, joined_parts
+from cofactor.ratings.merging import Joint
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import RandomState
@@ -202,7 +202,7 @@ class HMF(RatingModel):
         self.stages_ = [stage._items_folded_in(part)._without_ratings() for stage, part in self._parts(given)]
 
     def _join(self, part: HMF, joint: Joint) -> None:
-        self.stages_ = joined_parts(self.stages_, part.stages_, joint)
+        self.stages_ = self._joined_parts(self.stages_, part.stages_, joint)
 
     def to_memory(self) -> Self:
         """Return a model that needs no folder of shards, see `RatingModel`."""

@@ -26,21 +26,19 @@ from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
-from cofactor.ratings.best import Ranking, ids_of
+from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import check_known, settled, warn_of_lost_times
+from cofactor.ratings.folding import check_known, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot
-from cofactor.ratings.recommending import Asked, asked_users, best_lists
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
-from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
@@ -193,7 +191,7 @@ class ExposureModel(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            check_learns_in_shards(self)
+            self._check_learns_in_shards()
         takes = as_takes(X, y, times=time, sample_weight=sample_weight, kind=kind, target=target)
         warn_of_a_robot(takes)
         return self._learn(FitInput(takes))
@@ -371,13 +369,13 @@ class ExposureModel(InteractionModel):
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
         check_rules(rules)
-        known = Lookup(self.users_, self.items_)
         self._require_ratings(())
-        asked = Asked(known, asked_users(known, users), int(n), exclude_seen, exclude, candidates, rules)
+        rows = Lookup(self.users_, self.items_).asked(users)
         block = self._log_block if rules is not None and rules.weighs else self._block
+        ranking = Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_))
+        limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
         with library_limit(1, "blas"):
-            best, scores = best_lists(self, Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_)), asked)
-        return ids_of(self.items_, best), scores
+            return self._best_lists(ranking, rows, int(n), exclude_seen=exclude_seen, **limits)
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
@@ -494,7 +492,7 @@ def new_takes(
     how: dict[str, Any] = {"items": model.items_, "unknown_items": "drop"}
     how |= {"kind": kind, "kind_weights": model.kind_weights_}
     new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
-    takes = new if sparse.issparse(X) else settled(model, new, known, "users", joined_takes)
+    takes = new if sparse.issparse(X) else model._resolve_known(new, known, "users", joined_takes)
     return takes if model.counted_ or sample_weight is not None else replace(takes, weights=None)
 
 

@@ -23,7 +23,6 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
 from cofactor.ratings.ranking.results import Recommendations
-from cofactor.ratings.recommending import asked_users
 from cofactor.ratings.reranking import Arrangement, arranged, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.text import counted
@@ -113,7 +112,7 @@ class _Gain:
 def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommendations:
     """Return the best items of an offer."""
     known = Lookup(offer.users, offer.items)
-    rows, m = asked_users(known, users), len(offer.items)
+    rows, m = known.asked(users), len(offer.items)
     k, n = len(rows), min(options.n, m)
     what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
     CELLS.check(options.n * k, what, size=n * k)

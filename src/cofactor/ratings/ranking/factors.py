@@ -15,9 +15,9 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.similar import covariance, directions
-from cofactor.ratings.updating import Joint
 
 __all__ = ["FactorExposure", "own_takes"]
 

@@ -33,7 +33,7 @@ from cofactor.ratings.described import DescribedModel, tables_of
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.folding import new_ratings, new_users, warn_of_lost_times
+from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
@@ -59,15 +59,11 @@ from cofactor.ratings.ranking.takes import (
     warn_of_a_robot,
 )
 from cofactor.ratings.reasons import Reasons
-from cofactor.ratings.recommending import asked_users
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
-from cofactor.ratings.shard_work import check_learns_in_shards
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_takes
 from cofactor.ratings.updates import Updates
-from cofactor.ratings.updating import take_in
-from cofactor.ratings.visits import visits_of
 from cofactor.solvers.result import Callback, Progress
 from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
@@ -304,7 +300,7 @@ class Recommender(InteractionModel):
         """
         self._check_params()
         if isinstance(X, ShardedRatings):
-            check_learns_in_shards(self)
+            self._check_learns_in_shards()
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
         has_kinds = target is not None or kinds_apart(X, kind)[1] is not None
@@ -474,7 +470,7 @@ class Recommender(InteractionModel):
             self.items_,
             self._require_ratings(("fold new users in, or ",)),
             None if model is None else self.scale_,
-            visits=lambda users, time: None if model is None else visits_of(model, users, time),
+            visits=lambda users, time: None if model is None else model._visits(users, time),
             utilities=lambda users, seen: self._utilities(users),
             probabilities=lambda visitors, items: model._all_probabilities(visitors, items),
             support=self._support,
@@ -496,7 +492,7 @@ class Recommender(InteractionModel):
         """
         check_is_fitted(self)
         with library_limit(1, "blas"):
-            return self._utilities(asked_users(Lookup(self.users_, self.items_), users))
+            return self._utilities(Lookup(self.users_, self.items_).asked(users))
 
     def _utilities(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return the utilities of all items for users by index."""
@@ -764,7 +760,7 @@ class Recommender(InteractionModel):
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
             model = cast(RatingModel, self.rating_model_)
-            fresh = new_users(model, X, y, user_features, known, time)
+            fresh = model._new_users(X, y, user_features, known, time)
             given = fresh.ratings
             takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
             new.rating_model_ = model._folded_in(fresh)
@@ -815,8 +811,8 @@ class Recommender(InteractionModel):
                 warn_of_lost_times(earlier, new, those="takes")
                 both = joined_takes(earlier, new)
             else:
-                both, new = new_ratings(self.rating_model_, X, y, time)
-                grown.rating_model_ = take_in(copy.copy(self.rating_model_), both, new, user_features, item_features)
+                both, new = self.rating_model_._new_ratings(X, y, time)
+                grown.rating_model_ = copy.copy(self.rating_model_)._take_in(both, new, user_features, item_features)
             takes = as_takes(both)
             grown.exposures_ = []
             for part in self.exposures_:

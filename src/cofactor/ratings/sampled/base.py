@@ -24,6 +24,7 @@ from cofactor.model.state import check_array
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users
 from cofactor.ratings.sampled.chains import (
@@ -43,7 +44,6 @@ from cofactor.ratings.sampled.thinned import Thinned
 from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import StoredUsers
-from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.result import Callback
 from cofactor.text import counted

@@ -22,7 +22,7 @@ from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.draws import ProbitDraws
 from cofactor.ratings.sampled.thinned import Thinned
-from cofactor.ratings.visits import Visits, visits_of
+from cofactor.ratings.visits import Visits
 from cofactor.typing import Ids
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def drift(model: OrdinalProbit, users: Ids, time: ArrayLike) -> tuple[NDArray[np
             "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
         )
     rows = Lookup(model.users_, model.items_).known(users)
-    places = model.past_.places(visits_of(model, rows, time))
+    places = model.past_.places(model._visits(rows, time))
     total, squares = np.zeros(len(rows)), np.zeros(len(rows))
     samples = model.samples_
     for s in range(len(samples["U"])):

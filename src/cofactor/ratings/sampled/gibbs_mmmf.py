@@ -19,6 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.by_user import Samples
 from cofactor.ratings.sampled.cold import WithCold
@@ -26,7 +27,6 @@ from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_h
 from cofactor.ratings.sampled.in_shards import fit_gibbs_mmmf_in_shards
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.thinned import Sample
-from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState

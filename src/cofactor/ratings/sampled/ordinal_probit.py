@@ -21,6 +21,7 @@ from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.sampled.alignment import MeanScores
 from cofactor.ratings.sampled.base import Plan, SampledModel
 from cofactor.ratings.sampled.by_user import Samples
@@ -33,7 +34,6 @@ from cofactor.ratings.sampled.rank import Rank
 from cofactor.ratings.sampled.reasons import ordinal_reasons
 from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
 from cofactor.ratings.sampled.warm_start import checksum
-from cofactor.ratings.updating import Joint
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable

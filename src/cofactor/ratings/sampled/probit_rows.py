@@ -11,11 +11,11 @@ from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_probit import log_gaps
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Side
+from cofactor.ratings.merging import Joint
 from cofactor.ratings.sampled.cold import WithCold
 from cofactor.ratings.sampled.drifting import FoldInDrift, Past, moments_of, times_of
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.thinned import Thinned
-from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
 from cofactor.samplers import State
 
