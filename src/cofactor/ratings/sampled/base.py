@@ -23,7 +23,7 @@ from cofactor.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import check_array, plain
+from cofactor.model.state import plain
 from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -36,11 +36,12 @@ from cofactor.ratings.sampled.chains import (
     chains_from_plain,
     chains_to_plain,
     check_samples,
+    check_state,
     checksum,
     continued,
-    identified,
+    identified_of_chains,
     in_pieces,
-    kept_log_likelihood,
+    log_likelihoods,
     pooled,
     rows_of_users,
     run_side_by_side,
@@ -51,7 +52,7 @@ from cofactor.ratings.sampled.samples import Draws, Samples, SampleSubset, in_gr
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.ratings.updating import Joint
-from cofactor.samplers import Chain, Diagnostics, Posterior, State, diagnose, run, to_inference_data
+from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
@@ -78,7 +79,7 @@ Begin = Callable[[Callable[[int], Any]], Rounds]
 class SampledModel(RatingModel):
     """A rating model whose predictions are averages over draws from its posterior.
 
-    Subclasses declare the arrays of a sample (`_sampled`, `_of_state`), and give the posterior (`_prepare`), what
+    Subclasses declare the arrays of a sample (`_sampled`, `_state_only`), and give the posterior (`_prepare`), what
     predictions need of samples (`_draws`), and new rows under each of some samples (`_fold_in`, `_fold_in_items`).
 
     Attributes
@@ -159,7 +160,7 @@ class SampledModel(RatingModel):
     _sampled: ClassVar[dict[str, str]]
 
     #: Arrays that the state of a chain has besides, likewise; users are those of "training", without shadow users.
-    _of_state: ClassVar[dict[str, str]]
+    _state_only: ClassVar[dict[str, str]]
 
     #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
     _n_fold_in_samples: ClassVar[int] = 20
@@ -176,14 +177,14 @@ class SampledModel(RatingModel):
         return False
 
     @property
-    def _axes(self) -> dict[str, str]:
+    def _sample_axes(self) -> dict[str, str]:
         """The names of the axes of each array of a sample."""
         return self._sampled
 
     @property
-    def _axes_of_state(self) -> dict[str, str]:
+    def _state_axes(self) -> dict[str, str]:
         """The same of arrays that the state of a chain has besides."""
-        return self._of_state
+        return self._state_only
 
     def _lengths(self) -> dict[str, int]:
         """Return the lengths of all axes; those of users and items have a cold one at the end."""
@@ -202,10 +203,10 @@ class SampledModel(RatingModel):
         return len(self.users_)
 
     @property
-    def _sides(self) -> dict[str, SideName]:
+    def _sides(self) -> dict[str, str]:
         """Arrays of a sample with a row for each user or item, and which of them."""
-        sides: tuple[SideName, SideName] = ("user", "item")
-        return {name: side for name, axes in self._axes.items() for side in sides if axes.split()[0] == side}
+        firsts = ((name, axes.partition(" ")[0]) for name, axes in self._sample_axes.items())
+        return {name: first for name, first in firsts if first in ("user", "item")}
 
     @property
     def _of_users(self) -> list[str]:
@@ -366,10 +367,7 @@ class SampledModel(RatingModel):
         return [Chain(number, seed) for number in range(self.n_chains)]
 
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
-        """Set what chains that drew from a posterior have found, with samples of users in a folder if they are there.
-
-        The last state of chains is not kept then: it has a row for each user, and a fit in shards begins anew.
-        """
+        """Set what chains that drew from a posterior have found; samples of users may be in a folder."""
         if not any(chain.n_samples for chain in fit.chains):
             raise NothingKeptError(fit, given.monitor.stopped)
         self.target_, self.chains_ = dict(fit.target), fit.chains
@@ -382,7 +380,7 @@ class SampledModel(RatingModel):
         if stored is not None:
             self.stored_users_ = stored
             self.samples_ |= {name: stored.arrays[f"samples_.{name}"] for name in self._of_users}
-            self.chains_ = with_samples([replace(chain, state={}) for chain in self.chains_], self.samples_)
+            self.chains_ = with_samples(self.chains_, self.samples_)
 
     def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):
@@ -475,7 +473,7 @@ class SampledModel(RatingModel):
                 folder.mkdir(exist_ok=True)
             return parts
 
-        of_state = [name for name, axes in self._of_state.items() if axes.startswith("training")]
+        of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
             drawn, users = posterior(partial(begin, step, where.folder), where)
             self._run(drawn, chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}"))
@@ -487,7 +485,11 @@ class SampledModel(RatingModel):
                 chain.samples = {name: users.samples(name) for name in users.elsewhere} | chain.samples
                 chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
             done.append(users.parts)
-        stored = self._stored(ratings, chains, kept, more) if in_folder else None
+        stored = None
+        if in_folder:  # states would have a row for each user, and a fit in shards begins anew
+            chains = [replace(chain, state={}) for chain in chains]
+            if any(chain.n_samples for chain in chains):
+                stored = self._stored(ratings, chains, kept, more)
         for parts in done:
             parts.done()
         self._set_chains(given, FitChains(target, chains), stored)
@@ -497,17 +499,9 @@ class SampledModel(RatingModel):
         self, ratings: Any, chains: list[Chain], kept: list[Kept], more: Mapping[str, NDArray[Any] | None]
     ) -> StoredUsers:
         """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
-        if not any(chain.n_samples for chain in chains):
-            raise InvalidInputError(
-                f"no sample was kept in {counted(min(chain.n_sweeps for chain in chains), 'sweep')}",
-                argument="burn_in",
-                found=self.burn_in,
-                advice="allow more time, or more sweeps",
-            )
         found = rows_of_users(chains, kept, self._of_users, len(ratings), ratings.user_counts)
-        rows = {
-            name: Rows(array.dtype, array.shape, in_pieces(array)) for name, array in more.items() if array is not None
-        }
+        tables = {name: array for name, array in more.items() if array is not None}
+        rows = {name: Rows(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
         rows |= {f"samples_.{name}": one for name, one in found.items()}
         folder: Any = kept[0].folder
         return StoredUsers.join(ratings.folder, folder, type(self).__name__, self.users_, rows)
@@ -555,7 +549,7 @@ class SampledModel(RatingModel):
         """
         names, lengths = [name for name, side in self._sides.items() if side == chains.side], self._lengths()
         whole, chosen = chains.samples.whole, chains.samples.where
-        shapes = {name: _shape(self._axes[name], lengths) for name in names}
+        shapes = {name: _shape(self._sample_axes[name], lengths) for name in names}
         new = chains.draw(kernel, arguments, {**shapes, **more})
         for name in names:
             new[name][:, -1] = whole[name][chosen, -1]
@@ -597,8 +591,7 @@ class SampledModel(RatingModel):
             If the model has no chains: after `fold_in` or `update`, or saved with ``n_samples``.
         """
         chains = self._chains_kept()
-        quantities = {"log-likelihood": self._log_likelihoods(chains)}
-        return diagnose(quantities | self._quantities_by_chain(chains))
+        return diagnose({"log-likelihood": log_likelihoods(chains)} | self._identified(chains))
 
     def to_arviz(self) -> Any:
         r"""Return the draws of every chain as an ``InferenceData``, for the plots and measures of ArviZ.
@@ -620,7 +613,7 @@ class SampledModel(RatingModel):
         chains = self._chains_kept()
         n_warm = min(self.burn_in, *(chain.kept_sweeps[0] - 1 for chain in chains))
         warm = np.array([chain.log_likelihood[:n_warm] for chain in chains])
-        return to_inference_data(self._quantities_by_chain(chains), self._log_likelihoods(chains), warm)
+        return to_inference_data(self._identified(chains), log_likelihoods(chains), warm)
 
     def _chains_kept(self) -> list[Chain]:
         """Return the chains with samples."""
@@ -630,19 +623,9 @@ class SampledModel(RatingModel):
             raise InvalidInputError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
         return chains
 
-    def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
-        """Return (n_chains, n_draws): the log-likelihood in kept sweeps, as many of each chain."""
-        n = min(chain.n_samples for chain in chains)
-        return np.array([kept_log_likelihood(chain)[:n] for chain in chains])
-
-    def _quantities_by_chain(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
-        n = min(chain.n_samples for chain in chains)
-        each = [self._quantities({name: array[:n] for name, array in chain.samples.items()}) for chain in chains]
-        return {name: np.stack([quantities[name] for quantities in each]) for name in each[0]}
-
-    def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
-        """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
-        return identified(samples, self._sides, samples["U"].shape[2] - self._biased)
+    def _identified(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
+        """Return what means the same in all chains, (n_chains, n_draws) or (n_chains, n_draws, k)."""
+        return identified_of_chains(chains, self._sides, self._n_factors)
 
     # ---------------------------------------------------------------- saving
 
@@ -683,7 +666,7 @@ class SampledModel(RatingModel):
         if not isinstance(entries, list) or not isinstance(samples, dict) or not isinstance(means, dict):
             raise InvalidInputError("samples_, means_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
-        check_samples(samples, self._sides, len(self.users_), len(self.items_))
+        check_samples(samples, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
         self.chains_ = chains_from_plain(entries, samples)
         self._restore_means(means)
 
@@ -695,22 +678,9 @@ class SampledModel(RatingModel):
             json.dumps(self.target_)  # a warm start compares its values
         except TypeError as error:
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
-        S, lengths = len(self.samples_["U"]), self._lengths()
-        for name, axes in self._axes.items():
-            check_array(f"samples of {name}", self.samples_.get(name), (S, *_shape(axes, lengths)), np.float32)
-        of_state = {name: _shape(axes, lengths) for name, axes in self._axes_of_state.items()}
+        shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
-            if chain.state:  # without it a warm start is refused
-                shapes = {name: array.shape[1:] for name, array in chain.samples.items()} | of_state
-                self._check_state(chain.state, shapes)
-
-    def _check_state(self, state: State, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Refuse a state of a chain whose arrays are not those that the next sweep of a warm start will use."""
-        if state.keys() != shapes.keys():
-            odd = sorted(state.keys() ^ shapes.keys())
-            raise InvalidInputError(f"the state of a chain must have no more and no less than it needs: {odd}")
-        for name, shape in shapes.items():
-            check_array(f"{name} in the state of a chain", state[name], shape, np.float64)
+            check_state(chain, shapes)
 
 
 def _shape(axes: str, lengths: Mapping[str, int]) -> tuple[int, ...]:

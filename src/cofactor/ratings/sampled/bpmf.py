@@ -152,7 +152,7 @@ class BPMF(ProbitModel):
         "item_mean": "factor", "item_precision": "factor factor", "item_weights": "item_feature factor",
     }  # fmt: skip
 
-    _of_state: ClassVar[dict[str, str]] = {"user_weight_precision": "1", "item_weight_precision": "1"}
+    _state_only: ClassVar[dict[str, str]] = {"user_weight_precision": "1", "item_weight_precision": "1"}
 
     _n_fold_in_samples: ClassVar[int] = 50
 

@@ -319,26 +319,55 @@ def in_pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (array[lo : lo + size] for lo in range(0, len(array), size))
 
 
-def check_samples(samples: dict[str, NDArray[Any]], sides: Mapping[str, str], n_users: int, n_items: int) -> None:
-    """Refuse samples that are not as many for every quantity, or not of these users and items."""
-    sizes = {"user": n_users + 1, "item": n_items + 1}
-    missing = sorted(set(sides) - set(samples))
-    if missing:
-        raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
-    if not all(isinstance(array, np.ndarray) and array.ndim for array in samples.values()):
-        raise InvalidInputError("samples must be arrays")
+def check_samples(samples: dict[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse samples that are not as many for every array, or whose arrays have other names, or shapes in a sample."""
+    _check_names("samples", samples, shapes)
     S = len(samples["U"])
     if not S:
         raise InvalidInputError("there are no samples")
-    for name, array in samples.items():
-        side = sides.get(name, "")
-        shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
-        check_array(f"samples of {name}", array, shape, np.float32)
+    for name, shape in shapes.items():
+        check_array(f"samples of {name}", samples[name], (S, *shape), np.float32)
 
 
-def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:
-    """Return the log-likelihood in the sweeps that were kept."""
-    return np.array([chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps])
+def check_state(chain: Chain, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a state whose arrays are not those that the next sweep of a warm start will use.
+
+    Parameters
+    ----------
+    chain : Chain
+        Where there is no state, a warm start is refused.
+    shapes : mapping from str to tuple of int
+        Of arrays that the state has besides those of a sample.
+    """
+    if not chain.state:
+        return
+    shapes = {name: array.shape[1:] for name, array in chain.samples.items()} | dict(shapes)
+    _check_names("the state of a chain", chain.state, shapes)
+    for name, shape in shapes.items():
+        check_array(f"{name} in the state of a chain", chain.state[name], shape, np.float64)
+
+
+def _check_names(what: str, arrays: Mapping[str, Any], needed: Mapping[str, Any]) -> None:
+    if arrays.keys() != needed.keys():
+        odd = sorted(arrays.keys() ^ needed.keys())
+        raise InvalidInputError(f"{what} must have no more and no less than it needs: {odd}")
+
+
+def log_likelihoods(chains: list[Chain]) -> NDArray[np.float64]:
+    """Return (n_chains, n_draws): the log-likelihood in sweeps that were kept, as many of each chain."""
+    n = min(chain.n_samples for chain in chains)
+    return np.array([[chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps[:n]] for chain in chains])
+
+
+def identified_of_chains(
+    chains: list[Chain], sides: Mapping[str, str], n_factors: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return quantities that mean the same in all chains, as `identified`, of as many samples of each."""
+    n = min(chain.n_samples for chain in chains)
+    each = [
+        identified({name: array[:n] for name, array in chain.samples.items()}, sides, n_factors) for chain in chains
+    ]
+    return {name: np.stack([quantities[name] for quantities in each]) for name in each[0]}
 
 
 def identified(

@@ -123,7 +123,7 @@ class GibbsIPMMMF(HingeModel):
 
     _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {"shares": "feature", "item_precision": "factor"}
 
-    _of_state: ClassVar[dict[str, str]] = HingeModel._of_state | {"counts": "feature"}
+    _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {"counts": "feature"}
 
     def __init__(
         self,

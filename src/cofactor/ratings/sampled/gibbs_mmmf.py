@@ -108,7 +108,7 @@ class GibbsMMMF(HingeModel):
     user_projection_ : ndarray of shape (m, K) or None
         What a rating of an item adds to a user's features, with ``implicit``.
     item_projection_ : ndarray of shape (n, K) or None
-        What a rating by a user adds to an item's features, likewise.
+        What a rating by a user adds to an item's features, likewise; None after `fold_in`.
 
     References
     ----------
@@ -133,7 +133,7 @@ class GibbsMMMF(HingeModel):
         "item_mean": "factor", "item_precision": "factor", "item_weights": "feature factor",  # as many as for users
     }  # fmt: skip
 
-    _of_state: ClassVar[dict[str, str]] = HingeModel._of_state | {
+    _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {
         "user_weight_precision": "factor", "item_weight_precision": "factor",
     }  # fmt: skip
 
@@ -269,6 +269,7 @@ class GibbsMMMF(HingeModel):
             return sample["V"], (sample["user_precision"].astype(float), means), chains.begin(sample["U"], means)
 
         self._draw_users(given, chains, fold_hinge_rows, of_sample)
+        self.item_projection_ = None  # it is about ratings by the users of training
 
     def _fold_in_items(self, given: FitInput) -> None:
         chains, m = self._chains_of(given, "item"), len(given.ratings.items) + 1

@@ -39,7 +39,7 @@ class HingeModel(SampledModel):
         "threshold_mean": "boundary", "threshold_precision": "boundary",
     }  # fmt: skip
 
-    _of_state: ClassVar[dict[str, str]] = {"value": "training"}
+    _state_only: ClassVar[dict[str, str]] = {"value": "training"}
 
     hinge_weight: float
     biases: bool

@@ -215,7 +215,7 @@ class OrdinalProbit(ProbitModel):
         "item_mean": "factor", "item_precision": "factor factor", "item_weights": "item_feature factor",
     }  # fmt: skip
 
-    _of_state: ClassVar[dict[str, str]] = {
+    _state_only: ClassVar[dict[str, str]] = {
         "user_weight_precision": "2", "item_weight_precision": "2",
         "gaps": "training boundary", "reach": "training", "accepted": "training", "value": "training",
     }  # fmt: skip
@@ -479,15 +479,15 @@ class OrdinalProbit(ProbitModel):
         return None if self.past_ is None else self.past_.now
 
     @property
-    def _axes(self) -> dict[str, str]:
+    def _sample_axes(self) -> dict[str, str]:
         return self._sampled if self.past_ is None else self._sampled | DRIFT
 
     @property
-    def _axes_of_state(self) -> dict[str, str]:
-        of_training = {name: axes for name, axes in self._of_state.items() if axes.startswith("training")}
+    def _state_axes(self) -> dict[str, str]:
+        of_training = {name: axes for name, axes in self._state_only.items() if axes.startswith("training")}
         shadow = {_SHADOW + name: axes.replace("training", "shadow") for name, axes in of_training.items()}
         drift = {} if self.past_ is None else DRIFT_OF_STATE
-        return self._of_state | (shadow if self.is_shadow_.any() else {}) | drift
+        return self._state_only | (shadow if self.is_shadow_.any() else {}) | drift
 
     def _draws(self, samples: Samples) -> ProbitDraws:
         U, V, thresholds = (samples[name] for name in ("U", "V", "thresholds"))
