@@ -16,9 +16,10 @@ from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.probability import Criterion, Expectation
+from cofactor.ratings.sampled.fold_in import ConditionalChains
 from cofactor.ratings.sampled.padded import PaddedRatings
 from cofactor.ratings.sampled.probit import ProbitDraws
-from cofactor.ratings.sampled.samples import Samples, SampleSubset
+from cofactor.ratings.sampled.samples import Samples
 from cofactor.ratings.updating import Joint
 from cofactor.ratings.visits import Visits
 
@@ -26,9 +27,9 @@ __all__ = [
     "DRIFT",
     "DRIFT_OF_STATE",
     "DriftDraws",
+    "DriftIndex",
     "FoldInDrift",
-    "Past",
-    "Places",
+    "RatingTimes",
     "moments_of",
     "times_of",
 ]
@@ -48,7 +49,7 @@ DRIFT_OF_STATE = {
 _PREDICTING = "drift", "drift_multiplier", "drift_scale", "drift_time"
 
 
-class Places(NamedTuple):
+class DriftIndex(NamedTuple):
     """Users at times: their indices, the moments around them, and the seconds between."""
 
     users: NDArray[np.int32]
@@ -70,7 +71,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Past:
+class RatingTimes:
     """When users rated, which a model keeps, and the end of its training.
 
     Attributes
@@ -97,14 +98,14 @@ class Past:
         """Return the past of ratings, which ended `now` or later."""
         return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
 
-    def places(self, users: NDArray[np.int32] | Visits) -> Places:
+    def index(self, users: NDArray[np.int32] | Visits) -> DriftIndex:
         """Return where users at times stand among their moments; plain indices are users at the end of training."""
         if not isinstance(users, Visits):
             users = Visits(users, np.full(len(users), self.now))
         n = len(users)
         around = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         neighbours(users.users, np.floor(users.seconds), self.indptr, self.seconds, *around)
-        return Places(users.users, *around)
+        return DriftIndex(users.users, *around)
 
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
@@ -122,13 +123,13 @@ class Past:
         return cls(indptr, seconds, member(state, "now", float))
 
     def joined(
-        self, other: Past, joint: Joint, drift: NDArray[np.float32], of_other: NDArray[np.float32]
-    ) -> tuple[Past, NDArray[np.float32]]:
+        self, other: RatingTimes, joint: Joint, drift: NDArray[np.float32], of_other: NDArray[np.float32]
+    ) -> tuple[RatingTimes, NDArray[np.float32]]:
         """Return the past of the users of both, and samples of their drift at these moments."""
         ours, theirs = ((one.indptr[:-1], one.seconds) for one in (self, other))
         indptr, seconds = joint.ragged(ours, theirs)
         _, drift = joint.ragged((ours[0], drift), (theirs[0], of_other), axis=1)
-        return Past(np.append(indptr, indptr[-1]), seconds, max(self.now, other.now)), drift
+        return RatingTimes(np.append(indptr, indptr[-1]), seconds, max(self.now, other.now)), drift
 
 
 def moments_of(ratings: Ratings) -> Moments:
@@ -157,7 +158,7 @@ class DriftDraws(ProbitDraws):
 
     Attributes
     ----------
-    past : Past
+    past : RatingTimes
     drift : ndarray of shape (n_samples, n_moments, 3), float32
     multipliers : ndarray of shape (n_samples, n_users + 1), float32
         Of the variances of users.
@@ -165,7 +166,7 @@ class DriftDraws(ProbitDraws):
         Standard deviations and times of the processes.
     """
 
-    past: Past
+    past: RatingTimes
     drift: NDArray[np.float32]
     multipliers: NDArray[np.float32]
     scales: NDArray[np.float32]
@@ -177,7 +178,7 @@ class DriftDraws(ProbitDraws):
         """See `Draws`."""
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
         drifts = self.drift, self.multipliers, self.scales, self.times
-        drifting_probabilities(*self.past.places(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
+        drifting_probabilities(*self.past.index(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
         return out
 
     def coarse_scores(
@@ -186,7 +187,7 @@ class DriftDraws(ProbitDraws):
         """See `Draws`."""
         if not isinstance(criterion, Expectation):
             return super().coarse_scores(users, items, criterion, samples)
-        places = self.past.places(users)
+        places = self.past.index(users)
         thresholds = self.thresholds[:, places.users].astype(np.float64)
         means, roots = np.empty(thresholds.shape[1]), np.ones(thresholds.shape[:2])
         for s in samples:
@@ -199,37 +200,53 @@ class DriftDraws(ProbitDraws):
 
 
 class FoldInDrift:
-    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; without moments, for none.
+    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; for none, of a model without.
 
     Parameters
     ----------
-    moments : Moments or None
-        With a cold user at the end.
+    past : RatingTimes or None
+        Of the model.
+    ratings : Ratings
+        Of the new users.
+    chains : ConditionalChains
+        Of theirs.
 
     Attributes
     ----------
-    moments : Moments
+    past : RatingTimes or None
+        Of the new users.
     times : tuple of ndarray
-        What is known of the moments.
+        What is known of their moments.
+    prior : tuple of ndarray
+        Variances and times of the processes under each sample, and the variances of log-multipliers.
+    first : tuple
+        Where chains begin: the drift in each rating, and the multipliers, under each sample.
     shapes : dict of str to tuple
         What is drawn besides multipliers.
     """
 
-    def __init__(self, moments: Moments | None) -> None:
-        self._drifts = moments is not None
-        self.moments = moments or Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
-        self.times = self.moments.indptr, self.moments.of_entry, self.moments.counts, self.moments.gaps
-        self.shapes = {"drift": (len(self.moments.seconds), K)} if self._drifts else {}
-
-    def prior(self, samples: SampleSubset) -> tuple[NDArray[np.float64], ...]:
-        """Return variances and times of the processes under each sample, and the variances of log-multipliers."""
-        S = len(samples)
-        if not self._drifts:
-            return np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
-        scales, times, spread = (samples[f"drift_{name}"].astype(np.float64) for name in ("scale", "time", "spread"))
-        return scales**2, times, spread[:, 0]
+    def __init__(self, past: RatingTimes | None, ratings: Ratings, chains: ConditionalChains) -> None:
+        samples, S = chains.samples, len(chains.samples)
+        self.past, self.shapes = past, dict[str, tuple[int, ...]]()
+        self.prior: tuple[NDArray[np.float64], ...] = np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
+        drifts, multipliers = [np.zeros(ratings.n_ratings)] * S, np.ones((S, len(chains.before)))
+        moments = Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
+        if past is not None:
+            moments = moments_of(ratings)
+            self.past = RatingTimes.of(moments, past.now)
+            self.shapes = {"drift": (len(moments.seconds), K)}
+            scales, times, spread = (
+                samples[f"drift_{name}"].astype(np.float64) for name in ("scale", "time", "spread")
+            )
+            self.prior = scales**2, times, spread[:, 0]
+            if chains.update:
+                places = past.index(Visits(chains.before[ratings.row_of_entry], times_of(ratings)))
+                drifts = [places.under(sample)[0] for sample in samples]
+                multipliers = chains.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
+        self.first = drifts, multipliers
+        self.times = moments.indptr, moments.of_entry, moments.counts, moments.gaps
 
     def kernel(self, *arguments: Any) -> None:
         """Call the kernel, which writes multipliers, and what `shapes` says, after rows and thresholds."""
-        unused = () if self._drifts else (np.zeros(0, dtype=np.float32), np.zeros((0, K), dtype=np.float32))
+        unused = (np.zeros(0, dtype=np.float32), np.zeros((0, K), dtype=np.float32)) if self.past is None else ()
         fold_ordinal_rows(*arguments, *unused)

@@ -32,7 +32,15 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import merged
 from cofactor.ratings.sampled.base import Begin, SampledModel
 from cofactor.ratings.sampled.chains import checksum
-from cofactor.ratings.sampled.drifting import DRIFT, DRIFT_OF_STATE, DriftDraws, FoldInDrift, Past, moments_of, times_of
+from cofactor.ratings.sampled.drifting import (
+    DRIFT,
+    DRIFT_OF_STATE,
+    DriftDraws,
+    FoldInDrift,
+    RatingTimes,
+    moments_of,
+    times_of,
+)
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Samples, SampleSubset
@@ -145,7 +153,7 @@ class OrdinalProbit(ProbitModel):
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
-    past_ : Past or None
+    past_ : RatingTimes or None
         When users rated, with ``time=True``.
 
     Notes
@@ -235,7 +243,7 @@ class OrdinalProbit(ProbitModel):
     n_factors_: int
     n_implicit_: int
     is_shadow_: NDArray[np.bool_]
-    past_: Past | None = None
+    past_: RatingTimes | None = None
 
     def __init__(
         self,
@@ -395,7 +403,7 @@ class OrdinalProbit(ProbitModel):
                 "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
             )
         rows = Lookup(self.users_, self.items_).known(users)
-        places = self.past_.places(visits_of(self, rows, time))
+        places = self.past_.index(visits_of(self, rows, time))
         total, squares = np.zeros(len(rows)), np.zeros(len(rows))
         samples = self.samples_
         for s in range(len(samples["U"])):
@@ -411,7 +419,7 @@ class OrdinalProbit(ProbitModel):
         (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, rank.implicit, given.features)
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
-        self.past_ = None if moments is None else Past.of(moments)
+        self.past_ = None if moments is None else RatingTimes.of(moments)
         return partial(self._posterior, given.ratings, (of_users, of_items), moments, given.shadow, given.user_features)
 
     def _posterior(
@@ -516,7 +524,7 @@ class OrdinalProbit(ProbitModel):
         if self.past_ is not None and ratings.times is not None:
             times = np.append(ratings.times[entries], self.past_.now)
             visits = Visits(np.full(len(times), user, dtype=np.int32), times)
-            means, roots = self.past_.places(visits).under_each(samples)
+            means, roots = self.past_.index(visits).under_each(samples)
             x, scores, roots = x + means[:, :-1], scores + means[:, -1:], roots[:, -1:]
         gradients, informations = _level_derivatives(x, levels, thresholds)
         between, leverages = products(samples["user_precision"].astype(np.float64), F, informations, G)
@@ -532,26 +540,18 @@ class OrdinalProbit(ProbitModel):
         data, n, samples = PaddedRatings.of(ratings), len(ratings.users) + 1, chains.samples
         features = self._link("user", ratings).features(Side.users(ratings), given.user_features)
         prior = BiasedPrior("user", p, features)
-        state, S = _of_prior(prior, samples), len(samples)
+        state, drift = _of_prior(prior, samples), FoldInDrift(self.past_, ratings, chains)
         precision, means = prior.precision(state), prior.means(state, n)
         gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
-        drift = FoldInDrift(None if self.past_ is None else moments_of(ratings))
-        moved, multipliers = [np.zeros(len(data.levels))] * S, np.ones((S, n))
-        if given.update and self.past_ is not None:
-            visits = self.past_.places(Visits(chains.before[ratings.row_of_entry], times_of(ratings)))
-            moved = [visits.under(sample)[0] for sample in samples]
-            multipliers = chains.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
         each = zip(
             samples["V"], precision, np.einsum("sab,snb->sna", precision, means), gaps, gap_precision,
-            *drift.prior(samples), chains.begin(samples.whole["U"], means, axis=1),
-            chains.begin(samples.whole["thresholds"], gaps[:, None], log_gaps, axis=1), moved, multipliers,
+            *drift.prior, chains.begin(samples.whole["U"], means, axis=1),
+            chains.begin(samples.whole["thresholds"], gaps[:, None], log_gaps, axis=1), *drift.first,
             strict=True,
         )  # fmt: skip
         shared, n_cycles = (data.indices, data.levels, *drift.times), chains.n_cycles
         self._draw_rows(given, chains, drift.kernel, ((*shared, *own, n_cycles) for own in each), drift.shapes)
-        if self.past_ is not None:
-            self.past_ = Past.of(drift.moments, self.past_.now)
-        self.is_shadow_ = np.zeros(len(ratings.users), dtype=bool)
+        self.past_, self.is_shadow_ = drift.past, np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, given: FitInput) -> None:
@@ -563,7 +563,7 @@ class OrdinalProbit(ProbitModel):
         state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
         drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
         if self.past_ is not None:
-            places = self.past_.places(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+            places = self.past_.index(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
             drifts = [places.under(sample) for sample in samples]
         first, n_cycles = chains.begin(samples.whole["V"], prior.means(state, m), axis=1), chains.n_cycles
         of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
@@ -631,7 +631,7 @@ class OrdinalProbit(ProbitModel):
         return super()._saved() | {"past_": None if self.past_ is None else self.past_.to_state()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        past = None if saved["past_"] is None else Past.from_state(saved["past_"], len(self.users_))
+        past = None if saved["past_"] is None else RatingTimes.from_state(saved["past_"], len(self.users_))
         _check_shadow(saved["is_shadow_"], len(self.users_))
         super()._restore(saved | {"past_": past})
         if self.is_shadow_.any():
