@@ -25,9 +25,11 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Side, link_sides
 from cofactor.ratings.links_in_shards import NO_FEATURES
 from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedShardsWithLevels
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
@@ -229,8 +231,8 @@ class BPMF(ProbitModel):
 
         self._fit_chains_in_shards(given, posterior)
 
-    def _set_chains(self, *found: Any) -> None:
-        super()._set_chains(*found)
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        super()._set_chains(given, fit, stored)
         alpha = float(self.samples_["noise_precision"].mean(dtype=np.float64))
         moments = self.samples_["moments"].mean(axis=0, dtype=np.float64)
         self.boundaries_, self.level_precision_ = learned_boundaries(moments, self._values(len(moments)), alpha)
@@ -243,9 +245,6 @@ class BPMF(ProbitModel):
     def _values(self, n_levels: int) -> NDArray[np.float64]:
         """Return the targets of the levels, which count from 1."""
         return np.asarray(np.arange(n_levels + 1) - self.mean_, dtype=np.float64)
-
-    def _targets(self, ratings: Ratings) -> NDArray[np.float64]:
-        return self._values(ratings.n_levels)[ratings.levels]
 
     def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
         users, items = self._prior("user", of_users), self._prior("item", of_items)
@@ -289,37 +288,26 @@ class BPMF(ProbitModel):
         return np.asarray((slopes[..., None] * changes).mean(axis=0))
 
     def _fold_in(self, given: FitInput) -> None:
-        """Draw the new users' rows under each of some samples."""
-        ratings = given.ratings
-        features = self._link("user").features(Side.users(ratings), given.user_features)
-        self._fold_in_side(given, "user", features, ratings.indices, self._targets(ratings), ratings.weights)
+        self._fold_in_side(given, "user", Side.users(given.ratings), slice(None))
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Draw the new items' rows under each of some samples."""
-        ratings = given.ratings
-        features = self._link("item").features(Side.items(ratings), given.item_features)
-        targets, weights = self._targets(ratings)[ratings.to_csr], ratings.weights
-        weights = None if weights is None else weights[ratings.to_csr]
-        self._fold_in_side(given, "item", features, ratings.col_indices, targets, weights)
+        self._fold_in_side(given, "item", Side.items(given.ratings), given.ratings.to_csr)
 
-    def _fold_in_side(
-        self,
-        given: FitInput,
-        side: SideName,
-        features: Features,
-        indices: NDArray[Any],
-        targets: NDArray[Any],
-        weights: NDArray[Any] | None,
-    ) -> None:
-        chains, prior = self._chains_of(given, side), self._prior(side, features)
-        n, samples = len(chains.before), chains.samples
+    def _fold_in_side(self, given: FitInput, side: SideName, rows: Side, order: slice | NDArray[Any]) -> None:
+        """Draw the rows of new users, or items, under each of some samples; their ratings are in that order."""
+        ratings, chains = given.ratings, self._chains_of(given, side)
+        n, samples, others = len(chains.before), chains.samples, "V" if side == "user" else "U"
+        table = given.user_features if side == "user" else given.item_features
+        prior = self._prior(side, self._link(side).features(rows, table))
+        targets = self._values(ratings.n_levels)[ratings.levels][order]
+        weights = None if ratings.weights is None else ratings.weights[order]
 
-        def given_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
+        def of_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
             state = {name: array.astype(float) for name, array in sample.items() if name.startswith(side)}
             noise = sample["noise_precision"].astype(float) * (1.0 if weights is None else weights)
-            return indices, targets, np.sqrt(noise), others, state[f"{side}_precision"], prior.shifts(state, n)
+            return rows.indices, targets, np.sqrt(noise), others, state[f"{side}_precision"], prior.shifts(state, n)
 
-        self._draw_rows(given, chains, fold_rows, map(given_sample, samples, samples["V" if side == "user" else "U"]))
+        self._draw_rows(given, chains, fold_rows, map(of_sample, samples, samples[others]))
 
     # ---------------------------------------------------------------- saving
 

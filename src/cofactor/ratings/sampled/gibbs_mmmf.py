@@ -230,17 +230,11 @@ class GibbsMMMF(HingeModel):
         sides, parts = self._mask_in_shards(ratings, self.implicit, self.n_implicit)
         of_users, of_items = sides.links
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        shards, row_prior = PaddedShards(ratings), partial(_row_prior, self.prior == "fixed", self._row_length)
+        shards, row_prior = PaddedShards(ratings), self._row_prior
+        of_shard = partial(_prior_of_shard, row_prior, sides.users)
 
         def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardHinges(
-                shards,
-                partial(_prior_of_shard, row_prior, sides.users),
-                *self._hinges,
-                self.biases,
-                ratings.bounds,
-                kept,
-            )
+            problem = ShardHinges(shards, of_shard, *self._hinges, self.biases, ratings.bounds, kept)
             users = HingeUsersInShards(
                 lambda *start: begin(partial(HingePart, problem, *start)),
                 row_prior("user", None, sides.totals),
@@ -254,11 +248,9 @@ class GibbsMMMF(HingeModel):
         self.item_projection_ = stored.get("item_projection_", of_items.projection)
 
     @property
-    def _row_length(self) -> int:
-        return self._n_factors + self.biases
-
-    def _row_prior(self, side: SideName, features: Features) -> LinkedPrior | FixedPrior:
-        return _row_prior(self.prior == "fixed", self._row_length, side, features)
+    def _row_prior(self) -> Callable[..., LinkedPrior | FixedPrior]:
+        """What makes the prior of the rows of users, or items, from their features."""
+        return partial(_row_prior, self.prior == "fixed", self._n_factors + self.biases)
 
     def _fold_in(self, given: FitInput) -> None:
         chains, n = self._chains_of(given, "user"), len(given.ratings.users) + 1
@@ -306,13 +298,8 @@ class GibbsMMMF(HingeModel):
 
 
 def _row_prior(
-    fixed: bool,
-    length: int,
-    side: SideName,
-    features: Features,
-    totals: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    fixed: bool, length: int, side: SideName, features: Features, totals: tuple[Any, Any] | None = None
 ) -> LinkedPrior | FixedPrior:
-    """Return the prior of the rows of users, or items, that are known by features too."""
     if fixed:
         return FixedPrior(side, length)
     return LinkedPrior(side, length, features if isinstance(features, np.ndarray) else None, totals=totals)
