@@ -235,23 +235,22 @@ class SampledModel(RatingModel):
         self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, n_samples: int
     ) -> NDArray[Any]:
         """Return how good items are for users, as `Draws.coarse_scores`, by some of the samples."""
-        samples, names = self.samples_, self._of_users
-        if lie_by_user(samples, names):
-            samples, users = of_users(samples, names, users), np.arange(len(users), dtype=np.int32)
+        samples = self.samples_
+        if lie_by_user(samples):
+            samples, users = of_users(samples, self._of_users, users), np.arange(len(users), dtype=np.int32)
         return self._draws(samples).coarse_scores(users, items, criterion, spaced(len(samples["U"]), n_samples))
 
     def _by_users(
         self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
     ) -> NDArray[Any]:
         """Return a function of `_draws` and pairs, by samples that may lie user by user."""
-        names = self._of_users
-        if not lie_by_user(self.samples_, names):
+        if not lie_by_user(self.samples_):
             return function(self._draws(self.samples_), users, items)
 
         def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:
             return function(self._draws(samples), *pairs)
 
-        return in_groups(of_samples, self.samples_, names, users, items)
+        return in_groups(of_samples, self.samples_, self._of_users, users, items)
 
     def _ranks_roughly(self) -> bool:
         return True

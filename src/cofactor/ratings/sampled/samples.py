@@ -80,10 +80,10 @@ class SampleSubset:
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         """Return the chosen samples of an array, along the first axis, each of them contiguous."""
-        if len(self) == len(self.whole["U"]) and not lie_by_user(self.whole, [name]):
-            return self.whole[name]
+        whole = self.whole[name]
+        if len(self) == len(whole) and whole.flags.c_contiguous:
+            return whole
         if name not in self._chosen:
-            whole = self.whole[name]
             self._chosen[name] = copied(whole, self.where) if whole.ndim > 2 else whole[self.where]
         return self._chosen[name]
 
@@ -99,9 +99,9 @@ class SampleSubset:
 # -------------------------------------------------------------------- samples of some users
 
 
-def lie_by_user(samples: Samples, names: Collection[str]) -> bool:
+def lie_by_user(samples: Samples) -> bool:
     """Return whether the samples of a user lie together, and not those of all users."""
-    return any(not samples[name].flags.c_contiguous for name in names)
+    return not samples["U"].flags.c_contiguous
 
 
 def of_users(samples: Samples, names: Collection[str], users: NDArray[Any]) -> dict[str, NDArray[np.float32]]:
