@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -58,7 +57,7 @@ class DriftIndex(NamedTuple):
     before: NDArray[np.float64]
     after: NDArray[np.float64]
 
-    def under(self, sample: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def under(self, sample: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         r"""Return mean m and :math:`1 / \sqrt{1 + v}` of the drift of each under a sample, v its variance."""
         means, roots = np.empty(len(self.users)), np.empty(len(self.users))
         drift_of_visits(*self, *(sample[name] for name in _PREDICTING), means, roots)
@@ -159,25 +158,19 @@ class DriftDraws(ProbitDraws):
     Attributes
     ----------
     past : RatingTimes
-    drift : ndarray of shape (n_samples, n_moments, 3), float32
-    multipliers : ndarray of shape (n_samples, n_users + 1), float32
-        Of the variances of users.
-    scales, times : ndarray of shape (n_samples, 3), float32
-        Standard deviations and times of the processes.
+    drifts : mapping of str to ndarray
+        Samples of ``drift``, and of what it depends on.
     """
 
     past: RatingTimes
-    drift: NDArray[np.float32]
-    multipliers: NDArray[np.float32]
-    scales: NDArray[np.float32]
-    times: NDArray[np.float32]
+    drifts: Samples
 
     def probabilities(
         self, users: NDArray[Any] | Visits, items: NDArray[Any], samples: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """See `Draws`."""
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
-        drifts = self.drift, self.multipliers, self.scales, self.times
+        drifts = (self.drifts[name] for name in _PREDICTING)
         drifting_probabilities(*self.past.index(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
         return out
 
@@ -190,9 +183,9 @@ class DriftDraws(ProbitDraws):
         places = self.past.index(users)
         thresholds = self.thresholds[:, places.users].astype(np.float64)
         means, roots = np.empty(thresholds.shape[1]), np.ones(thresholds.shape[:2])
+        drifts = [self.drifts[name] for name in _PREDICTING]
         for s in samples:
-            drifts = self.drift[s], self.multipliers[s], self.scales[s], self.times[s]
-            drift_of_visits(*places, *drifts, means, roots[s])
+            drift_of_visits(*places, *(array[s] for array in drifts), means, roots[s])
             thresholds[s] -= means[:, None]
         numbers, U = np.arange(len(users), dtype=np.int32), self.U.take(places.users, axis=1)
         own = thresholds.astype(np.float32, order="C")

@@ -502,8 +502,7 @@ class OrdinalProbit(ProbitModel):
         roots = np.ones(len(U))
         if self.past_ is None:
             return ProbitDraws(U, V, thresholds, roots, True)
-        drifts = (samples[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
-        return DriftDraws(U, V, thresholds, roots, True, self.past_, *drifts)
+        return DriftDraws(U, V, thresholds, roots, True, self.past_, samples)
 
     def _contributions(
         self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
