@@ -117,7 +117,7 @@ def seconds_per_sweep(ratings, d: int) -> list[float]:
     Each takes a few sweeps at a time: at the first one, the second core's caches are cold and its thread sleeps. All of
     it is burn-in: whenever a run begins, samples kept before are copied, which no sweep of a long run does.
     """
-    posterior, chain = OrdinalProbit(d)._plan(FitInput(ratings)).posterior(), Chain(0, 0)
+    posterior, chain = OrdinalProbit(d)._prepare(FitInput(ratings))(), Chain(0, 0)
     run(posterior, chain, 3, burn_in=_NO_END)
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(9):

@@ -113,9 +113,9 @@ ERRORS = (
     ),
     Planted(
         "seed ignored by a thread",
-        "ratings/sampled/base.py",
-        "kernel(cuts[k], cuts[k + 1], fold(self.seed_, s, part), indptr",
-        "kernel(cuts[k], cuts[k + 1], fold(threading.get_ident(), s, part), indptr",
+        "ratings/sampled/fold_in.py",
+        "kernel(cuts[k], cuts[k + 1], keys[s], self.indptr",
+        "kernel(cuts[k], cuts[k + 1], fold(__import__('threading').get_ident(), s), self.indptr",
         "tests/contract/test_determinism.py -k BPMF",
     ),
     Planted(

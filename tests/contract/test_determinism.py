@@ -23,7 +23,7 @@ parallel = pytest.mark.parametrize("name", [n for n, case in CASES.items() if ha
 SMALL_BLOCKS = {
     "ratings.blocks.BLOCK_BYTES": 16_000,
     "ratings.blocks._COLUMNS": 7,
-    "ratings.sampled.new_rows._ENTRIES": 100,
+    "ratings.sampled.fold_in._ENTRIES": 100,
     "ratings.profiles.urp._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.attitude._ENTRIES_PER_BLOCK": 100,
     "ratings.profiles.gplvm._ENTRIES_PER_BLOCK": 100,

@@ -11,7 +11,6 @@ from sklearn.base import clone
 import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, BPMF, BPR, EASE, MMMF, PMF, ImplicitALS, LogisticMF, OrdinalProbit, Recommender
-from cofactor.ratings.sampled import probit_rows
 
 from .ranking.models import MODELS_UNDER_TEST, takes_of
 from .ranking.models import fitted as exposed
@@ -124,8 +123,7 @@ def test_samplers_tell_the_change_of_a_fold_in_without_the_rating(model: Any, mo
     items = list(range(0, 40, 4))
     found = model.explain(1, items)
     assert found.intercepts is None
-    monkeypatch.setattr(probit_rows, "_FOLD_IN_SAMPLES", 10_000)  # all of them
-    monkeypatch.setattr(cofactor.ratings.sampled.bpmf, "_FOLD_IN_SAMPLES", 10_000)
+    monkeypatch.setattr(type(model), "_n_fold_in_samples", 10_000)  # all of them
     true = np.zeros_like(found.contributions)
     for seed in range(2):
         model.seed_ = seed

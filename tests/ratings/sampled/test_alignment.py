@@ -10,8 +10,8 @@ import cofactor
 from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import BPMF, OrdinalProbit, RatingModel
 from cofactor.ratings.sampled import alignment
-from cofactor.ratings.sampled.alignment import _Means
-from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.sampled.alignment import PosteriorMeans
+from cofactor.ratings.sampled.samples import spaced
 
 N, M, D, S = 40, 30, 3, 25
 RNG = np.random.default_rng(0)
@@ -54,11 +54,11 @@ def planted(noise: float = 0.0) -> tuple[np.ndarray, ...]:
     return tuple(array + noise * rng.normal(size=(S, *array.shape)) for array in arrays)
 
 
-def means(U, V, b, c) -> _Means:
+def means(U, V, b, c) -> PosteriorMeans:
     draws = zip(U, V, b, c, strict=True)
     pairs = [(with_cold(u, own), with_cold(v, its)) for u, v, own, its in draws]
     U, V = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return _Means({"U": U, "V": V}, True, None)
+    return PosteriorMeans({"U": U, "V": V}, True, None)
 
 
 def test_draws_that_say_the_same_are_brought_to_the_same():

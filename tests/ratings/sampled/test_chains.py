@@ -180,4 +180,4 @@ def test_what_a_warm_start_compares_is_no_array(tmp_path: Path):
 @pytest.mark.parametrize("model", [*MODELS, GibbsMMMF(2, implicit="low-rank", n_implicit=3, **SETTINGS)], ids=repr)
 def test_nothing_is_left_of_what_only_the_fit_needs(model):
     fitted: RatingModel = fit(model)
-    assert {name for name in fitted.__dict__ if name.startswith("_")} <= {"_described", "_some", "_unfinished"}
+    assert {name for name in fitted.__dict__ if name.startswith("_")} <= {"_described", "_subset", "_unfinished"}

@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+import cofactor
 from cofactor.ratings import GibbsIPMMMF, GibbsMMMF, RatingModel
 
 MODELS = {
@@ -104,9 +105,17 @@ def test_who_rated_what_is_for_learned_priors():
     model = GibbsMMMF(4, implicit="low-rank", n_implicit=5, n_sweeps=60, burn_in=20, random_state=0).fit(X, y)
     assert model.samples_["user_weights"].shape == (40, 5, 5)
     assert np.abs(model.predict(new) - truth).mean() < 1.15 * np.abs(fitted("GibbsMMMF").predict(new) - truth).mean()
-    assert (
-        np.corrcoef(model.fold_in(X, y, known="replace").margins(new).ravel(), model.margins(new).ravel())[0, 1] > 0.97
-    )
+    folded = model.fold_in(X, y, known="replace")
+    assert np.corrcoef(folded.margins(new).ravel(), model.margins(new).ravel())[0, 1] > 0.97
+
+
+def test_users_folded_in_are_saved_without_what_ratings_by_others_say(tmp_path):
+    X, y, _, _ = planted()
+    model = GibbsMMMF(4, implicit="low-rank", n_implicit=5, n_sweeps=8, burn_in=4, random_state=0).fit(X, y)
+    new = [("new", 0), ("new", 1)]
+    folded = model.fold_in(new, [2, 5])
+    folded.save(tmp_path / "model")
+    assert np.array_equal(cofactor.load(tmp_path / "model").margins(new), folded.margins(new))
 
 
 def test_settings_of_the_paper():

@@ -18,7 +18,7 @@ from cofactor.persistence import ModelFileError, read_model, write_model
 from cofactor.ratings import MMMF, OrdinalProbit, links
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.links import MaskLink, Side, project_rows
-from cofactor.ratings.sampled.rank import Rank
+from cofactor.ratings.sampled.ordinal_probit import Rank
 
 SCALE = np.arange(1.0, 6.0)
 

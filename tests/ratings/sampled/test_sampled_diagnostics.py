@@ -6,7 +6,7 @@ import pytest
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.ratings import BPMF, OrdinalProbit
-from cofactor.ratings.sampled.base import identified
+from cofactor.ratings.sampled.chains import identified
 from cofactor.samplers.diagnostics import require_arviz
 
 DATA = make_ratings(60, 40, 3, density=0.4, random_state=0)

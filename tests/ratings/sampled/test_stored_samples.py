@@ -176,7 +176,10 @@ def test_fewer_samples_go_into_the_file(folder: Path, tmp_path: Path) -> None:
 
 def test_a_fit_without_a_sample_says_so(folder: Path) -> None:
     model = OrdinalProbit(3, n_sweeps=8, burn_in=4, random_state=0, callback=lambda progress: progress.iteration == 2)
-    with pytest.raises(InvalidInputError, match="no sample was kept in 2 sweeps; allow more time, or more sweeps"):
+    with pytest.raises(
+        InvalidInputError,
+        match="no sample was kept in 2 sweeps, with burn_in=4, where the callback ended the fit; let it go on",
+    ):
         model.fit(ShardedRatings.open(folder).on(users="folder"))
     fewer = OrdinalProbit(3, n_sweeps=9, burn_in=2, random_state=0, callback=lambda progress: progress.iteration == 4)
     stored = fewer.fit(ShardedRatings.open(folder).on(users="folder"))

@@ -17,18 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
-from cofactor.ratings.interaction_model import Factored
-from cofactor.ratings.sampled.draws import spaced
+from cofactor.ratings.sampled.samples import spaced
 
-__all__ = ["MeanFactors", "MeanScores"]
+__all__ = ["PosteriorMeans"]
 
 _Array = NDArray[np.float64]
 
@@ -39,119 +37,14 @@ _REFERENCE_DRAWS = 20
 _TOL = 1e-5
 _MOST_TURNS = 50
 
-#: What a file holds of `_Means`.
+#: What a file holds of the means.
 _SAVED = "frames", "users", "items"
 
 #: Share of the mean square added to Gram matrices, so that factors which are no more than rounding count as zero.
 _RANK = 1e-9
 
 
-class MeanFactors(Factored):
-    r"""Factors and biases of a model as posterior means over its draws, which are first turned into one frame.
-
-    The score of a pair is :math:`x_{ij} = U_i \cdot V_j + b_i + c_j` in every draw, which may turn and stretch the
-    factors, and move parts of the biases into them, from sweep to sweep: the likelihood does not tell. So each draw is
-    centred, balanced, and turned onto the mean of all (see the module); that leaves its scores as they are. Features,
-    and who rated what, need nothing of their own: they are part of the prior's means, and so of the rows drawn.
-
-    The means are for what asks for one vector a user and item: similarity of items, neighbours, maps, export to other
-    software. They are **not** the model: predictions average over draws, and the mean of a product is not the product
-    of means. On MovieLens 100K (80 % of the ratings, defaults), :math:`U_i \cdot V_j` from the means had a correlation
-    of .998 with the posterior mean of the interaction, and 99.7 % of its size, for `OrdinalProbit`; for `BPMF`, 30
-    factors of which half are hardly more than noise, .953 and 95 %. Expected ratings from the means had an RMSE of
-    .8719 on the other 20 % for `OrdinalProbit`, where the model's own had .8710; for `BPMF` .897 and .898. They know
-    nothing of their uncertainty: for users and items with few ratings they lie near the prior's mean.
-
-    They are valid as far as the chains are: several that have not mixed are averaged all the same. Axes are ordered by
-    length; those of nearly equal length may be mixed by another seed, while products of rows, and angles between them,
-    stay nearly what they are.
-
-    Attributes
-    ----------
-    U_ : ndarray of shape (n_users, d)
-    V_ : ndarray of shape (n_items, d)
-        Factors, with mean zero over the users, and items, who have ratings.
-    user_bias_ : ndarray of shape (n_users,)
-        Mean score of each user over the items who have ratings.
-    item_bias_ : ndarray of shape (n_items,)
-        How far the item's mean score over those users lies above the mean of all items. A model without biases has
-        these two too: they are what its factors say of a user, or an item, alone.
-    """
-
-    samples_: dict[str, NDArray[np.float32]]
-
-    #: Whether draws of rows have biases as their last column.
-    _biased: ClassVar[bool] = False
-
-    #: Means, and the samples which they are of.
-    _means: _Means | None = None
-
-    @property
-    def U_(self) -> NDArray[np.float32]:
-        """Factors of the users."""
-        return self._mean_rows.users[:, :-2]
-
-    @property
-    def V_(self) -> NDArray[np.float32]:
-        """Factors of the items."""
-        return self._mean_rows.items[:, :-2]
-
-    @property
-    def user_bias_(self) -> NDArray[np.float32]:
-        """Biases of the users."""
-        return self._mean_rows.users[:, -2]
-
-    @property
-    def item_bias_(self) -> NDArray[np.float32]:
-        """Biases of the items."""
-        return self._mean_rows.items[:, -1]
-
-    @property
-    def _mean_rows(self) -> _Means:
-        check_is_fitted(self)
-        if self._means is None or self._means.samples is not self.samples_:
-            self._means = _Means(self.samples_, self._biased, getattr(self, "is_shadow_", None))
-        return self._means
-
-    @property
-    def means_(self) -> dict[str, NDArray[np.float32]]:
-        """What a file holds of the means, and of frames: who reads it can ask for similar items at once."""
-        return self._mean_rows.to_state()
-
-    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
-        """Take what `means_` was, read from a file and not checked yet."""
-        self._means = _Means.from_state(saved, self.samples_, self._biased)
-
-    def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
-        """Note that samples of rows folded in have the frames of those, of a fitted model, they are drawn under.
-
-        Frames are found when means are asked for, once for all that is folded in: a server never waits for them.
-        """
-        self._means = fitted._mean_rows.under(chosen, self.samples_)
-
-
-class MeanScores(MeanFactors):
-    """The same, with thresholds of each user.
-
-    Attributes
-    ----------
-    U_, V_, user_bias_, item_bias_
-        See `MeanFactors`.
-    thresholds_ : ndarray of shape (n_users, R - 1)
-        Posterior means of the boundaries between the levels for each user. A user's bias and thresholds are known
-        together only: ratings tell how far one lies from the others.
-    """
-
-    _biased: ClassVar[bool] = True
-
-    @property
-    def thresholds_(self) -> NDArray[np.float32]:
-        """Boundaries between the levels for each user."""
-        check_is_fitted(self)
-        return self.samples_["thresholds"][:, :-1].mean(axis=0, dtype=np.float64).astype(np.float32)
-
-
-class _Means:
+class PosteriorMeans:
     """Means of samples, each computed when it is asked for.
 
     Parameters
@@ -161,7 +54,7 @@ class _Means:
     biased : bool
     shadow : ndarray of shape (n_users,), bool, or None
         Users who are not to make up the frame.
-    source : tuple of _Means and ndarray of int, or None
+    source : tuple of PosteriorMeans and ndarray of int, or None
         Those whose frames these have, and which of their draws: see `under`.
     """
 
@@ -170,14 +63,14 @@ class _Means:
         samples: dict[str, NDArray[np.float32]],
         biased: bool,
         shadow: NDArray[np.bool_] | None,
-        source: tuple[_Means, NDArray[np.int64]] | None = None,
+        source: tuple[PosteriorMeans, NDArray[np.int64]] | None = None,
     ) -> None:
         self.samples, self.biased = samples, biased
         self._shadow, self._source = shadow, source
 
-    def under(self, chosen: NDArray[np.int64], samples: dict[str, NDArray[np.float32]]) -> _Means:
+    def under(self, chosen: NDArray[np.int64], samples: dict[str, NDArray[np.float32]]) -> PosteriorMeans:
         """Return those of other rows, drawn under some of these samples."""
-        return _Means(samples, self.biased, None, (self, chosen))
+        return PosteriorMeans(samples, self.biased, None, (self, chosen))
 
     @classmethod
     def from_state(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,63 +19,68 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_flag, check_jobs, check_number
+from cofactor.checks import check_flag, check_jobs, check_number, make_generator
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
-from cofactor.model.state import check_array
+from cofactor.model.state import plain
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
 from cofactor.ratings.merging import Joint
 from cofactor.ratings.probability import Criterion, Expectation
-from cofactor.ratings.sampled.by_user import Samples, in_groups, lie_by_user, of_users
 from cofactor.ratings.sampled.chains import (
+    FitChains,
     NothingKeptError,
     chains_from_plain,
     chains_to_plain,
     check_samples,
-    identified,
-    kept_log_likelihood,
+    check_state,
+    checksum,
+    continued,
+    identified_of_chains,
+    in_pieces,
+    log_likelihoods,
     pooled,
+    rows_of_users,
     run_side_by_side,
     with_samples,
 )
-from cofactor.ratings.sampled.draws import Draws, spaced
-from cofactor.ratings.sampled.in_shards import refuse_in_shards, users_stay
-from cofactor.ratings.sampled.thinned import Thinned
-from cofactor.ratings.sampled.warm_start import NO_CHAINS, Unfinished, first_chains, target_of
+from cofactor.ratings.sampled.fold_in import ConditionalChains
+from cofactor.ratings.sampled.samples import Draws, Samples, SampleSubset, in_groups, lie_by_user, of_users, spaced
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.stored_users import StoredUsers
+from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
+from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 #: Samples with which a recommendation looks at all items, and at those that are the best by these; evenly spaced.
 _FEW, _MORE = 8, 50
 
+#: Parameters that the posterior does not depend on.
+_NOT_OF_TARGET = {
+    "n_sweeps", "burn_in", "thin", "max_seconds", "warm_start", "n_jobs", "decision", "levels", "duplicates", "unknown",
+    "random_state", "callback", "verbose",
+}  # fmt: skip
 
-@dataclass(frozen=True)
-class Plan:
-    """What the chains of one fit share.
+_NO_CHAINS = (
+    "this model has samples, but not the chains they come from: fold_in, update, and save with n_samples, leave chains "
+    "out"
+)
 
-    Attributes
-    ----------
-    posterior : callable
-        Returns the posterior to draw from; each chain asks for its own.
-    described : tuple of str
-        Sides, "user" or "item", of which something is known besides ratings.
-    """
-
-    posterior: Callable[[], Posterior]
-    described: tuple[str, ...] = ()
+#: Returns parts for a chain, given how each of them is made.
+Begin = Callable[[Callable[[int], Any]], Rounds]
 
 
 class SampledModel(RatingModel):
     """A rating model whose predictions are averages over draws from its posterior.
 
-    Subclasses give the posterior (`_plan`), and the samples that predictions need (`_draws`).
+    Subclasses declare the arrays of a sample (`_sampled`, `_state_only`), and give the posterior (`_prepare`), what
+    predictions need of samples (`_draws`), and new rows under each of some samples (`_fold_in`, `_fold_in_items`).
 
     Attributes
     ----------
@@ -130,6 +138,7 @@ class SampledModel(RatingModel):
     Without scores by all samples for thirty, 20 samples find 84 % and 86 % of these items, and 50 find 91 % and 92 %.
     """
 
+    n_factors: Any
     n_sweeps: int
     burn_in: int
     thin: int
@@ -147,68 +156,95 @@ class SampledModel(RatingModel):
 
     _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "means_", "chains_")
 
-    #: Quantities in `samples_` of every such model, and the side, "user" or "item", that their second axis runs over.
-    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item"}
+    #: Arrays of a sample, and the names of their axes: "user" or "item" comes first where each has a row.
+    _sampled: ClassVar[dict[str, str]]
+
+    #: Arrays that the state of a chain has besides, likewise; users are those of "training", without shadow users.
+    _state_only: ClassVar[dict[str, str]]
+
+    #: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
+    _n_fold_in_samples: ClassVar[int] = 20
 
     #: The last fit, if it ended before its first sample: a warm start goes on from there.
-    _unfinished: Unfinished | None = None
+    _unfinished: FitChains | None = None
 
     #: The samples that fold-ins go through.
-    _some: Thinned | None = None
+    _subset: SampleSubset | None = None
 
     @property
-    def _sides(self) -> dict[str, str]:
-        """Quantities of a sample that belong to users or items, and to which of them."""
+    def _biased(self) -> bool:
+        """Whether the last columns of the rows of users and items are biases."""
+        return False
+
+    @property
+    def _sample_axes(self) -> dict[str, str]:
+        """The names of the axes of each array of a sample."""
         return self._sampled
 
     @property
-    def _of_users(self) -> list[str]:
-        """Quantities of a sample that belong to users."""
-        return [name for name, side in self._sides.items() if side == "user"]
+    def _state_axes(self) -> dict[str, str]:
+        """The same of arrays that the state of a chain has besides."""
+        return self._state_only
+
+    def _lengths(self) -> dict[str, int]:
+        """Return the lengths of all axes; those of users and items have a cold one at the end."""
+        R = len(self.scale_)
+        rows = {"user": len(self.users_) + 1, "training": self._n_training + 1, "item": len(self.items_) + 1}
+        return rows | {"factor": self._n_factors + self._biased, "level": R, "boundary": R - 1}
 
     @property
-    def _n_columns(self) -> int:
-        """Number of factors of a user or an item; 0 if they have none."""
-        return getattr(self, "n_factors", 0)
+    def _n_factors(self) -> int:
+        """Number of factors of a user or an item, without biases."""
+        return int(self.n_factors)
+
+    @property
+    def _n_training(self) -> int:
+        """Number of users that were learned from."""
+        return len(self.users_)
+
+    @property
+    def _sides(self) -> dict[str, str]:
+        """Arrays of a sample with a row for each user or item, and which of them."""
+        firsts = ((name, axes.partition(" ")[0]) for name, axes in self._sample_axes.items())
+        return {name: first for name, first in firsts if first in ("user", "item")}
+
+    @property
+    def _of_users(self) -> list[str]:
+        """Arrays of a sample with a row for each user."""
+        return [name for name, side in self._sides.items() if side == "user"]
 
     @abstractmethod
-    def _plan(self, given: FitInput) -> Plan:
-        """Return what all chains share; set what is learned before they start."""
+    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
+        """Set what is learned before the chains start; return what makes the posterior of each chain."""
 
     @abstractmethod
     def _draws(self, samples: Samples) -> Draws:
         """Return what predictions need of samples."""
-
-    @abstractmethod
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape that each quantity has in a sample, or that a row of it has where there are many."""
-
-    @abstractmethod
-    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays that the state of a chain has besides those of a sample."""
 
     def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         chosen = np.arange(len(self.samples_["U"]))
         return self._by_users(lambda draws, *pairs: draws.probabilities(*pairs, chosen), users, items)
 
     def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
-        return self._roughly(users, items, criterion, _FEW)
+        return self._coarse_scores(users, items, criterion, _FEW)
 
     def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
-        return self._roughly(users, items, criterion or Expectation(self.scale_), _MORE)
+        return self._coarse_scores(users, items, criterion or Expectation(self.scale_), _MORE)
 
-    def _roughly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, n_samples: int) -> NDArray[Any]:
-        """Return how good items are for users, as `Draws.roughly`, by some of the samples."""
-        samples, names = self.samples_, self._of_users
-        if lie_by_user(samples, names):
-            samples, users = of_users(samples, names, users), np.arange(len(users), dtype=np.int32)
-        return self._draws(samples).roughly(users, items, criterion, spaced(len(samples["U"]), n_samples))
+    def _coarse_scores(
+        self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, n_samples: int
+    ) -> NDArray[Any]:
+        """Return how good items are for users, as `Draws.coarse_scores`, by some of the samples."""
+        samples = self.samples_
+        if lie_by_user(samples):
+            samples, users = of_users(samples, self._of_users, users), np.arange(len(users), dtype=np.int32)
+        return self._draws(samples).coarse_scores(users, items, criterion, spaced(len(samples["U"]), n_samples))
 
     def _by_users(
         self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
     ) -> NDArray[Any]:
         """Return a function of `_draws` and pairs, by samples that may lie user by user."""
-        if not lie_by_user(self.samples_, self._of_users):
+        if not lie_by_user(self.samples_):
             return function(self._draws(self.samples_), users, items)
 
         def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:
@@ -219,23 +255,23 @@ class SampledModel(RatingModel):
     def _ranks_roughly(self) -> bool:
         return True
 
-    def _target_of_features(self, given: FitInput) -> dict[str, Any]:
-        """Return what a posterior depends on besides parameters and ratings."""
+    def _target(self, given: FitInput) -> dict[str, Any]:
+        """Return what a posterior depends on: parameters, and checksums of what is given."""
+        params = self.get_params(deep=False).items()
+        target: dict[str, Any] = {name: plain(value) for name, value in params if name not in _NOT_OF_TARGET}
         tables = zip(("users", "items"), given.features, strict=True)
-        return {f"the features of {name}": None if table is None else table.checksum for name, table in tables}
+        features = {f"the features of {name}": None if table is None else table.checksum for name, table in tables}
+        return target | {"the ratings": checksum(given.ratings)} | features
+
+    def _rank(self, ratings: Ratings | ShardedRatings) -> int:
+        """Return the number of factors for such ratings."""
+        return int(self.n_factors)
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         """Return what samples and the states of chains take at least."""
-        return self._n_rows(ratings) * self._n_columns * self._bytes_of_number
-
-    def _n_rows(self, ratings: Ratings) -> int:
-        """Return how many users and items have samples in memory."""
         n, m = ratings.shape
-        return m if isinstance(ratings, ShardedRatings) and users_stay(self, ratings) else n + m
-
-    def _numbers_of_user(self, ratings: Ratings) -> int:
-        """Return how many numbers a sample has of a user."""
-        return self._n_columns
+        n_rows = m if isinstance(ratings, ShardedRatings) and self._users_stay(ratings) else n + m
+        return n_rows * self._rank(ratings) * self._bytes_of_number
 
     @property
     def _bytes_of_number(self) -> int:
@@ -265,12 +301,12 @@ class SampledModel(RatingModel):
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings; a fit without a sample leaves the model as it was, but for its chains."""
         if isinstance(given.ratings, ShardedRatings):
-            refuse_in_shards(self, given)
+            self._refuse_in_shards(given)
         try:
             super()._learn(given, listener)
         except NothingKeptError as end:
-            self._unfinished = Unfinished(end.target, end.chains)
-            n = min(chain.n_sweeps for chain in end.chains)
+            self._unfinished = end.fit
+            n = min(chain.n_sweeps for chain in end.fit.chains)
             if end.interrupted:
                 raise KeyboardInterrupt(
                     f"interrupted after {n} sweeps, none of which is kept yet: warm_start=True goes on from here"
@@ -284,56 +320,66 @@ class SampledModel(RatingModel):
                 argument="burn_in",
                 advice=(how, *goes_on),
             ) from None
-        self._unfinished = self._some = None
+        self._unfinished = self._subset = None
         return self
 
     def _fit(self, given: FitInput) -> None:
-        target = target_of(self, given)
+        target = self._target(given)
         earlier = given.before if isinstance(given.before, SampledModel) else self
-        before = first_chains(self, earlier, target)
-        plan = self._plan(given)
+        before = self._first_chains(earlier, target)
+        posterior = self._prepare(given)
         n_sweeps = self.n_sweeps + max(chain.n_sweeps for chain in before)
         n_turns = -(-len(before) // n_side_by_side(len(before), self.n_jobs))
 
         def go_on(chain: Chain, callback: Callback) -> Chain:
-            return run(
-                plan.posterior(),
-                chain,
-                n_sweeps - chain.n_sweeps,
-                burn_in=self.burn_in,
-                thin=self.thin,
-                max_seconds=None if self.max_seconds is None else self.max_seconds / n_turns,
-                callback=callback,
-            )
+            return self._run(posterior(), chain, n_sweeps - chain.n_sweeps, n_turns, callback)
 
         chains = run_side_by_side(go_on, before, self.n_jobs, given.monitor.stage)
-        self._set_chains(given, target, chains, plan.described)
+        self._set_chains(given, FitChains(target, chains))
 
-    def _set_chains(
-        self,
-        given: FitInput,
-        target: dict[str, Any],
-        chains: list[Chain],
-        described: tuple[str, ...] = (),
-        stored: StoredUsers | None = None,
-    ) -> None:
-        """Set what chains that drew from a posterior have found, with samples of users in a folder if they are there.
-
-        The last state of chains is not kept then: it has a row for each user, and a fit in shards begins anew.
-        """
-        if not any(chain.n_samples for chain in chains):
-            raise NothingKeptError(target, chains, given.monitor.stopped)
-        self.target_, self.chains_ = target, chains
-        self.n_iter_ = min(chain.n_sweeps for chain in chains)
-        self.seed_ = chains[0].seed
-        self._warn_if_interrupted()
-        self.samples_ = pooled(
-            chains, {name: side for name, side in self._sides.items() if side not in described}, given.ratings
+    def _run(self, posterior: Posterior, chain: Chain, n_sweeps: int, n_turns: int, callback: Callback | None) -> Chain:
+        """Run a chain, in its share of the time if so many come one after another."""
+        return run(
+            posterior,
+            chain,
+            n_sweeps,
+            burn_in=self.burn_in,
+            thin=self.thin,
+            max_seconds=None if self.max_seconds is None else self.max_seconds / n_turns,
+            callback=callback,
         )
+
+    def _first_chains(self, before: SampledModel, target: Mapping[str, Any]) -> list[Chain]:
+        """Return copies of the chains of the last fit, which left the model as it was before, or new ones."""
+        if self.warm_start:
+            fits = [FitChains(getattr(before, "target_", {}), getattr(before, "chains_", []))]
+            if before._unfinished is not None:
+                fits.insert(0, before._unfinished)
+            if fits[0].chains:
+                return continued(fits, target, self.burn_in, self.thin)
+            if hasattr(before, "samples_"):
+                raise InvalidInputError(
+                    f"warm_start=True goes on with chains, but {_NO_CHAINS}; go on with the model as it was fitted",
+                    argument="warm_start",
+                )
+        seed = int(make_generator(self.random_state).integers(2**63))
+        return [Chain(number, seed) for number in range(self.n_chains)]
+
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        """Set what chains that drew from a posterior have found; samples of users may be in a folder."""
+        if not any(chain.n_samples for chain in fit.chains):
+            raise NothingKeptError(fit, given.monitor.stopped)
+        self.target_, self.chains_ = dict(fit.target), fit.chains
+        self.n_iter_ = min(chain.n_sweeps for chain in self.chains_)
+        self.seed_ = self.chains_[0].seed
+        self._warn_if_interrupted()
+        described = {side for side, table in zip(("user", "item"), given.features, strict=True) if table is not None}
+        alike = {name: side for name, side in self._sides.items() if side not in described}
+        self.samples_ = pooled(self.chains_, alike, given.ratings)
         if stored is not None:
             self.stored_users_ = stored
             self.samples_ |= {name: stored.arrays[f"samples_.{name}"] for name in self._of_users}
-            self.chains_ = with_samples([replace(chain, state={}) for chain in chains], self.samples_)
+            self.chains_ = with_samples(self.chains_, self.samples_)
 
     def _warn_if_interrupted(self) -> None:
         if any(chain.interrupted for chain in self.chains_):
@@ -347,22 +393,172 @@ class SampledModel(RatingModel):
                 stacklevel=callers_level(),
             )
 
-    def _thinned(self, n: int) -> Thinned:
-        """Return n samples, evenly spaced, the same for all fold-ins."""
-        if self._some is None or not self._some.is_of(self.samples_, n):
-            self._some = Thinned(self.samples_, n)
-        return self._some
+    # ---------------------------------------------------------------- learning from shards
 
-    def _keep_frames(self, fitted: Self, chosen: NDArray[np.int64]) -> None:
+    def _refuse_in_shards(self, given: FitInput) -> None:
+        """Refuse what a fit in shards cannot do."""
+        if self.warm_start:
+            raise InvalidInputError(
+                (Argument("warm_start", True), " goes on with ratings in memory"),
+                argument="warm_start",
+                advice=("a fit of a folder that did not end goes on with ", Argument("resume", True)),
+            )
+        if getattr(self, "time", False):
+            raise InvalidInputError(
+                (Argument("time", True), " needs ratings in memory"), argument="time", advice="leave time out"
+            )
+        if getattr(self, "implicit", None) == "sparse":
+            raise InvalidInputError(
+                (Argument("implicit", "sparse"), " needs ratings in memory"),
+                argument="implicit",
+                advice=("take ", Argument("implicit", "low-rank")),
+            )
+        if given.shadow is not None or any(table is not None for table in given.features):
+            raise InvalidInputError("ratings in shards take no features and no shadow users", argument="X")
+
+    def _users_stay(self, ratings: ShardedRatings) -> bool:
+        """Return whether samples of users are to stay in the folder of ratings."""
+        lengths = {"factor": self._rank(ratings) + self._biased, "boundary": len(ratings.scale) - 1}
+        of_users = [axes.split()[1:] for axes in self._sampled.values() if axes.startswith("user ")]
+        n_numbers = sum(math.prod(lengths[axis] for axis in axes) for axes in of_users)
+        n_samples = self.n_chains * self._kept().n_samples
+        return ratings.folder is not None and ratings.work.stores(4 * n_samples * ratings.shape[0] * n_numbers)
+
+    def _kept(self, folder: Path | None = None) -> Kept:
+        """Return which samples of users are kept, and where."""
+        return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
+
+    def _mask_in_shards(self, ratings: Any, implicit: str | None, n_columns: int) -> tuple[MaskInShards, list[Rounds]]:
+        """Return what tells who rated what, if priors are to know it, and the parts that found it."""
+        if implicit is None:
+            return NO_FEATURES, []
+        sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
+        return sides, [parts]
+
+    def _fit_chains_in_shards(
+        self,
+        given: FitInput,
+        posterior: Callable[[Begin, Kept], tuple[Posterior, UsersInShards]],
+        before: Iterable[Rounds] = (),
+        more: Mapping[str, NDArray[Any] | None] = MappingProxyType({}),
+    ) -> Mapping[str, NDArray[Any]]:
+        """Run chains, one after another; set what they found.
+
+        Parameters
+        ----------
+        given : FitInput
+        posterior : callable
+            Returns the posterior of a chain, and its users, given how parts begin and where they keep samples.
+        before : iterable of Rounds
+            What was done for them before.
+        more : mapping from str to ndarray or None
+            What else has a row for each user, by its name in the model.
+
+        Returns
+        -------
+        mapping from str to ndarray
+            What stays in the folder, by name; nothing if users do not stay there.
+        """
+        ratings: Any = given.ratings
+        target = self._target(given)
+        chains, done = self._first_chains(self, target), list(before)
+        steps = [f"chain {chain.number + 1} of seed {chain.seed}" for chain in chains]
+        in_folder = self._users_stay(ratings)
+        kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
+
+        def begin(step: str, folder: Path | None, make: Callable[[int], Any]) -> Rounds:
+            parts: Rounds = ratings.parts(make, self, step)
+            if folder is not None:
+                folder.mkdir(exist_ok=True)
+            return parts
+
+        of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
+        for chain, step, where in zip(chains, steps, kept, strict=True):
+            drawn, users = posterior(partial(begin, step, where.folder), where)
+            self._run(drawn, chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}"))
+            if chain.interrupted:
+                resume = ": ratings in a folder go on from here with resume=True, or --resume" if ratings.folder else ""
+                raise KeyboardInterrupt(f"interrupted after {chain.n_sweeps} sweeps{resume}")
+            users.end(chain.n_sweeps)
+            if not in_folder:
+                chain.samples = {name: users.samples(name) for name in users.elsewhere} | chain.samples
+                chain.state = chain.state | {name: users.array(name) for name in (*users.elsewhere, *of_state)}
+            done.append(users.parts)
+        stored = None
+        if in_folder:  # states would have a row for each user, and a fit in shards begins anew
+            chains = [replace(chain, state={}) for chain in chains]
+            if any(chain.n_samples for chain in chains):
+                stored = self._stored(ratings, chains, kept, more)
+        for parts in done:
+            parts.done()
+        self._set_chains(given, FitChains(target, chains), stored)
+        return {} if stored is None else stored.arrays
+
+    def _stored(
+        self, ratings: Any, chains: list[Chain], kept: list[Kept], more: Mapping[str, NDArray[Any] | None]
+    ) -> StoredUsers:
+        """Join the samples of users that all chains left in files, user by user, and what else there is of users."""
+        found = rows_of_users(chains, kept, self._of_users, len(ratings), ratings.user_counts)
+        tables = {name: array for name, array in more.items() if array is not None}
+        rows = {name: Rows(array.dtype, array.shape, in_pieces(array)) for name, array in tables.items()}
+        rows |= {f"samples_.{name}": one for name, one in found.items()}
+        folder: Any = kept[0].folder
+        return StoredUsers.join(ratings.folder, folder, type(self).__name__, self.users_, rows)
+
+    # ---------------------------------------------------------------- new users and items
+
+    def _chains_of(self, given: FitInput, side: SideName) -> ConditionalChains:
+        """Return chains of the users, or items, that are given, under samples of the model as it was before them."""
+        fitted = given.before
+        assert isinstance(fitted, SampledModel)
+        known = None
+        if given.update:
+            samples = SampleSubset(fitted.samples_, len(fitted.samples_["U"]))
+            known = fitted.users_ if side == "user" else fitted.items_
+        else:
+            samples = fitted._fold_in_samples()
+        return ConditionalChains.of(given.ratings, side, samples, self.seed_, known, given.update)
+
+    def _fold_in_samples(self) -> SampleSubset:
+        """Return the samples that all fold-ins go through."""
+        if self._subset is None or not self._subset.is_of(self.samples_, self._n_fold_in_samples):
+            self._subset = SampleSubset(self.samples_, self._n_fold_in_samples)
+        return self._subset
+
+    def _draw_rows(
+        self,
+        given: FitInput,
+        chains: ConditionalChains,
+        kernel: Callable[..., object],
+        arguments: Iterable[tuple[Any, ...]],
+        more: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    ) -> None:
+        """Draw what belongs to the users, or items, that are given, and take it for the samples of the model.
+
+        The cold row stays what it is: nothing new is known of it.
+
+        Parameters
+        ----------
+        given : FitInput
+        chains : ConditionalChains
+        kernel, arguments
+            See `ConditionalChains.draw`.
+        more : mapping of str to tuple of int
+            Arrays that are drawn too, though they have no row for each, and their shapes.
+        """
+        names, lengths = [name for name, side in self._sides.items() if side == chains.side], self._lengths()
+        whole, chosen = chains.samples.whole, chains.samples.where
+        shapes = {name: _shape(self._sample_axes[name], lengths) for name in names}
+        new = chains.draw(kernel, arguments, {**shapes, **more})
+        for name in names:
+            new[name][:, -1] = whole[name][chosen, -1]
+        self.samples_ = {name: new[name] if name in new else chains.samples[name] for name in whole}
+        self.chains_, self._subset = [], None
+        if not given.update:
+            self._keep_frames(given.before, chosen)
+
+    def _keep_frames(self, fitted: Any, chosen: NDArray[np.int64]) -> None:
         """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
-
-    @property
-    def means_(self) -> dict[str, NDArray[np.float32]]:
-        """What a file holds of means over the samples, which would take long to find again."""
-        return {}
-
-    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
-        """Take what `means_` was."""
 
     def _join(self, part: Self, joint: Joint) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
@@ -371,7 +567,7 @@ class SampledModel(RatingModel):
             for name, side in self._sides.items()
             if side == joint.side
         }
-        self.samples_, self.chains_, self._unfinished, self._some = self.samples_ | joined, [], None, None
+        self.samples_, self.chains_, self._unfinished, self._subset = self.samples_ | joined, [], None, None
 
     # ---------------------------------------------------------------- diagnostics
 
@@ -394,8 +590,7 @@ class SampledModel(RatingModel):
             If the model has no chains: after `fold_in` or `update`, or saved with ``n_samples``.
         """
         chains = self._chains_kept()
-        quantities = {"log-likelihood": self._log_likelihoods(chains)}
-        return diagnose(quantities | self._quantities_by_chain(chains))
+        return diagnose({"log-likelihood": log_likelihoods(chains)} | self._identified(chains))
 
     def to_arviz(self) -> Any:
         r"""Return the draws of every chain as an ``InferenceData``, for the plots and measures of ArviZ.
@@ -417,31 +612,29 @@ class SampledModel(RatingModel):
         chains = self._chains_kept()
         n_warm = min(self.burn_in, *(chain.kept_sweeps[0] - 1 for chain in chains))
         warm = np.array([chain.log_likelihood[:n_warm] for chain in chains])
-        return to_inference_data(self._quantities_by_chain(chains), self._log_likelihoods(chains), warm)
+        return to_inference_data(self._identified(chains), log_likelihoods(chains), warm)
 
     def _chains_kept(self) -> list[Chain]:
         """Return the chains with samples."""
         check_is_fitted(self)
         chains = [chain for chain in self.chains_ if chain.n_samples]
         if not chains:
-            raise InvalidInputError(f"{NO_CHAINS}; diagnose the model as it was fitted")
+            raise InvalidInputError(f"{_NO_CHAINS}; diagnose the model as it was fitted")
         return chains
 
-    def _log_likelihoods(self, chains: list[Chain]) -> NDArray[np.float64]:
-        """Return (n_chains, n_draws): the log-likelihood in kept sweeps, as many of each chain."""
-        n = min(chain.n_samples for chain in chains)
-        return np.array([kept_log_likelihood(chain)[:n] for chain in chains])
-
-    def _quantities_by_chain(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
-        n = min(chain.n_samples for chain in chains)
-        each = [self._quantities({name: array[:n] for name, array in chain.samples.items()}) for chain in chains]
-        return {name: np.stack([quantities[name] for quantities in each]) for name in each[0]}
-
-    def _quantities(self, samples: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float64]]:
-        """Return, for each of S samples of a chain, what means the same in all chains: arrays (S,) or (S, k)."""
-        return identified(samples, self._sides, self._n_columns)
+    def _identified(self, chains: list[Chain]) -> dict[str, NDArray[np.float64]]:
+        """Return what means the same in all chains, (n_chains, n_draws) or (n_chains, n_draws, k)."""
+        return identified_of_chains(chains, self._sides, self._n_factors)
 
     # ---------------------------------------------------------------- saving
+
+    @property
+    def means_(self) -> dict[str, NDArray[np.float32]]:
+        """What a file holds of means over the samples, which would take long to find again."""
+        return {}
+
+    def _restore_means(self, saved: dict[str, NDArray[np.float32]]) -> None:
+        """Take what `means_` was."""
 
     def save(self, path: str | Path, *, ratings: bool = True, n_samples: int | None = None) -> None:
         """Write the model to a file, which `cofactor.load` reads; nothing in it is ever executed.
@@ -458,9 +651,9 @@ class SampledModel(RatingModel):
         lean = copy.copy(self)
         if n_samples is not None:
             check_number("n_samples", n_samples, low=1, whole=True)
-            whole, lean.chains_ = Thinned(self.samples_, n_samples), []
-            lean.samples_ = {name: whole[name] for name in whole.whole}
-            lean._keep_frames(self, whole.where)
+            subset, lean.chains_ = SampleSubset(self.samples_, n_samples), []
+            lean.samples_ = {name: subset[name] for name in self.samples_}
+            lean._keep_frames(self, subset.where)
         super(SampledModel, lean).save(path, ratings=ratings)
 
     def _saved(self) -> dict[str, Any]:
@@ -472,7 +665,7 @@ class SampledModel(RatingModel):
         if not isinstance(entries, list) or not isinstance(samples, dict) or not isinstance(means, dict):
             raise InvalidInputError("samples_, means_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})
-        check_samples(samples, self._sides, len(self.users_), len(self.items_))
+        check_samples(samples, {name: _shape(axes, self._lengths()) for name, axes in self._sample_axes.items()})
         self.chains_ = chains_from_plain(entries, samples)
         self._restore_means(means)
 
@@ -484,21 +677,17 @@ class SampledModel(RatingModel):
             json.dumps(self.target_)  # a warm start compares its values
         except TypeError as error:
             raise InvalidInputError(f"target_ holds what no parameter has ({error})") from error
-        S = len(self.samples_["U"])
-        rows = {"user": (len(self.users_) + 1,), "item": (len(self.items_) + 1,)}
-        for name, shape in self._sample_shapes().items():
-            whole = (S, *rows.get(self._sides.get(name, ""), ()), *shape)
-            check_array(f"samples of {name}", self.samples_.get(name), whole, np.float32)
-
-    def _check_states(self) -> None:
-        """Refuse states of chains whose arrays are not those that the next sweep of a warm start will use."""
+        shapes = {name: _shape(axes, self._lengths()) for name, axes in self._state_axes.items()}
         for chain in self.chains_:
-            if not chain.state:  # it was not kept, and a warm start is refused
-                continue
-            kept = {name: array.shape[1:] for name, array in chain.samples.items()}
-            shapes = kept | self._state_shapes(chain)
-            if chain.state.keys() != shapes.keys():
-                odd = sorted(chain.state.keys() ^ shapes.keys())
-                raise InvalidInputError(f"the state of a chain must have no more and no less than it needs: {odd}")
-            for name, shape in shapes.items():
-                check_array(f"{name} in the state of a chain", chain.state[name], shape, np.float64)
+            check_state(chain, shapes)
+
+
+def _shape(axes: str, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the shape of an array, given the names of its axes; a number is a length.
+
+    Examples
+    --------
+    >>> _shape("user factor", {"user": 7, "factor": 3}), _shape("2", {})
+    ((7, 3), (2,))
+    """
+    return tuple(int(axis) if axis.isdigit() else lengths[axis] for axis in axes.split())

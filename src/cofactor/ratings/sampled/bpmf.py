@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,34 +15,31 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.state import check_array
 from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
 from cofactor.problems.ordered_probit import fit_ordered_probit
 from cofactor.problems.priors import NormalWishartPrior
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.explaining import products, without_each
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides
-from cofactor.ratings.sampled.alignment import MeanFactors
-from cofactor.ratings.sampled.base import Plan, SampledModel
-from cofactor.ratings.sampled.by_user import Samples
-from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.in_shards import fit_bpmf_in_shards
-from cofactor.ratings.sampled.new_rows import NewRows
-from cofactor.ratings.sampled.reasons import gaussian_reasons
-from cofactor.ratings.sampled.thinned import Sample
+from cofactor.ratings.links import Features, Side, link_sides
+from cofactor.ratings.links_in_shards import NO_FEATURES
+from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.chains import FitChains
+from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedShardsWithLevels
+from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
+from cofactor.ratings.sampled.samples import Sample, Samples
+from cofactor.ratings.stored_users import StoredUsers
 from cofactor.ratings.weighting import weighted_mean
-from cofactor.samplers import Chain
+from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName
-
-#: Samples that a fold-in goes through, evenly spaced among those kept.
-_FOLD_IN_SAMPLES = 50
 
 #: Weight of ratings that counts as none.
 _NONE = 1e-12
 
 
-class BPMF(MeanFactors, DescribedModel, SampledModel):
+class BPMF(ProbitModel):
     r"""Bayesian probabilistic matrix factorization, drawn from its posterior by a Gibbs sampler.
 
     .. math::
@@ -110,7 +108,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         the scores of training ratings of each level), and of the priors' means, precisions and weights, which fold-in
         and `update` need.
     U_, V_, user_bias_, item_bias_ : ndarray
-        Posterior means, and what they are good for: see `MeanFactors`.
+        Posterior means, and what they are good for: see `ProbitModel`.
     links_ : tuple of two Link
         What the features of users and of items are made of.
     mean_ : float
@@ -148,13 +146,20 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     array([1., 3.])
     """
 
-    _sums: ClassVar[bool] = False
-
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "level_precision_", "links_")
+
+    _sampled: ClassVar[dict[str, str]] = {
+        "U": "user factor", "V": "item factor", "noise_precision": "1", "moments": "level 3",
+        "user_mean": "factor", "user_precision": "factor factor", "user_weights": "user_feature factor",
+        "item_mean": "factor", "item_precision": "factor factor", "item_weights": "item_feature factor",
+    }  # fmt: skip
+
+    _state_only: ClassVar[dict[str, str]] = {"user_weight_precision": "1", "item_weight_precision": "1"}
+
+    _n_fold_in_samples: ClassVar[int] = 50
 
     _takes_weights: ClassVar[bool] = True
 
-    links_: tuple[Link, Link]
     mean_: float
     boundaries_: NDArray[np.float64]
     level_precision_: float
@@ -205,40 +210,51 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         check_number("n_factors", self.n_factors, low=1, whole=True)
         check_number("precision", self.precision, low=0, inclusive=False, also=["learn"])
 
-    _fit_shards = fit_bpmf_in_shards
-
-    def _plan(self, given: FitInput) -> Plan:
+    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         ratings = given.ratings
         self.mean_ = weighted_mean(ratings, ratings.levels)
         (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
         self.links_ = (users, items)
-        tables = zip(("user", "item"), given.features, strict=True)
-        described = tuple(side for side, table in tables if table is not None)
-        return Plan(partial(self._posterior, ratings, of_users, of_items), described)
+        return partial(self._posterior, ratings, of_users, of_items)
 
-    def _set_chains(self, given: FitInput, *found: Any, **more: Any) -> None:
-        super()._set_chains(given, *found, **more)
+    def _fit_shards(self, given: FitInput) -> None:
+        ratings: Any = given.ratings
+        self.mean_ = float(ratings.level_counts @ np.arange(1, ratings.n_levels + 1)) / ratings.n_ratings
+        self.links_ = NO_FEATURES.links
+        values, counts = self._values(ratings.n_levels), np.append(ratings.item_counts, 0)
+        shards, sizes = PaddedShardsWithLevels(ratings), PaddedShards(ratings).sizes
+
+        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+            problem = ShardGaussians(shards, values, self.n_factors, ratings.bounds, counts, kept)
+            users = GaussianUsersInShards(lambda *start: begin(partial(GaussianPart, problem, *start)), problem, sizes)
+            return GaussianPosterior(users, values, len(counts), self._prior("item", None), self._fixed_noise), users
+
+        self._fit_chains_in_shards(given, posterior)
+
+    def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
+        super()._set_chains(given, fit, stored)
         alpha = float(self.samples_["noise_precision"].mean(dtype=np.float64))
         moments = self.samples_["moments"].mean(axis=0, dtype=np.float64)
         self.boundaries_, self.level_precision_ = learned_boundaries(moments, self._values(len(moments)), alpha)
+
+    @property
+    def _fixed_noise(self) -> float | None:
+        """The precision of levels; None if it is drawn."""
+        return None if self.precision == "learn" else float(self.precision)
 
     def _values(self, n_levels: int) -> NDArray[np.float64]:
         """Return the targets of the levels, which count from 1."""
         return np.asarray(np.arange(n_levels + 1) - self.mean_, dtype=np.float64)
 
-    def _targets(self, ratings: Ratings) -> NDArray[np.float64]:
-        return self._values(ratings.n_levels)[ratings.levels]
-
     def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
         users, items = self._prior("user", of_users), self._prior("item", of_items)
-        precision = None if self.precision == "learn" else float(self.precision)
         return GaussianPosterior.of(
-            WithCold.of(ratings),
+            PaddedRatings.of(ratings),
             ratings.levels,
             self._values(ratings.n_levels),
             users,
             items,
-            precision,
+            self._fixed_noise,
             weights=ratings.weights,
         )
 
@@ -250,59 +266,50 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
     def _prior(self, name: str, features: Features) -> NormalWishartPrior:
         return NormalWishartPrior(name, self.n_factors, features if isinstance(features, np.ndarray) else None)
 
-    def _knows_features(self, side: SideName) -> bool:
-        return self.links_[0 if side == "user" else 1].standard is not None
-
     def _contributions(
         self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
-        """Return changes of the expected rating, or of another number that belongs to each level."""
-        return gaussian_reasons(self, user, items, self.scale_ if numbers is None else numbers)
+        """Return how much lower the expected rating would be without each of the user's ratings, (k, n).
+
+        Or the mean of another number that belongs to each level.
+        """
+        ratings, samples = self._require_ratings(()), self.samples_
+        entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
+        own, U, V = ratings.indices[entries], samples["U"][:, user, :, None].astype(np.float64), samples["V"]
+        noise = samples["noise_precision"].astype(np.float64)
+        weights = noise * (np.ones(len(own)) if ratings.weights is None else ratings.weights[entries])
+        known, wanted = (V[:, which].astype(np.float64) for which in (own, items))
+        targets = ratings.levels[entries] - self.mean_ - (known @ U)[..., 0]
+        between, leverages = products(samples["user_precision"].astype(np.float64), known, weights, wanted)
+        changes = without_each(between, leverages, weights * targets, weights)
+        root = np.full((1, 1), np.sqrt(self.level_precision_))
+        numbers = self.scale_ if numbers is None else numbers
+        slopes = expectation_slopes((wanted @ U)[..., 0], self.boundaries_[None], root, numbers)
+        return np.asarray((slopes[..., None] * changes).mean(axis=0))
 
     def _fold_in(self, given: FitInput) -> None:
-        """Draw the new users' rows under each of some samples."""
-        ratings = given.ratings
-        entries = ratings.indices, self._targets(ratings)
-        features = self.links_[0].features(Side.users(ratings), given.user_features)
-        self._draw_rows(
-            NewRows.of(given, "user", _FOLD_IN_SAMPLES), self._prior("user", features), entries, ratings.weights
-        )
+        self._fold_in_side(given, "user", Side.users(given.ratings), slice(None))
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Draw the new items' rows under each of some samples."""
-        ratings = given.ratings
-        entries = ratings.col_indices, self._targets(ratings)[ratings.to_csr]
-        weights = None if ratings.weights is None else ratings.weights[ratings.to_csr]
-        features = self.links_[1].features(Side.items(ratings), given.item_features)
-        self._draw_rows(NewRows.of(given, "item", _FOLD_IN_SAMPLES), self._prior("item", features), entries, weights)
+        self._fold_in_side(given, "item", Side.items(given.ratings), given.ratings.to_csr)
 
-    def _draw_rows(
-        self,
-        rows: NewRows,
-        prior: NormalWishartPrior,
-        entries: tuple[NDArray[Any], NDArray[Any]],
-        weights: NDArray[Any] | None,
-    ) -> None:
-        n, (own, other) = len(rows.before), ("U", "V") if rows.side == "user" else ("V", "U")
+    def _fold_in_side(self, given: FitInput, side: SideName, rows: Side, order: slice | NDArray[Any]) -> None:
+        """Draw the rows of new users, or items, under each of some samples; their ratings are in that order."""
+        ratings, chains = given.ratings, self._chains_of(given, side)
+        n, samples, others = len(chains.before), chains.samples, "V" if side == "user" else "U"
+        table = given.user_features if side == "user" else given.item_features
+        prior = self._prior(side, self._link(side).features(rows, table))
+        targets = self._values(ratings.n_levels)[ratings.levels][order]
+        weights = None if ratings.weights is None else ratings.weights[order]
 
-        def given_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
-            state = {name: array.astype(float) for name, array in sample.items() if name.startswith(prior.name)}
-            precision, noise = state[f"{prior.name}_precision"], sample["noise_precision"].astype(float)
-            noise = noise if weights is None else noise * weights
-            return *entries, np.sqrt(noise), others, precision, prior.shifts(state, n)
+        def of_sample(sample: Sample, others: NDArray[Any]) -> tuple[Any, ...]:
+            state = {name: array.astype(float) for name, array in sample.items() if name.startswith(side)}
+            noise = sample["noise_precision"].astype(float) * (1.0 if weights is None else weights)
+            return rows.indices, targets, np.sqrt(noise), others, state[f"{side}_precision"], prior.shifts(state, n)
 
-        rows.draw(self, fold_rows, map(given_sample, rows.samples, rows.samples[other]), {own: (n, self.n_factors)})
+        self._draw_rows(given, chains, fold_rows, map(of_sample, samples, samples[others]))
 
     # ---------------------------------------------------------------- saving
-
-    def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"links_": [link.to_state() for link in self.links_]}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        states = zip(("user_features", "item_features"), saved["links_"], strict=True)
-        users, items = (Link.from_state(argument, state, 0) for argument, state in states)
-        self.links_ = (users, items)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -310,24 +317,8 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
         self.mean_ = float(self.mean_)  # levels less a whole number would leave their range of 0 to 255
         check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
         check_number("level_precision_", self.level_precision_, low=0, inclusive=False)
-        if any(link.tied for link in self.links_):
+        if any(link is None or link.tied for link in self.links_):
             raise InvalidInputError("links of this model must be to features of the caller")
-        self._check_states()
-
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        d = self.n_factors
-        shapes: dict[str, tuple[int, ...]] = {
-            "U": (d,),
-            "V": (d,),
-            "noise_precision": (1,),
-            "moments": (len(self.scale_), 3),
-        }
-        for name, link in zip(("user", "item"), self.links_, strict=True):
-            shapes |= {f"{name}_mean": (d,), f"{name}_precision": (d, d), f"{name}_weights": (link.n_features, d)}
-        return shapes
-
-    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        return {"user_weight_precision": (1,), "item_weight_precision": (1,)}
 
 
 def learned_boundaries(

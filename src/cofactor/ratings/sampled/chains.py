@@ -1,24 +1,46 @@
-"""The chains of one fit: run side by side, ended together by an interrupt, saved and read."""
+"""The chains of one fit: begun or gone on with, run side by side, ended together by an interrupt, saved and read."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import check_array, member
+from cofactor.problems.samples_in_shards import Kept
 from cofactor.ratings.data import Ratings
-from cofactor.samplers import Chain
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.stored_users import Rows
+from cofactor.samplers import Chain, SampleFile
 from cofactor.solvers.result import Callback, Progress
+
+#: Bytes of samples that are read at a time to be joined.
+_PIECE = 1 << 24
+
+
+@dataclass(frozen=True)
+class FitChains:
+    """The chains of a fit.
+
+    Attributes
+    ----------
+    target : mapping
+        What their posterior depends on.
+    chains : list of Chain
+    """
+
+    target: Mapping[str, Any]
+    chains: list[Chain]
 
 
 class NothingKeptError(Exception):
@@ -26,21 +48,73 @@ class NothingKeptError(Exception):
 
     Attributes
     ----------
-    target : dict
-        What their posterior depends on.
-    chains : list of Chain
+    fit : FitChains
     stopped : bool
         Whether the callback ended them.
     """
 
-    def __init__(self, target: dict[str, Any], chains: list[Chain], stopped: bool) -> None:
+    def __init__(self, fit: FitChains, stopped: bool) -> None:
         super().__init__("no sample was kept")
-        self.target, self.chains, self.stopped = target, chains, stopped
+        self.fit, self.stopped = fit, stopped
 
     @property
     def interrupted(self) -> bool:
         """Whether it was by an interrupt from the keyboard."""
-        return any(chain.interrupted for chain in self.chains)
+        return any(chain.interrupted for chain in self.fit.chains)
+
+
+def continued(fits: list[FitChains], target: Mapping[str, Any], burn_in: int, thin: int) -> list[Chain]:
+    """Return copies of the latest chains that drew from the same posterior; there must be some.
+
+    Parameters
+    ----------
+    fits : list of FitChains
+        The latest first.
+    target : mapping
+        What the posterior of this fit depends on.
+    burn_in, thin : int
+        Which of the earlier samples are kept.
+    """
+    for fit in fits:
+        if fit.target == target:
+            _require_states(fit.chains)
+            return [chain.thinned(burn_in, thin) for chain in fit.chains]
+    earlier = fits[0].target
+    changed = sorted(name for name in target.keys() | earlier.keys() if earlier.get(name) != target.get(name))
+    raise InvalidInputError(
+        (
+            Argument("warm_start", True),
+            f" goes on with the chains of the last fit, but since then {', '.join(changed)} changed",
+        ),
+        argument="warm_start",
+        advice="give what that fit had, or fit a new model",
+    )
+
+
+def _require_states(chains: list[Chain]) -> None:
+    """Refuse chains whose last state was not kept: they would begin anew."""
+    if any(chain.n_sweeps and not chain.state for chain in chains):
+        raise InvalidInputError(
+            (
+                Argument("warm_start", True),
+                " goes on from the last state of chains, which is not kept where users stay in a folder of shards",
+            ),
+            argument="warm_start",
+            advice="fit a new model, with users='memory' where they fit",
+        )
+
+
+def checksum(ratings: Ratings | ShardedRatings) -> int:
+    """Return a number that is the same for the same ratings, whatever the ids are, and in shards or not."""
+    check = zlib.crc32(ratings.scale.tobytes())
+    parts = [ratings] if isinstance(ratings, Ratings) else ratings
+    indptr = np.concatenate([[0], np.cumsum(ratings.user_counts)]).astype(np.int64)
+    check = zlib.crc32(indptr.tobytes(), check)
+    for name in ("indices", "levels", "weights"):
+        for part in parts:
+            array = getattr(part, name)
+            check = check if array is None else zlib.crc32(np.ascontiguousarray(array).data, check)
+    return check
 
 
 class _Interrupt:
@@ -163,7 +237,7 @@ def with_samples(chains: list[Chain], samples: dict[str, NDArray[Any]]) -> list[
     ]
 
 
-def pooled(chains: list[Chain], sides: dict[str, str], ratings: Ratings) -> dict[str, NDArray[np.float32]]:
+def pooled(chains: list[Chain], sides: Mapping[str, str], ratings: Ratings) -> dict[str, NDArray[np.float32]]:
     """Return the samples of all chains that are in memory, one chain after the other.
 
     Of users and items without ratings nothing is known: they are as cold ones, the last.
@@ -171,7 +245,7 @@ def pooled(chains: list[Chain], sides: dict[str, str], ratings: Ratings) -> dict
     Parameters
     ----------
     chains : list of Chain
-    sides : dict from str to str
+    sides : mapping from str to str
         Quantities of users, and of items, of whom nothing but ratings is known.
     ratings : Ratings
     """
@@ -187,30 +261,117 @@ def pooled(chains: list[Chain], sides: dict[str, str], ratings: Ratings) -> dict
     return samples
 
 
-def check_samples(samples: dict[str, NDArray[Any]], sides: dict[str, str], n_users: int, n_items: int) -> None:
-    """Refuse samples that are not as many for every quantity, or not of these users and items."""
-    sizes = {"user": n_users + 1, "item": n_items + 1}
-    missing = sorted(set(sides) - set(samples))
-    if missing:
-        raise InvalidInputError(f"samples of {', '.join(missing)} are missing")
-    if not all(isinstance(array, np.ndarray) and array.ndim for array in samples.values()):
-        raise InvalidInputError("samples must be arrays")
+def rows_of_users(
+    chains: list[Chain], kept: list[Kept], names: list[str], n_shards: int, user_counts: NDArray[np.int64]
+) -> dict[str, Rows]:
+    """Return the samples of users that all chains left in files, to be joined user by user.
+
+    Parameters
+    ----------
+    chains : list of Chain
+    kept : list of Kept
+        Where each of them left its samples.
+    names : list of str
+        Arrays of users.
+    n_shards : int
+    user_counts : ndarray of shape (n_users,)
+        Numbers of their ratings; the cold user follows the last of them.
+    """
+    found = [(chain.n_samples, one) for chain, one in zip(chains, kept, strict=True) if chain.n_samples]
+    n_samples, rows = sum(n for n, _ in found), {}
+    for name in names:
+        *_, last = files = [[(n, SampleFile.open(one.file(k, name))) for n, one in found] for k in range(n_shards)]
+        shape = (len(user_counts) + 1, n_samples, *last[0][1].shape[1:])
+        rows[name] = Rows(np.dtype(np.float32), shape, _by_user(files, user_counts), axis=1)
+    return rows
+
+
+def _by_user(files: list[list[tuple[int, SampleFile]]], counts: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
+    """Yield the samples of some users after others, user by user; those without ratings get what the cold one has.
+
+    Parameters
+    ----------
+    files : list of list of tuple
+        Of each shard: how many samples each chain has, and where.
+    counts : ndarray of shape (n_users,)
+        Numbers of ratings.
+    """
+
+    def read(shard: list[tuple[int, SampleFile]], lo: int, hi: int) -> NDArray[np.float32]:
+        return np.ascontiguousarray(np.concatenate([file.read(n, lo, hi) for n, file in shard]).swapaxes(0, 1))
+
+    last, first = files[-1], 0
+    [cold] = read(last, last[0][1].shape[0] - 1, last[0][1].shape[0])
+    for shard in files:
+        n = shard[0][1].shape[0]
+        size = max(1, _PIECE // max(cold.nbytes, 1))
+        for lo in range(0, n, size):
+            rows = read(shard, lo, min(lo + size, n))
+            unrated = np.flatnonzero(counts[first + lo : first + lo + len(rows)] == 0)
+            rows[unrated] = cold
+            yield rows
+        first += n
+
+
+def in_pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Return some rows after others."""
+    size = max(1, _PIECE // max(array[:1].nbytes, 1))
+    return (array[lo : lo + size] for lo in range(0, len(array), size))
+
+
+def check_samples(samples: dict[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse samples that are not as many for every array, or whose arrays have other names, or shapes in a sample."""
+    _check_names("samples", samples, shapes)
     S = len(samples["U"])
     if not S:
         raise InvalidInputError("there are no samples")
-    for name, array in samples.items():
-        side = sides.get(name, "")
-        shape = (S, sizes[side], *array.shape[2:]) if side else (S, *array.shape[1:])
-        check_array(f"samples of {name}", array, shape, np.float32)
+    for name, shape in shapes.items():
+        check_array(f"samples of {name}", samples[name], (S, *shape), np.float32)
 
 
-def kept_log_likelihood(chain: Chain) -> NDArray[np.float64]:
-    """Return the log-likelihood in the sweeps that were kept."""
-    return np.array([chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps])
+def check_state(chain: Chain, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a state whose arrays are not those that the next sweep of a warm start will use.
+
+    Parameters
+    ----------
+    chain : Chain
+        Where there is no state, a warm start is refused.
+    shapes : mapping from str to tuple of int
+        Of arrays that the state has besides those of a sample.
+    """
+    if not chain.state:
+        return
+    shapes = {name: array.shape[1:] for name, array in chain.samples.items()} | dict(shapes)
+    _check_names("the state of a chain", chain.state, shapes)
+    for name, shape in shapes.items():
+        check_array(f"{name} in the state of a chain", chain.state[name], shape, np.float64)
+
+
+def _check_names(what: str, arrays: Mapping[str, Any], needed: Mapping[str, Any]) -> None:
+    if arrays.keys() != needed.keys():
+        odd = sorted(arrays.keys() ^ needed.keys())
+        raise InvalidInputError(f"{what} must have no more and no less than it needs: {odd}")
+
+
+def log_likelihoods(chains: list[Chain]) -> NDArray[np.float64]:
+    """Return (n_chains, n_draws): the log-likelihood in sweeps that were kept, as many of each chain."""
+    n = min(chain.n_samples for chain in chains)
+    return np.array([[chain.log_likelihood[sweep - 1] for sweep in chain.kept_sweeps[:n]] for chain in chains])
+
+
+def identified_of_chains(
+    chains: list[Chain], sides: Mapping[str, str], n_factors: int
+) -> dict[str, NDArray[np.float64]]:
+    """Return quantities that mean the same in all chains, as `identified`, of as many samples of each."""
+    n = min(chain.n_samples for chain in chains)
+    each = [
+        identified({name: array[:n] for name, array in chain.samples.items()}, sides, n_factors) for chain in chains
+    ]
+    return {name: np.stack([quantities[name] for quantities in each]) for name in each[0]}
 
 
 def identified(
-    samples: dict[str, NDArray[np.float32]], sides: dict[str, str], n_factors: int
+    samples: dict[str, NDArray[np.float32]], sides: Mapping[str, str], n_factors: int
 ) -> dict[str, NDArray[np.float64]]:
     """Return quantities made of samples of factors and priors which stay the same when factors are turned or swapped.
 

@@ -1,45 +1,54 @@
-"""Predictions at times, from samples of how users drift."""
+"""Users who drift in time: when they rated, samples of their drift, and predictions at times from these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K, drift_of_visits, drifting_probabilities, neighbours
 from cofactor.kernels.gibbs_users import fold_ordinal_rows
-from cofactor.kernels.ranking import rough_expectations
 from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
-from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.thinned import Thinned
+from cofactor.ratings.merging import Joint
+from cofactor.ratings.probability import Criterion, Expectation
+from cofactor.ratings.sampled.fold_in import ConditionalChains
+from cofactor.ratings.sampled.padded import PaddedRatings
+from cofactor.ratings.sampled.probit import ProbitDraws
+from cofactor.ratings.sampled.samples import Samples
 from cofactor.ratings.visits import Visits
-from cofactor.typing import Ids
-
-if TYPE_CHECKING:
-    from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 
 __all__ = [
+    "DRIFT",
+    "DRIFT_OF_STATE",
     "DriftDraws",
+    "DriftIndex",
     "FoldInDrift",
-    "Past",
-    "Places",
-    "drift",
+    "RatingTimes",
     "moments_of",
     "times_of",
 ]
 
 
-class Places(NamedTuple):
+#: Arrays of a sample, and of the state of a chain besides, and the names of their axes: see `SampledModel`.
+DRIFT = {
+    "drift_scale": "process", "drift_time": "process", "drift": "moment process", "drift_multiplier": "user",
+    "drift_spread": "1",
+}  # fmt: skip
+DRIFT_OF_STATE = {
+    "drift_reach": "2 process", "drift_accepted": "2 process",
+    "drift_multiplier_reach": "training", "drift_multiplier_accepted": "training",
+}  # fmt: skip
+
+#: Those of a sample which predictions need.
+_PREDICTING = "drift", "drift_multiplier", "drift_scale", "drift_time"
+
+
+class DriftIndex(NamedTuple):
     """Users at times: their indices, the moments around them, and the seconds between."""
 
     users: NDArray[np.int32]
@@ -48,16 +57,20 @@ class Places(NamedTuple):
     before: NDArray[np.float64]
     after: NDArray[np.float64]
 
-    def under(self, sample: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def under(self, sample: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         r"""Return mean m and :math:`1 / \sqrt{1 + v}` of the drift of each under a sample, v its variance."""
         means, roots = np.empty(len(self.users)), np.empty(len(self.users))
-        drifts = (sample[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
-        drift_of_visits(*self, *drifts, means, roots)
+        drift_of_visits(*self, *(sample[name] for name in _PREDICTING), means, roots)
         return means, roots
+
+    def under_each(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same under each of S samples, (S, n)."""
+        drifts = [self.under({name: samples[name][s] for name in _PREDICTING}) for s in range(len(samples["drift"]))]
+        return np.array([means for means, _ in drifts]), np.array([roots for _, roots in drifts])
 
 
 @dataclass(frozen=True)
-class Past:
+class RatingTimes:
     """When users rated, which a model keeps, and the end of its training.
 
     Attributes
@@ -74,19 +87,24 @@ class Past:
     seconds: NDArray[np.float64]
     now: float
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Lengths of the axes of `DRIFT`."""
+        return {"moment": len(self.seconds), "process": K}
+
     @classmethod
     def of(cls, moments: Moments, now: float = -np.inf) -> Self:
         """Return the past of ratings, which ended `now` or later."""
         return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
 
-    def places(self, users: NDArray[np.int32] | Visits) -> Places:
+    def index(self, users: NDArray[np.int32] | Visits) -> DriftIndex:
         """Return where users at times stand among their moments; plain indices are users at the end of training."""
         if not isinstance(users, Visits):
             users = Visits(users, np.full(len(users), self.now))
         n = len(users)
         around = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         neighbours(users.users, np.floor(users.seconds), self.indptr, self.seconds, *around)
-        return Places(users.users, *around)
+        return DriftIndex(users.users, *around)
 
     def to_state(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of arrays and numbers."""
@@ -103,21 +121,19 @@ class Past:
         check_array("seconds of moments", seconds, (int(indptr[-1]),), np.float64)
         return cls(indptr, seconds, member(state, "now", float))
 
-    def sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each quantity of drift in a sample, or of a user's part of it where users have one."""
-        each: dict[str, tuple[int, ...]] = dict.fromkeys(("drift_scale", "drift_time"), (K,))
-        return each | {"drift": (len(self.seconds), K), "drift_multiplier": (), "drift_spread": (1,)}
-
-    def state_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of what the state of a chain holds of drift besides a sample."""
-        n = (len(self.indptr) - 1,)
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("drift_reach", "drift_accepted"), (2, K))
-        return shapes | dict.fromkeys(("drift_multiplier_reach", "drift_multiplier_accepted"), n)
+    def joined(
+        self, other: RatingTimes, joint: Joint, drift: NDArray[np.float32], of_other: NDArray[np.float32]
+    ) -> tuple[RatingTimes, NDArray[np.float32]]:
+        """Return the past of the users of both, and samples of their drift at these moments."""
+        ours, theirs = ((one.indptr[:-1], one.seconds) for one in (self, other))
+        indptr, seconds = joint.ragged(ours, theirs)
+        _, drift = joint.ragged((ours[0], drift), (theirs[0], of_other), axis=1)
+        return RatingTimes(np.append(indptr, indptr[-1]), seconds, max(self.now, other.now)), drift
 
 
 def moments_of(ratings: Ratings) -> Moments:
     """Return the moments of ratings, with a cold user at the end."""
-    return Moments.of(WithCold.of(ratings).indptr, times_of(ratings))
+    return Moments.of(PaddedRatings.of(ratings).indptr, times_of(ratings))
 
 
 def times_of(ratings: Ratings) -> NDArray[np.float64]:
@@ -141,133 +157,89 @@ class DriftDraws(ProbitDraws):
 
     Attributes
     ----------
-    past : Past
-    drift : ndarray of shape (n_samples, n_moments, 3), float32
-    multipliers : ndarray of shape (n_samples, n_users + 1), float32
-        Of the variances of users.
-    scales, times : ndarray of shape (n_samples, 3), float32
-        Standard deviations and times of the processes.
+    past : RatingTimes
+    drifts : mapping of str to ndarray
+        Samples of ``drift``, and of what it depends on.
     """
 
-    past: Past
-    drift: NDArray[np.float32]
-    multipliers: NDArray[np.float32]
-    scales: NDArray[np.float32]
-    times: NDArray[np.float32]
+    past: RatingTimes
+    drifts: Samples
 
     def probabilities(
         self, users: NDArray[Any] | Visits, items: NDArray[Any], samples: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """See `Draws`."""
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
-        drifts = self.drift, self.multipliers, self.scales, self.times
-        drifting_probabilities(*self.past.places(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
+        drifts = (self.drifts[name] for name in _PREDICTING)
+        drifting_probabilities(*self.past.index(users), items, samples, self.U, self.V, self.thresholds, *drifts, out)
         return out
 
-    def roughly(
+    def coarse_scores(
         self, users: NDArray[Any] | Visits, items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
     ) -> NDArray[Any]:
         """See `Draws`."""
         if not isinstance(criterion, Expectation):
-            return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
-        places = self.past.places(users)
+            return super().coarse_scores(users, items, criterion, samples)
+        places = self.past.index(users)
         thresholds = self.thresholds[:, places.users].astype(np.float64)
         means, roots = np.empty(thresholds.shape[1]), np.ones(thresholds.shape[:2])
+        drifts = [self.drifts[name] for name in _PREDICTING]
         for s in samples:
-            drifts = self.drift[s], self.multipliers[s], self.scales[s], self.times[s]
-            drift_of_visits(*places, *drifts, means, roots[s])
+            drift_of_visits(*places, *(array[s] for array in drifts), means, roots[s])
             thresholds[s] -= means[:, None]
-        arrays = self.U.take(places.users, axis=1), self.V, thresholds.astype(np.float32, order="C"), roots
-        items = np.atleast_2d(items)
-        out = np.empty((len(users), items.shape[1]), dtype=np.float32)
-        rough_expectations(
-            np.arange(len(users), dtype=np.int32), items, samples, *arrays, criterion.weights, self.biased, out
-        )
-        return out
-
-
-def drift(model: OrdinalProbit, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Return how far the scores of users lie from their mean over all times: the posterior of :math:`s_i(t)`.
-
-    Only for models with ``time=True``.
-
-    Parameters
-    ----------
-    users : array-like of shape (n,)
-        Ids of users whom the model knows.
-    time : array-like of shape (n,), number, or date
-        When, for each of them, or one time for all.
-
-    Returns
-    -------
-    mean, deviation : ndarray of shape (n,)
-        Posterior mean and standard deviation, in units of the noise of a rating.
-
-    Examples
-    --------
-    Users who were in another mood on each of two days.
-
-    >>> from cofactor.ratings import OrdinalProbit
-    >>> X = [(u, i) for u in range(8) for i in range(12)]
-    >>> day = [(u + i + i * i * u // 3) % 2 for u, i in X]
-    >>> y, times = [4 - 3 * d for d in day], [86400 * d for d in day]
-    >>> model = OrdinalProbit(1, implicit=None, time=True, random_state=0).fit(X, y, time=times)
-    >>> first, second = (model.drift(range(8), time)[0] for time in (0, 86400))
-    >>> bool(first.mean() > 0 > second.mean())
-    True
-    """
-    check_is_fitted(model)
-    if model.past_ is None:
-        raise InvalidInputError(
-            "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
-        )
-    rows = Lookup(model.users_, model.items_).known(users)
-    places = model.past_.places(model._visits(rows, time))
-    total, squares = np.zeros(len(rows)), np.zeros(len(rows))
-    samples = model.samples_
-    for s in range(len(samples["U"])):
-        means, roots = places.under({name: array[s] for name, array in samples.items()})
-        total += means
-        squares += means**2 + 1 / roots**2 - 1
-    mean = total / len(samples["U"])
-    return mean, np.sqrt(np.maximum(squares / len(samples["U"]) - mean**2, 0))
+        numbers, U = np.arange(len(users), dtype=np.int32), self.U.take(places.users, axis=1)
+        own = thresholds.astype(np.float32, order="C")
+        return self._expectations(numbers, items, samples, criterion, U, own, roots)
 
 
 class FoldInDrift:
-    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; without moments, for none.
+    """What `kernels.gibbs_users.fold_ordinal_rows` needs for the drift of new users; for none, of a model without.
 
     Parameters
     ----------
-    moments : Moments or None
-        With a cold user at the end.
+    past : RatingTimes or None
+        Of the model.
+    ratings : Ratings
+        Of the new users.
+    chains : ConditionalChains
+        Of theirs.
 
     Attributes
     ----------
-    moments : Moments
+    past : RatingTimes or None
+        Of the new users.
     times : tuple of ndarray
-        What is known of the moments.
+        What is known of their moments.
+    prior : tuple of ndarray
+        Variances and times of the processes under each sample, and the variances of log-multipliers.
+    first : tuple
+        Where chains begin: the drift in each rating, and the multipliers, under each sample.
     shapes : dict of str to tuple
-        What is drawn.
+        What is drawn besides multipliers.
     """
 
-    def __init__(self, moments: Moments | None) -> None:
-        self._drifts = moments is not None
-        self.moments = moments or Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
-        self.times = self.moments.indptr, self.moments.of_entry, self.moments.counts, self.moments.gaps
-        n, n_moments = len(self.moments.indptr) - 1, len(self.moments.seconds)
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        if self._drifts:
-            self.shapes = {"drift_multiplier": (n,), "drift": (n_moments, K)}
-
-    def prior(self, samples: Thinned) -> tuple[NDArray[np.float64], ...]:
-        """Return variances and times of the processes under each sample, and the variances of log-multipliers."""
-        S = len(samples)
-        if not self._drifts:
-            return np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
-        scales, times, spread = (samples[f"drift_{name}"].astype(np.float64) for name in ("scale", "time", "spread"))
-        return scales**2, times, spread[:, 0]
+    def __init__(self, past: RatingTimes | None, ratings: Ratings, chains: ConditionalChains) -> None:
+        samples, S = chains.samples, len(chains.samples)
+        self.past, self.shapes = past, dict[str, tuple[int, ...]]()
+        self.prior: tuple[NDArray[np.float64], ...] = np.zeros((S, 0)), np.zeros((S, 0)), np.ones(S)
+        drifts, multipliers = [np.zeros(ratings.n_ratings)] * S, np.ones((S, len(chains.before)))
+        moments = Moments.of(np.zeros(1, dtype=np.int64), np.zeros(0))
+        if past is not None:
+            moments = moments_of(ratings)
+            self.past = RatingTimes.of(moments, past.now)
+            self.shapes = {"drift": (len(moments.seconds), K)}
+            scales, times, spread = (
+                samples[f"drift_{name}"].astype(np.float64) for name in ("scale", "time", "spread")
+            )
+            self.prior = scales**2, times, spread[:, 0]
+            if chains.update:
+                places = past.index(Visits(chains.before[ratings.row_of_entry], times_of(ratings)))
+                drifts = [places.under(sample)[0] for sample in samples]
+                multipliers = chains.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
+        self.first = drifts, multipliers
+        self.times = moments.indptr, moments.of_entry, moments.counts, moments.gaps
 
     def kernel(self, *arguments: Any) -> None:
-        """Call the kernel, which writes what `shapes` says after rows and thresholds."""
-        unused = () if self._drifts else (np.zeros(0, dtype=np.float32), np.zeros((0, K), dtype=np.float32))
+        """Call the kernel, which writes multipliers, and what `shapes` says, after rows and thresholds."""
+        unused = (np.zeros(0, dtype=np.float32), np.zeros((0, K), dtype=np.float32)) if self.past is None else ()
         fold_ordinal_rows(*arguments, *unused)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,15 +14,11 @@ from cofactor.kernels.buffet import fold_features
 from cofactor.kernels.hinges import fold_hinge_columns
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.sampled.base import Plan, SampledModel
-from cofactor.ratings.sampled.by_user import Samples
-from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
-from cofactor.ratings.sampled.new_rows import NewRows
-from cofactor.ratings.sampled.thinned import Sample
-from cofactor.samplers import Chain
+from cofactor.ratings.sampled.hinges import HingeModel
+from cofactor.ratings.sampled.padded import PaddedRatings
+from cofactor.ratings.sampled.samples import Sample
+from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -30,7 +26,7 @@ from cofactor.typing import RandomState
 _MOST = 1e6
 
 
-class GibbsIPMMMF(SampledModel):
+class GibbsIPMMMF(HingeModel):
     r"""Infinite max-margin matrix factorization by a Gibbs sampler: users have or lack features, items weigh them.
 
     .. math::
@@ -125,15 +121,9 @@ class GibbsIPMMMF(SampledModel):
     array([1., 3., 4.])
     """
 
-    DECISIONS: ClassVar[Mapping[str, Decision]] = HINGE_DECISIONS
+    _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {"shares": "feature", "item_precision": "factor"}
 
-    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
-
-    biases: bool
-    prior: str
-    hinge_weight: float
-    width: float
-    n_factors: int
+    _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {"counts": "feature"}
 
     def __init__(
         self,
@@ -186,103 +176,59 @@ class GibbsIPMMMF(SampledModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_hinge_params(self)
         check_number("concentration", self.concentration, low=0, inclusive=False, high=_MOST)
 
-    def _plan(self, given: FitInput) -> Plan:
-        return Plan(partial(self._posterior, given.ratings))
+    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
+        return partial(self._posterior, given.ratings)
 
     def _posterior(self, ratings: Ratings) -> BuffetPosterior:
+        c, width = self._hinges
         return BuffetPosterior(
-            WithCold.of(ratings),
+            PaddedRatings.of(ratings),
             ratings.n_levels,
-            threshold_prior(self),
+            self._threshold_prior,
             n_columns=self.n_factors,
             concentration=self.concentration,
             learned=self.prior == "learned",
-            c=self.hinge_weight / 2,
-            width=self.width,
+            c=c,
+            width=width,
             biased=self.biases,
         )
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
-        if self.decision == "count":
-            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
-        return super()._margins(users, items)
-
-    def _draws(self, samples: Samples) -> HingeDraws:
-        return draws_of(self, samples)
-
     def _fold_in(self, given: FitInput) -> None:
-        """Run a short chain for each new user under each of some samples."""
-        ratings, rows = given.ratings, NewRows.of(given, "user")
-        data, n, d = WithCold.of(ratings), len(ratings.users) + 1, self.n_factors
+        chains = self._chains_of(given, "user")
 
-        def given_sample(sample: Sample) -> tuple[Any, ...]:
-            V, shares = _used(sample["V"], sample["shares"], d)
-            U, _ = _used(sample["U"], sample["shares"], d)
-            logits, centre = np.log(shares / (1 - shares)), sample["threshold_mean"].astype(float)
+        def of_sample(sample: Sample) -> tuple[NDArray[Any], tuple[Any, Any], NDArray[Any]]:
+            used, shares = self._in_use(sample)
+            U, V = (np.compress(used, sample[name], axis=1).astype(float) for name in "UV")
+            logits = np.log(shares / (1 - shares))
             likely = np.append(logits > 0, np.zeros(int(self.biases)))
-            return (
-                data.indices, data.levels, V, self.biases, len(shares), logits,
-                centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(U, likely[None])[:, : len(shares)].copy(), rows.begin(sample["thresholds"], centre[None]),
-                rows.n_cycles,
-            )  # fmt: skip
+            first = chains.begin(U, likely[None])[:, : len(shares)].copy()
+            return V, (len(shares), logits), first
 
-        rows.draw(
-            self,
-            fold_features,
-            map(given_sample, rows.samples),
-            {"U": (n, d + self.biases), "thresholds": (n, len(self.scale_) - 1)},
-        )
+        self._draw_users(given, chains, fold_features, of_sample)
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Run a short chain for each item under each sample, with features and thresholds of the users."""
-        ratings, rows = given.ratings, NewRows.of(given, "item")
-        data, m = WithCold.of(ratings), len(ratings.items) + 1
-        levels = data.levels[data.to_csr]
+        chains, m = self._chains_of(given, "item"), len(given.ratings.items) + 1
 
-        def given_sample(sample: Sample) -> tuple[Any, ...]:
-            used = _in_use(sample["shares"], self.biases)
-            U, V = (np.compress(used, sample[name], axis=1).astype(float) for name in ("U", "V"))
+        def of_sample(sample: Sample, U: NDArray[Any]) -> tuple[Any, ...]:
+            used, _ = self._in_use(sample)
+            U, V = (np.compress(used, rows, axis=1).astype(float) for rows in (U, sample["V"]))
             none = np.zeros((m, U.shape[1]))
-            return (
-                np.flatnonzero(used), data.col_indices, levels, U, sample["thresholds"], self.biases,
-                sample["item_precision"][used].astype(float), none, self.hinge_weight / 2, float(self.width),
-                rows.begin(V, none), rows.n_cycles,
-            )  # fmt: skip
+            return U, sample["item_precision"][used].astype(float), none, chains.begin(V, none), np.flatnonzero(used)
 
-        def of_features_in_use(lo: int, hi: int, key: Any, indptr: Any, used: Any, *arguments: Any) -> None:
-            *rest, out = arguments
+        def of_features_in_use(lo: int, hi: int, key: Any, indptr: Any, *arguments: Any) -> None:
+            *rest, used, out = arguments
             own = np.empty((m, len(used)), np.float32)
             fold_hinge_columns(lo, hi, key, indptr, *rest, own)
             out[lo:hi, used] = own[lo:hi]
 
-        rows.draw(self, of_features_in_use, map(given_sample, rows.samples), {"V": (m, self.n_factors + self.biases)})
+        self._draw_items(given, chains, of_sample, of_features_in_use)
 
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        self._check_states()
+    def _in_use(self, sample: Sample) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which columns are features in use, or biases; and how likely one more user is to have each feature."""
+        used = sample["shares"] > 0
+        return np.append(used, np.ones(int(self.biases), dtype=bool)), sample["shares"][used].astype(float)
 
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
-        return {
-            "U": p, "V": p, "thresholds": boundaries, "shares": (self.n_factors,), "item_precision": p,
-            "threshold_mean": boundaries, "threshold_precision": boundaries,
-        }  # fmt: skip
-
-    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        return {"value": (len(self.users_) + 1,), "counts": (self.n_factors,)}
-
-
-def _used(V: NDArray[Any], shares: NDArray[Any], d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return weights of the features in use, biases beside them, and how likely one more user is to have each."""
-    every = _in_use(shares, V.shape[1] - d)
-    return np.compress(every, V, axis=1).astype(float), shares[shares > 0].astype(float)
-
-
-def _in_use(shares: NDArray[Any], n_biases: int) -> NDArray[np.bool_]:
-    """Return which columns are features in use, or biases."""
-    return np.append(shares > 0, np.ones(int(n_biases), dtype=bool))
+    def _lengths(self) -> dict[str, int]:
+        return super()._lengths() | {"feature": self._n_factors}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -11,28 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.kernels.hinges import fold_hinge_columns, fold_hinge_rows
+from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.state import check_array, last_length
+from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Decision
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.merging import Joint
-from cofactor.ratings.sampled.base import Plan, SampledModel
-from cofactor.ratings.sampled.by_user import Samples
-from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.hinges import HINGE_DECISIONS, HingeDraws, check_hinge_params, draws_of, threshold_prior
-from cofactor.ratings.sampled.in_shards import fit_gibbs_mmmf_in_shards
-from cofactor.ratings.sampled.new_rows import NewRows
-from cofactor.ratings.sampled.thinned import Sample
-from cofactor.samplers import Chain
+from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.hinges import HingeModel
+from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.samples import Sample
+from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.typing import RandomState, SideName
 
 
-class GibbsMMMF(SampledModel):
+class GibbsMMMF(HingeModel):
     r"""Max-margin matrix factorization, drawn from a pseudo-posterior by a Gibbs sampler instead of minimised.
 
     .. math::
@@ -110,7 +108,7 @@ class GibbsMMMF(SampledModel):
     user_projection_ : ndarray of shape (m, K) or None
         What a rating of an item adds to a user's features, with ``implicit``.
     item_projection_ : ndarray of shape (n, K) or None
-        What a rating by a user adds to an item's features, likewise.
+        What a rating by a user adds to an item's features, likewise; None after `fold_in`.
 
     References
     ----------
@@ -130,15 +128,14 @@ class GibbsMMMF(SampledModel):
 
     _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_", "item_projection_")
 
-    DECISIONS: ClassVar[Mapping[str, Decision]] = HINGE_DECISIONS
+    _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {
+        "user_mean": "factor", "user_precision": "factor", "user_weights": "feature factor",
+        "item_mean": "factor", "item_precision": "factor", "item_weights": "feature factor",  # as many as for users
+    }  # fmt: skip
 
-    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
-
-    biases: bool
-    prior: str
-    hinge_weight: float
-    width: float
-    n_factors: int
+    _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {
+        "user_weight_precision": "factor", "item_weight_precision": "factor",
+    }  # fmt: skip
 
     user_projection_: NDArray[np.float32] | None
     item_projection_: NDArray[np.float32] | None
@@ -196,7 +193,6 @@ class GibbsMMMF(SampledModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_hinge_params(self)
         check_number("n_implicit", self.n_implicit, low=1, whole=True)
         check_choice("implicit", self.implicit, ("low-rank", None))
         if self.implicit is not None and self.prior == "fixed":
@@ -209,86 +205,78 @@ class GibbsMMMF(SampledModel):
                 argument="implicit",
             )
 
-    _fit_shards = fit_gibbs_mmmf_in_shards
-
-    def _plan(self, given: FitInput) -> Plan:
+    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         sides = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
         (of_users, users), (of_items, items) = sides
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        return Plan(partial(self._posterior, given.ratings, users, items))
+        return partial(self._posterior, given.ratings, users, items)
 
     def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
         """Return the posterior of the ratings, with the features of users and of items."""
+        c, width = self._hinges
         return HingePosterior.of(
-            WithCold.of(ratings),
+            PaddedRatings.of(ratings),
             ratings.n_levels,
             self._row_prior("user", users),
             self._row_prior("item", items),
-            threshold_prior(self),
-            c=self.hinge_weight / 2,
-            width=self.width,
+            self._threshold_prior,
+            c=c,
+            width=width,
             biased=self.biases,
         )
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
-        if self.decision == "count":
-            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
-        return super()._margins(users, items)
+    def _fit_shards(self, given: FitInput) -> None:
+        ratings: Any = given.ratings
+        sides, parts = self._mask_in_shards(ratings, self.implicit, self.n_implicit)
+        of_users, of_items = sides.links
+        self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
+        shards, row_prior = PaddedShards(ratings), self._row_prior
+        of_shard = partial(_prior_of_shard, row_prior, sides.users)
 
-    def _draws(self, samples: Samples) -> HingeDraws:
-        return draws_of(self, samples)
+        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+            problem = ShardHinges(shards, of_shard, *self._hinges, self.biases, ratings.bounds, kept)
+            users = HingeUsersInShards(
+                lambda *start: begin(partial(HingePart, problem, *start)),
+                row_prior("user", None, sides.totals),
+                shards.sizes,
+                kept,
+            )
+            items, n_items = row_prior("item", sides.items), ratings.shape[1] + 1
+            return HingePosterior(users, n_items, ratings.n_levels, items, self._threshold_prior), users
 
-    def _numbers_of_user(self, ratings: Ratings) -> int:
-        return self.n_factors + self.biases + ratings.n_levels - 1
+        stored = self._fit_chains_in_shards(given, posterior, parts, {"item_projection_": of_items.projection})
+        self.item_projection_ = stored.get("item_projection_", of_items.projection)
 
-    def _row_prior(
-        self, name: str, features: Features, totals: tuple[NDArray[Any], NDArray[Any]] | None = None
-    ) -> LinkedPrior | FixedPrior:
-        p = self.n_factors + self.biases
-        if self.prior == "fixed":
-            return FixedPrior(name, p)
-        return LinkedPrior(name, p, features if isinstance(features, np.ndarray) else None, totals=totals)
+    @property
+    def _row_prior(self) -> Callable[..., LinkedPrior | FixedPrior]:
+        """What makes the prior of the rows of users, or items, from their features."""
+        return partial(_row_prior, self.prior == "fixed", self._n_factors + self.biases)
 
     def _fold_in(self, given: FitInput) -> None:
-        """Run a short chain for each new user under each of some samples."""
-        ratings, rows = given.ratings, NewRows.of(given, "user")
-        data, n = WithCold.of(ratings), len(ratings.users) + 1
-        prior = self._row_prior("user", self._features(0, Side.users(ratings)))
+        chains, n = self._chains_of(given, "user"), len(given.ratings.users) + 1
+        prior = self._row_prior("user", self._features("user", Side.users(given.ratings)))
 
-        def given_sample(sample: Sample) -> tuple[Any, ...]:
-            means, centre = prior.means(sample, n).astype(float), sample["threshold_mean"].astype(float)
-            return (
-                data.indices, data.levels, sample["V"], self.biases, sample["user_precision"].astype(float), means,
-                centre, sample["threshold_precision"].astype(float), self.hinge_weight / 2, float(self.width),
-                rows.begin(sample["U"], means), rows.begin(sample["thresholds"], centre[None]), rows.n_cycles,
-            )  # fmt: skip
+        def of_sample(sample: Sample) -> tuple[NDArray[Any], tuple[Any, Any], NDArray[Any]]:
+            means = prior.means(sample, n).astype(float)
+            return sample["V"], (sample["user_precision"].astype(float), means), chains.begin(sample["U"], means)
 
-        shapes = {"U": (n, prior.n_columns), "thresholds": (n, len(self.scale_) - 1)}
-        rows.draw(self, fold_hinge_rows, map(given_sample, rows.samples), shapes)
+        self._draw_users(given, chains, fold_hinge_rows, of_sample)
+        self.item_projection_ = None  # it is about ratings by the users of training
 
     def _fold_in_items(self, given: FitInput) -> None:
-        """Run a short chain for each item under each sample, with rows and thresholds of the users."""
-        ratings, rows = given.ratings, NewRows.of(given, "item")
-        data, m = WithCold.of(ratings), len(ratings.items) + 1
-        prior = self._row_prior("item", self._features(1, Side.items(ratings)))
-        levels = data.levels[data.to_csr]
+        chains, m = self._chains_of(given, "item"), len(given.ratings.items) + 1
+        prior = self._row_prior("item", self._features("item", Side.items(given.ratings)))
 
-        def given_sample(sample: Sample, U: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Any, ...]:
+        def of_sample(sample: Sample, U: NDArray[Any]) -> tuple[Any, ...]:
             means = prior.means(sample, m).astype(float)
-            return (
-                data.col_indices, levels, U.astype(float), thresholds, self.biases,
-                sample["item_precision"].astype(float), means, self.hinge_weight / 2, float(self.width),
-                rows.begin(sample["V"], means), rows.n_cycles,
-            )  # fmt: skip
+            return U.astype(float), sample["item_precision"].astype(float), means, chains.begin(sample["V"], means)
 
-        arguments = map(given_sample, rows.samples, rows.samples["U"], rows.samples["thresholds"])
-        rows.draw(self, fold_hinge_columns, arguments, {"V": (m, prior.n_columns)})
+        self._draw_items(given, chains, of_sample)
 
-    def _features(self, side: int, rows: Side) -> Features:
-        """Return the features of users (0), or items (1), with such ratings."""
-        projection = (self.user_projection_, self.item_projection_)[side]
-        return Link(("user_features", "item_features")[side], projection=projection).features(rows, None)
+    def _features(self, side: SideName, rows: Side) -> Features:
+        """Return the features of users, or items, with such ratings."""
+        projection = self.user_projection_ if side == "user" else self.item_projection_
+        return Link(f"{side}_features", projection=projection).features(rows, None)
 
     def _join(self, part: Self, joint: Joint) -> None:
         super()._join(part, joint)
@@ -304,17 +292,19 @@ class GibbsMMMF(SampledModel):
             projection = getattr(self, name)
             if projection is not None:
                 check_array(name, projection, (n, last_length(projection)), np.float32)
-        self._check_states()
 
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        p, boundaries = (self.n_factors + self.biases,), (len(self.scale_) - 1,)
-        K = 0 if self.user_projection_ is None else self.user_projection_.shape[1]
-        return {
-            "U": p, "V": p, "thresholds": boundaries, "threshold_mean": boundaries, "threshold_precision": boundaries,
-            "user_mean": p, "user_precision": p, "user_weights": (K, *p),
-            "item_mean": p, "item_precision": p, "item_weights": (K, *p),  # as many as for users
-        }  # fmt: skip
+    def _lengths(self) -> dict[str, int]:
+        return super()._lengths() | {"feature": last_length(self.user_projection_)}
 
-    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        p = (self.n_factors + self.biases,)
-        return {"value": (len(self.users_) + 1,), "user_weight_precision": p, "item_weight_precision": p}
+
+def _row_prior(
+    fixed: bool, length: int, side: SideName, features: Features, totals: tuple[Any, Any] | None = None
+) -> LinkedPrior | FixedPrior:
+    if fixed:
+        return FixedPrior(side, length)
+    return LinkedPrior(side, length, features if isinstance(features, np.ndarray) else None, totals=totals)
+
+
+def _prior_of_shard(row_prior: Callable[..., Any], features: Callable[[int], Any], k: int) -> Any:
+    """Return the prior of the rows of a shard's users."""
+    return row_prior("user", features(k))

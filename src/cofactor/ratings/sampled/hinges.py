@@ -1,21 +1,25 @@
-"""What the models drawn under hinge losses share: samples of scores, and of thresholds of every user."""
+"""What max-margin matrix factorizations share that are drawn under hinge losses (Xu, Zhu & Zhang 2013)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice, check_flag, check_number
-from cofactor.kernels.hinges import hinge_probabilities, mean_margins
+from cofactor.kernels.hinges import fold_hinge_columns, hinge_probabilities, mean_margins
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
-from cofactor.ratings.probability import Criterion, of_all_pairs
-from cofactor.ratings.sampled.by_user import Samples
+from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.sampled.base import SampledModel
+from cofactor.ratings.sampled.fold_in import ConditionalChains
+from cofactor.ratings.sampled.padded import PaddedRatings
+from cofactor.ratings.sampled.samples import Draws, Sample, Samples
 
-__all__ = ["HINGE_DECISIONS", "HingeDraws", "HingeModel", "check_hinge_params", "draws_of", "threshold_prior"]
+__all__ = ["HingeDraws", "HingeModel"]
 
 #: Distance of the fixed prior's thresholds, and their deviation, in margins.
 _SPACING, _DEVIATION = 3.0, 1.5
@@ -23,42 +27,102 @@ _SPACING, _DEVIATION = 3.0, 1.5
 #: Largest margin and weight of the loss, far above any that makes sense.
 _MOST = 1e6
 
-#: Rules that turn margins into levels. "count" takes the mean margins over samples, the others the probabilities.
-HINGE_DECISIONS: dict[str, Decision] = {"count": COUNT, **PROBABILITY_DECISIONS}
 
+class HingeModel(SampledModel):
+    """A model of scores, and of thresholds of every user, drawn from a pseudo-posterior of hinge losses."""
 
-class HingeModel(Protocol):
-    """What the functions of this module need of a model."""
+    #: "count" takes the mean margins over samples, the others the probabilities.
+    DECISIONS: ClassVar[Mapping[str, Decision]] = {"count": COUNT, **PROBABILITY_DECISIONS}
 
-    n_factors: int
+    _sampled: ClassVar[dict[str, str]] = {
+        "U": "user factor", "V": "item factor", "thresholds": "user boundary",
+        "threshold_mean": "boundary", "threshold_precision": "boundary",
+    }  # fmt: skip
+
+    _state_only: ClassVar[dict[str, str]] = {"value": "training"}
+
     hinge_weight: float
     biases: bool
     prior: str
     width: float
 
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_factors", self.n_factors, low=1, whole=True)
+        check_flag("biases", self.biases)
+        check_choice("prior", self.prior, ("learned", "fixed"))
+        check_number("hinge_weight", self.hinge_weight, low=0, inclusive=False, high=_MOST)
+        check_number("width", self.width, low=0, inclusive=False, high=_MOST)
 
-def check_hinge_params(model: HingeModel) -> None:
-    """Refuse parameters out of their range."""
-    check_number("n_factors", model.n_factors, low=1, whole=True)
-    check_flag("biases", model.biases)
-    check_choice("prior", model.prior, ("learned", "fixed"))
-    check_number("hinge_weight", model.hinge_weight, low=0, inclusive=False, high=_MOST)
-    check_number("width", model.width, low=0, inclusive=False, high=_MOST)
+    @property
+    def _biased(self) -> bool:
+        return self.biases
 
+    @property
+    def _hinges(self) -> tuple[float, float]:
+        """Half the weight of the hinges, and their margin."""
+        return self.hinge_weight / 2, float(self.width)
 
-def threshold_prior(model: HingeModel) -> ThresholdPrior:
-    """Return the prior of thresholds."""
-    return ThresholdPrior(_SPACING * model.width, _DEVIATION * model.width, model.prior == "learned")
+    @property
+    def _threshold_prior(self) -> ThresholdPrior:
+        return ThresholdPrior(_SPACING * self.width, _DEVIATION * self.width, self.prior == "learned")
 
+    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
+        if self.decision == "count":
+            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
+        return super()._margins(users, items)
 
-def draws_of(model: HingeModel, samples: Samples) -> HingeDraws:
-    """Return samples of a fitted model."""
-    U, V, thresholds = (samples[name] for name in ("U", "V", "thresholds"))
-    return HingeDraws(U, V, thresholds, model.biases, model.hinge_weight / 2, float(model.width))
+    def _draws(self, samples: Samples) -> HingeDraws:
+        return HingeDraws(samples["U"], samples["V"], samples["thresholds"], self.biases, *self._hinges)
+
+    def _draw_users(
+        self,
+        given: FitInput,
+        chains: ConditionalChains,
+        kernel: Callable[..., object],
+        of_sample: Callable[[Sample], tuple[NDArray[Any], tuple[Any, Any], NDArray[Any]]],
+    ) -> None:
+        """Run a short chain for each new user under each of some samples.
+
+        `of_sample` returns items, what the kernel needs of the prior of rows, and where the rows begin.
+        """
+        data, samples = PaddedRatings.of(given.ratings), chains.samples
+
+        def arguments(sample: Sample) -> tuple[Any, ...]:
+            items, prior, first = of_sample(sample)
+            mean, precision = (sample[f"threshold_{name}"].astype(float) for name in ("mean", "precision"))
+            thresholds = chains.begin(sample["thresholds"], mean[None])
+            own = items, self.biases, *prior, mean, precision, *self._hinges, first, thresholds
+            return data.indices, data.levels, *own, chains.n_cycles
+
+        self._draw_rows(given, chains, kernel, map(arguments, samples))
+
+    def _draw_items(
+        self,
+        given: FitInput,
+        chains: ConditionalChains,
+        of_sample: Callable[[Sample, NDArray[Any]], tuple[Any, ...]],
+        kernel: Callable[..., object] = fold_hinge_columns,
+    ) -> None:
+        """Run a short chain for each new item under each of some samples, with rows and thresholds of the users.
+
+        `of_sample` returns rows of the users, precision and means of the items' rows, where these begin, and what else
+        the kernel needs.
+        """
+        data, samples = PaddedRatings.of(given.ratings), chains.samples
+        levels = data.levels[data.to_csr]
+
+        def arguments(sample: Sample, users: NDArray[Any], thresholds: NDArray[Any]) -> tuple[Any, ...]:
+            users, precision, means, first, *more = of_sample(sample, users)
+            own = users, thresholds, self.biases, precision, means, *self._hinges, first
+            return data.col_indices, levels, *own, chains.n_cycles, *more
+
+        self._draw_rows(given, chains, kernel, map(arguments, samples, samples["U"], samples["thresholds"]))
 
 
 @dataclass(frozen=True)
-class HingeDraws:
+class HingeDraws(Draws):
     r"""Samples of scores :math:`x_{ij}` and thresholds :math:`\theta_{ir}` that no likelihood ties to levels.
 
     Attributes
@@ -98,9 +162,3 @@ class HingeDraws:
         arrays = self.U, self.V, self.thresholds
         hinge_probabilities(0, len(users), users, items, samples, *arrays, self.biased, self.c, self.width, out)
         return out
-
-    def roughly(
-        self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """See `Draws`."""
-        return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)

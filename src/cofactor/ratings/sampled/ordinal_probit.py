@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
+import math
 import zlib
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K
+from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift, Moments
-from cofactor.problems.ordinal_probit import OrdinalProbitPosterior
-from cofactor.ratings.data import Ratings
-from cofactor.ratings.described import DescribedModel
+from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
+from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, log_gaps
+from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.ratings.data import Ratings, as_ratings
+from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
-from cofactor.ratings.merging import Joint
-from cofactor.ratings.sampled.alignment import MeanScores
-from cofactor.ratings.sampled.base import Plan, SampledModel
-from cofactor.ratings.sampled.by_user import Samples
-from cofactor.ratings.sampled.cold import WithCold
-from cofactor.ratings.sampled.draws import ProbitDraws
-from cofactor.ratings.sampled.drifting import DriftDraws, Past, drift, moments_of
-from cofactor.ratings.sampled.in_shards import fit_ordinal_probit_in_shards
-from cofactor.ratings.sampled.probit_rows import draw_items, draw_users, join_links, join_past
-from cofactor.ratings.sampled.rank import Rank
-from cofactor.ratings.sampled.reasons import ordinal_reasons
-from cofactor.ratings.sampled.shadow import check_shadow, joined, parted, read_shadow, with_shadow
-from cofactor.ratings.sampled.warm_start import checksum
-from cofactor.samplers import Chain
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.merging import Joint, merged
+from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.chains import checksum
+from cofactor.ratings.sampled.drifting import (
+    DRIFT,
+    DRIFT_OF_STATE,
+    DriftDraws,
+    FoldInDrift,
+    RatingTimes,
+    moments_of,
+    times_of,
+)
+from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
+from cofactor.ratings.sampled.samples import Samples, SampleSubset
+from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.visits import Visits
+from cofactor.samplers import Posterior, State
 from cofactor.solvers.result import Callback
-from cofactor.typing import Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
+from cofactor.text import counted
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
+
+#: What the mask of ratings says of an item by a rating of each user, in the folder of shards.
+_PROJECTION = "links_.1.projection"
+
+#: Root of the number of ratings for each factor of "auto", and the most factors; features of the mask for each factor.
+_ROOT, _MOST, _FEATURES = 16.0, 48, 2
+
+_SHADOW = "shadow_"  #: begins the names of arrays of shadow users in chains
+
+_FAR = 40.0  #: an infinite threshold
 
 
-class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
+class OrdinalProbit(ProbitModel):
     r"""Ordinal probit factorization, drawn from its posterior by a Gibbs sampler: the most accurate model here.
 
     .. math::
@@ -120,13 +143,16 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         priors' parameters, which fold-in and `update` need.
     n_factors_, n_implicit_ : int
         Number of factors, and of singular vectors of the mask, that were asked for, or chosen by "auto".
-    U_, V_, user_bias_, item_bias_, thresholds_ : ndarray
-        Posterior means, and what they are good for: see `MeanFactors`. Drift is not part of them.
+    U_, V_, user_bias_, item_bias_ : ndarray
+        Posterior means, and what they are good for: see `ProbitModel`. Drift is not part of them.
+    thresholds_ : ndarray of shape (n_users, R - 1)
+        Posterior means of the boundaries between the levels for each user. A user's bias and thresholds are known
+        together only: ratings tell how far one lies from the others.
     links_ : tuple of two Link
         What the features of users and of items are made of; None for a side that cannot be folded in any more.
     is_shadow_ : ndarray of shape (n,), bool
         Which users were not in training, but followed it as shadow users (see `fit`).
-    past_ : Past or None
+    past_ : RatingTimes or None
         When users rated, with ``time=True``.
 
     Notes
@@ -189,9 +215,23 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
     array([3., 1.])
     """
 
-    _sampled: ClassVar[dict[str, str]] = {"U": "user", "V": "item", "thresholds": "user"}
+    _sampled: ClassVar[dict[str, str]] = {
+        "U": "user factor", "V": "item factor", "thresholds": "user boundary",
+        "gap_mean": "boundary", "gap_precision": "boundary",
+        "user_mean": "factor", "user_precision": "factor factor", "user_weights": "user_feature factor",
+        "item_mean": "factor", "item_precision": "factor factor", "item_weights": "item_feature factor",
+    }  # fmt: skip
 
-    _sums: ClassVar[bool] = False
+    _state_only: ClassVar[dict[str, str]] = {
+        "user_weight_precision": "2", "item_weight_precision": "2",
+        "gaps": "training boundary", "reach": "training", "accepted": "training", "value": "training",
+    }  # fmt: skip
+
+    #: Of 200 users of MovieLens 100K, folded in from half of theirs, three times over, the log-loss of the others is
+    #: 1.1880, 1.1867, 1.1857 and 1.1843 with 20, 40, 60 and 200 samples. Drift is known less well by a draw than a row:
+    #: RMSE .880, .875 and .874 with 20, 80 and 200 (without time .886, .883, .883). Chains that go on under the next
+    #: sample, with a few cycles each, are quicker, but their draws depend on each other.
+    _n_fold_in_samples: ClassVar[int] = 40
 
     _learned: ClassVar[tuple[str, ...]] = (
         *SampledModel._learned, "n_factors_", "n_implicit_", "links_", "is_shadow_", "past_",
@@ -201,9 +241,8 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     n_factors_: int
     n_implicit_: int
-    links_: tuple[Link | None, Link | None]
     is_shadow_: NDArray[np.bool_]
-    past_: Past | None = None
+    past_: RatingTimes | None = None
 
     def __init__(
         self,
@@ -258,19 +297,29 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         check_flag("time", self.time)
 
     def _fit_bytes(self, ratings: Ratings) -> int:
-        drifts = K * len(moments_of(ratings).seconds) if self.time else 0
-        return (self._n_rows(ratings) * self._rank(ratings).factors + drifts) * self._bytes_of_number
+        n_drifts = K * len(moments_of(ratings).seconds) if self.time else 0
+        return super()._fit_bytes(ratings) + n_drifts * self._bytes_of_number
 
-    def _rank(self, ratings: Ratings) -> Rank:
+    def _rank(self, ratings: Ratings | ShardedRatings) -> int:
+        return self._ranks(ratings).factors
+
+    def _ranks(self, ratings: Ratings | ShardedRatings) -> Rank:
         """Return the numbers of factors and of features of the mask for such ratings."""
         return Rank.of(ratings, self.n_factors, self.n_implicit)
 
     @property
-    def _n_columns(self) -> int:
+    def _n_factors(self) -> int:
         return self.n_factors_
 
-    def _numbers_of_user(self, ratings: Ratings) -> int:
-        return self._rank(ratings).factors + ratings.n_levels  # a bias and R - 1 thresholds
+    @property
+    def _biased(self) -> bool:
+        return True
+
+    @property
+    def thresholds_(self) -> NDArray[np.float32]:
+        """Boundaries between the levels for each user."""
+        check_is_fitted(self)
+        return self.samples_["thresholds"][:, :-1].mean(axis=0, dtype=np.float64).astype(np.float32)
 
     def fit(
         self,
@@ -314,23 +363,63 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
                 with_time = ("shadow users do not go with ", Argument("time", True), ": fold them in after the fit")
                 raise InvalidInputError(with_time, argument="shadow")
             unknown = "error" if self.unknown == "error" else "drop"
-            given = replace(given, shadow=read_shadow(shadow, given.ratings, self.duplicates, unknown))
+            given = replace(given, shadow=_read_shadow(shadow, given.ratings, self.duplicates, unknown))
         return self._learn(given)
 
-    drift = drift
+    def drift(self, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""Return how far the scores of users lie from their mean over all times: the posterior of :math:`s_i(t)`.
 
-    _fit_shards = fit_ordinal_probit_in_shards
+        Only for models with ``time=True``.
 
-    def _plan(self, given: FitInput) -> Plan:
-        rank = self._rank(given.ratings)
+        Parameters
+        ----------
+        users : array-like of shape (n,)
+            Ids of users whom the model knows.
+        time : array-like of shape (n,), number, or date
+            When, for each of them, or one time for all.
+
+        Returns
+        -------
+        mean, deviation : ndarray of shape (n,)
+            Posterior mean and standard deviation, in units of the noise of a rating.
+
+        Examples
+        --------
+        Users who were in another mood on each of two days.
+
+        >>> from cofactor.ratings import OrdinalProbit
+        >>> X = [(u, i) for u in range(8) for i in range(12)]
+        >>> day = [(u + i + i * i * u // 3) % 2 for u, i in X]
+        >>> y, times = [4 - 3 * d for d in day], [86400 * d for d in day]
+        >>> model = OrdinalProbit(1, implicit=None, time=True, random_state=0).fit(X, y, time=times)
+        >>> first, second = (model.drift(range(8), time)[0] for time in (0, 86400))
+        >>> bool(first.mean() > 0 > second.mean())
+        True
+        """
+        check_is_fitted(self)
+        if self.past_ is None:
+            raise InvalidInputError(
+                "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
+            )
+        rows = Lookup(self.users_, self.items_).known(users)
+        places = self.past_.index(self._visits(rows, time))
+        total, squares = np.zeros(len(rows)), np.zeros(len(rows))
+        samples = self.samples_
+        for s in range(len(samples["U"])):
+            means, roots = places.under({name: array[s] for name, array in samples.items()})
+            total += means
+            squares += means**2 + 1 / roots**2 - 1
+        mean = total / len(samples["U"])
+        return mean, np.sqrt(np.maximum(squares / len(samples["U"]) - mean**2, 0))
+
+    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
+        rank = self._ranks(given.ratings)
         self.n_factors_, self.n_implicit_ = rank.factors, rank.implicit
         (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, rank.implicit, given.features)
         self.links_ = (users, items)
         moments = moments_of(given.ratings) if self.time else None
-        self.past_ = None if moments is None else Past.of(moments)
-        features, tables = (of_users, of_items), zip(("user", "item"), given.features, strict=True)
-        posterior = partial(self._posterior, given.ratings, features, moments, given.shadow, given.user_features)
-        return Plan(posterior, tuple(side for side, table in tables if table is not None))
+        self.past_ = None if moments is None else RatingTimes.of(moments)
+        return partial(self._posterior, given.ratings, (of_users, of_items), moments, given.shadow, given.user_features)
 
     def _posterior(
         self,
@@ -344,21 +433,48 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         p, followers = self.n_factors_ + 1, None
         users, items = (BiasedPrior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
         if shadow is not None:
-            of_shadow = self._own_link(0, shadow).features(Side.users(shadow), user_table)
-            followers = WithCold.of(shadow), BiasedPrior("user", p, of_shadow)
-        data, drift = WithCold.of(ratings), None if moments is None else Drift(moments)
+            of_shadow = self._link("user", shadow).features(Side.users(shadow), user_table)
+            followers = PaddedRatings.of(shadow), BiasedPrior("user", p, of_shadow)
+        data, drift = PaddedRatings.of(ratings), None if moments is None else Drift(moments)
         return OrdinalProbitPosterior.of(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
 
     def _fit(self, given: FitInput) -> None:
         super()._fit(given)
         self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
         if given.shadow is not None:
-            self.ratings_, self.is_shadow_ = with_shadow(given.ratings, given.shadow)
-            self.users_, self.samples_ = self.ratings_.users, joined(self.samples_, self.is_shadow_)
+            self.ratings_ = merged(given.ratings, given.shadow)
+            self.users_ = self.ratings_.users
+            self.is_shadow_ = given.shadow.users.index(self.users_.ids) >= 0
+            self.samples_ = with_shadow(self.samples_, self.is_shadow_)
 
-    def _target_of_features(self, given: FitInput) -> dict[str, Any]:
-        rank = self._rank(given.ratings)  # a number says the same as "auto" where that comes to it
-        target = super()._target_of_features(given) | {"n_factors": rank.factors, "n_implicit": rank.implicit}
+    def _fit_shards(self, given: FitInput) -> None:
+        ratings: Any = given.ratings
+        rank = self._ranks(ratings)
+        sides, parts = self._mask_in_shards(ratings, self.implicit, rank.implicit)
+        self.n_factors_, self.n_implicit_, self.past_, self.links_ = rank.factors, rank.implicit, None, sides.links
+        self.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
+        p, shards = rank.factors + 1, PaddedShards(ratings)
+
+        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
+            problem = ShardOrdinal(shards, sides.users, p, ratings.bounds, kept)
+            users = OrdinalUsersInShards(
+                lambda *start: begin(partial(OrdinalPart, problem, *start)),
+                BiasedPrior("user", p, totals=sides.totals),
+                shards.sizes,
+                ratings.level_counts,
+                kept,
+            )
+            items = BiasedPrior("item", p, sides.items)
+            return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
+
+        of_users, of_items = sides.links
+        stored = self._fit_chains_in_shards(given, posterior, parts, {_PROJECTION: of_items.projection})
+        if _PROJECTION in stored:
+            self.links_ = (of_users, replace(of_items, projection=stored[_PROJECTION]))
+
+    def _target(self, given: FitInput) -> dict[str, Any]:
+        rank = self._ranks(given.ratings)  # a number says the same as "auto" where that comes to it
+        target = super()._target(given) | {"n_factors": rank.factors, "n_implicit": rank.implicit}
         if given.shadow is not None:
             target["the shadow users"] = checksum(given.shadow)
         if self.time and given.ratings.times is not None:
@@ -370,52 +486,131 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
         return None if self.past_ is None else self.past_.now
 
     @property
-    def _sides(self) -> dict[str, str]:
-        return self._sampled if self.past_ is None else self._sampled | {"drift_multiplier": "user"}
+    def _sample_axes(self) -> dict[str, str]:
+        return self._sampled if self.past_ is None else self._sampled | DRIFT
+
+    @property
+    def _state_axes(self) -> dict[str, str]:
+        of_training = {name: axes for name, axes in self._state_only.items() if axes.startswith("training")}
+        shadow = {_SHADOW + name: axes.replace("training", "shadow") for name, axes in of_training.items()}
+        drift = {} if self.past_ is None else DRIFT_OF_STATE
+        return self._state_only | (shadow if self.is_shadow_.any() else {}) | drift
 
     def _draws(self, samples: Samples) -> ProbitDraws:
         U, V, thresholds = (samples[name] for name in ("U", "V", "thresholds"))
         roots = np.ones(len(U))
         if self.past_ is None:
             return ProbitDraws(U, V, thresholds, roots, True)
-        drifts = (samples[f"drift{name}"] for name in ("", "_multiplier", "_scale", "_time"))
-        return DriftDraws(U, V, thresholds, roots, True, self.past_, *drifts)
+        return DriftDraws(U, V, thresholds, roots, True, self.past_, samples)
 
     def _contributions(
         self, user: int, items: NDArray[Any], numbers: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:
-        """Return changes of the expected rating, or of another number that belongs to each level."""
-        return ordinal_reasons(self, user, items, self.scale_ if numbers is None else numbers)
+        """Return how much lower the expected rating would be without each of the user's ratings, (k, n).
+
+        Or the mean of another number that belongs to each level. Thresholds and drift of the user stay as they are.
+        """
+        ratings, samples = self._require_ratings(()), self.samples_
+        entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
+        own, levels = ratings.indices[entries], ratings.levels[entries].astype(np.int64)
+        U, V = samples["U"][:, user, :, None].astype(np.float64), samples["V"]
+        thresholds = samples["thresholds"][:, user].astype(np.float64)
+        known, wanted = (V[:, which].astype(np.float64) for which in (own, items))
+        F, G = with_constant(known, in_place=True), with_constant(wanted, in_place=True)
+        x, scores = (F @ U)[..., 0] + known[..., -1], (G @ U)[..., 0] + wanted[..., -1]
+        roots = np.ones((len(scores), 1))
+        if self.past_ is not None and ratings.times is not None:
+            times = np.append(ratings.times[entries], self.past_.now)
+            visits = Visits(np.full(len(times), user, dtype=np.int32), times)
+            means, roots = self.past_.index(visits).under_each(samples)
+            x, scores, roots = x + means[:, :-1], scores + means[:, -1:], roots[:, -1:]
+        gradients, informations = _level_derivatives(x, levels, thresholds)
+        between, leverages = products(samples["user_precision"].astype(np.float64), F, informations, G)
+        changes = without_each(between, leverages, gradients, informations)
+        slopes = expectation_slopes(scores, thresholds, roots, self.scale_ if numbers is None else numbers)
+        return np.asarray((slopes[..., None] * changes).mean(axis=0))
+
+    # ---------------------------------------------------------------- new users and items
 
     def _fold_in(self, given: FitInput) -> None:
-        draw_users(self, given)
-        self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
+        """Run a short chain for each user under each of some samples of items and priors."""
+        ratings, chains, p = given.ratings, self._chains_of(given, "user"), self.n_factors_ + 1
+        data, n, samples = PaddedRatings.of(ratings), len(ratings.users) + 1, chains.samples
+        features = self._link("user", ratings).features(Side.users(ratings), given.user_features)
+        prior = BiasedPrior("user", p, features)
+        state, drift = _of_prior(prior, samples), FoldInDrift(self.past_, ratings, chains)
+        precision, means = prior.precision(state), prior.means(state, n)
+        gaps, gap_precision = (samples[f"gap_{name}"].astype(np.float64) for name in ("mean", "precision"))
+        each = zip(
+            samples["V"], precision, np.einsum("sab,snb->sna", precision, means), gaps, gap_precision,
+            *drift.prior, chains.begin(samples.whole["U"], means, axis=1),
+            chains.begin(samples.whole["thresholds"], gaps[:, None], log_gaps, axis=1), *drift.first,
+            strict=True,
+        )  # fmt: skip
+        shared, n_cycles = (data.indices, data.levels, *drift.times), chains.n_cycles
+        self._draw_rows(given, chains, drift.kernel, ((*shared, *own, n_cycles) for own in each), drift.shapes)
+        self.past_, self.is_shadow_ = drift.past, np.zeros(len(ratings.users), dtype=bool)
         self._forget_link(1)
 
     def _fold_in_items(self, given: FitInput) -> None:
-        draw_items(self, given)
+        """Run a short chain for each item under each of some samples, with rows, thresholds and drift of the users."""
+        ratings, chains, p = given.ratings, self._chains_of(given, "item"), self.n_factors_ + 1
+        data, m, samples = PaddedRatings.of(ratings), len(ratings.items) + 1, chains.samples
+        side = Side.items(ratings).among(~self.is_shadow_)
+        prior = BiasedPrior("item", p, self._link("item", ratings).features(side, given.item_features))
+        state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
+        drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
+        if self.past_ is not None:
+            places = self.past_.index(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+            drifts = [places.under(sample) for sample in samples]
+        first, n_cycles = chains.begin(samples.whole["V"], prior.means(state, m), axis=1), chains.n_cycles
+        of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
+        of_items = zip(prior.precision(state), prior.shifts(state, m), first, strict=True)
+        arguments = (
+            (data.col_indices, levels, U, thresholds, means, roots.astype(np.float32), *own, n_cycles)
+            for (U, thresholds, (means, roots)), own in zip(of_users, of_items, strict=True)
+        )
+        self._draw_rows(given, chains, fold_ordinal_columns, arguments)
         self._forget_link(0)
 
     def _join(self, part: Self, joint: Joint) -> None:
         super()._join(part, joint)
-        join_past(self, part, joint)
-        join_links(self, joint)
+        if self.past_ is not None and part.past_ is not None and joint.side == "user":
+            drifts = self.samples_["drift"], part.samples_["drift"]
+            self.past_, self.samples_["drift"] = self.past_.joined(part.past_, joint, *drifts)
+        self._widen_link(joint)
         if joint.side == "user":
             self.is_shadow_ = np.zeros(len(joint.ids), dtype=bool)
 
-    def _knows_features(self, side: SideName) -> bool:
-        """Whether features of users, or of items, were given in training."""
-        return self._own_link(0 if side == "user" else 1).standard is not None
+    def _widen_link(self, joint: Joint) -> None:
+        """Make room for new items in the features of users, or for new users in those of items: they add nothing there.
 
-    def _own_link(self, side: int, ratings: Ratings | None = None) -> Link:
-        """Return the link of users (0) or items (1), for rows with such ratings if any."""
-        link = self.links_[side]
+        Nothing was learned of what it says that somebody rated them. Shadow users count as all others from now on.
+        """
+        k, name = (1, "item_weights") if joint.side == "user" else (0, "user_weights")
+        learned_from = ~self.is_shadow_ if joint.side == "user" else np.ones(len(joint.old), dtype=np.bool_)
+        link = self.links_[k]
+        if link is None or not link.tied:
+            return
+        where = joint.old[learned_from]
+        if link.n_sparse:
+            weights = self.samples_[name]
+            mask, own = weights[:, : link.n_sparse], weights[:, link.n_sparse :]
+            wide = np.zeros((len(weights), len(joint.ids), weights.shape[2]), dtype=weights.dtype)
+            wide[:, where] = mask
+            self.samples_[name] = np.concatenate([wide, own], axis=1)
+        grown = link.with_columns(where, len(joint.ids))
+        self.links_ = (self.links_[0], grown) if k else (grown, self.links_[1])
+
+    def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:
+        """Return the link of users or items, for rows with such ratings if any."""
+        link = self.links_[0 if side == "user" else 1]
         if link is None or (link.foreign and ratings is not None and ratings.n_ratings):
-            words = ("users", "items") if side == 0 else ("items", "users")
+            own, other = ("users", "items") if side == "user" else ("items", "users")
             raise InvalidInputError(
-                f"this model came from folding in {words[1]}, and features which tell who rated what of those in "
-                f"training mean nothing to it: fold {words[0]} in with the model that was fitted, from ratings of the "
-                f"{words[1]} it knows; for ratings of new {words[1]}, fit a new model, or one with implicit=None"
+                f"this model came from folding in {other}, and features which tell who rated what of those in "
+                f"training mean nothing to it: fold {own} in with the model that was fitted, from ratings of the "
+                f"{other} it knows; for ratings of new {other}, fit a new model, or one with implicit=None"
             )
         return link
 
@@ -426,52 +621,164 @@ class OrdinalProbit(MeanScores, DescribedModel, SampledModel):
 
     # ---------------------------------------------------------------- saving
 
+    @property
+    def _n_training(self) -> int:
+        return int((~self.is_shadow_).sum())
+
     def _saved(self) -> dict[str, Any]:
-        links = [None if link is None else link.to_state() for link in self.links_]
-        return super()._saved() | {"links_": links, "past_": None if self.past_ is None else self.past_.to_state()}
+        return super()._saved() | {"past_": None if self.past_ is None else self.past_.to_state()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        past = None if saved["past_"] is None else Past.from_state(saved["past_"], len(self.users_))
+        past = None if saved["past_"] is None else RatingTimes.from_state(saved["past_"], len(self.users_))
+        _check_shadow(saved["is_shadow_"], len(self.users_))
         super()._restore(saved | {"past_": past})
-        check_shadow(self.is_shadow_, len(self.users_))
-        links, n_columns = [], (len(self.items_), int((~self.is_shadow_).sum()))
-        for state, argument, n in zip(saved["links_"], ("user_features", "item_features"), n_columns, strict=True):
-            links.append(None if state is None else Link.from_state(argument, state, n))
-        self.links_ = (links[0], links[1])
         if self.is_shadow_.any():
-            of_users = [name for name, side in self._sampled.items() if side == "user"]
             for chain in self.chains_:
-                chain.samples = parted(chain.samples, of_users, self.is_shadow_)
+                chain.samples = without_shadow(chain.samples, self._of_users, self.is_shadow_)
 
     def _check_learned(self) -> None:
         for name in ("n_factors", "n_implicit"):
             check_number(f"{name}_", getattr(self, f"{name}_"), low=1, whole=True)
         super()._check_learned()
-        self._check_states()
-        for name, link in zip(("user", "item"), self.links_, strict=True):
-            K = self.samples_[f"{name}_weights"].shape[1]
-            if link is not None and link.n_features != K:
-                raise InvalidInputError(
-                    f"there are weights of {K} features of {name}s, but the link makes {link.n_features}"
-                )
 
-    def _sample_shapes(self) -> dict[str, tuple[int, ...]]:
-        p, boundaries = (self.n_factors_ + 1,), (len(self.scale_) - 1,)
-        shapes: dict[str, tuple[int, ...]] = {
-            "U": p, "V": p, "thresholds": boundaries, "gap_mean": boundaries, "gap_precision": boundaries,
-        }  # fmt: skip
-        for side in ("user", "item"):
-            weights = self.samples_.get(f"{side}_weights")
-            K = 0 if weights is None or weights.ndim != 3 else weights.shape[1]
-            shapes |= {f"{side}_mean": p, f"{side}_precision": 2 * p, f"{side}_weights": (K, *p)}
-        return shapes if self.past_ is None else shapes | self.past_.sample_shapes()
+    def _lengths(self) -> dict[str, int]:
+        lengths = super()._lengths() | {"shadow": int(self.is_shadow_.sum()) + 1}
+        return lengths if self.past_ is None else lengths | self.past_.lengths
 
-    def _state_shapes(self, chain: Chain) -> dict[str, tuple[int, ...]]:
-        boundaries = len(self.scale_) - 1
-        shapes: dict[str, tuple[int, ...]] = {"user_weight_precision": (2,), "item_weight_precision": (2,)}
-        n_shadow = int(self.is_shadow_.sum())
-        for prefix, n in (("", len(self.users_) - n_shadow + 1), ("shadow_", n_shadow + 1)):
-            if n > 1 or not prefix:
-                shapes |= {f"{prefix}gaps": (n, boundaries)}
-                shapes |= {f"{prefix}{name}": (n,) for name in ("reach", "accepted", "value")}
-        return shapes if self.past_ is None else shapes | self.past_.state_shapes()
+
+@dataclass(frozen=True)
+class Rank:
+    """Numbers of factors, and of features that tell who rated what.
+
+    Attributes
+    ----------
+    factors, implicit : int
+    """
+
+    factors: int
+    implicit: int
+
+    @classmethod
+    def of(cls, ratings: Ratings | ShardedRatings, n_factors: int | str, n_implicit: int | str) -> Self:
+        """Return the numbers given, and instead of "auto" those that the ratings are worth.
+
+        That is the root of the number of ratings divided by 16, but no more factors than 48, or than there are users
+        or items; and twice as many features.
+
+        Examples
+        --------
+        >>> ratings = Ratings.from_pairs([(u, i) for u in range(30) for i in range(60)], [1, 2, 3] * 600)
+        >>> Rank.of(ratings, "auto", "auto"), Rank.of(ratings, 8, "auto"), Rank.of(ratings, "auto", 5)
+        (Rank(factors=3, implicit=6), Rank(factors=8, implicit=6), Rank(factors=3, implicit=5))
+        """
+        most = min(_MOST, *ratings.shape)
+        worth = max(min(round(math.sqrt(ratings.n_ratings) / _ROOT), most), 1)
+        factors: Any = worth if n_factors == "auto" else n_factors
+        implicit: Any = _FEATURES * worth if n_implicit == "auto" else n_implicit
+        return cls(int(factors), int(implicit))
+
+
+def _of_prior(prior: BiasedPrior, samples: SampleSubset) -> State:
+    """Return the parameters of a prior in samples, in double precision."""
+    names = [name for name in samples.whole if name.startswith(f"{prior.name}_")]
+    return {name: samples[name].astype(np.float64) for name in names}
+
+
+def _level_derivatives(
+    x: NDArray[Any], levels: NDArray[np.int64], thresholds: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the first derivative by x of log(Φ(θ_y - x) - Φ(θ_{y-1} - x)), and minus the second one.
+
+    Examples
+    --------
+    >>> g, w = _level_derivatives(np.zeros((1, 2)), np.array([1, 2]), np.zeros((1, 1)))
+    >>> g.round(4).tolist(), w.round(4).tolist()
+    ([[-0.7979, 0.7979]], [[0.6366, 0.6366]])
+    """
+    far = np.full((len(thresholds), 1), _FAR)
+    ends = np.concatenate([-far, thresholds, far], axis=1)
+    low, high = np.clip(ends[:, levels - 1] - x, -_FAR, _FAR), np.clip(ends[:, levels] - x, -_FAR, _FAR)
+    turned = low + high > 0  # both tails are taken on the left, where they are precise
+    a, b = np.where(turned, -high, low), np.where(turned, -low, high)
+    upper, gap = log_ndtr(b), log_ndtr(a) - log_ndtr(b)
+    log_mass = upper + np.log(-np.expm1(np.minimum(gap, -1e-12)))
+    at_low, at_high = (np.exp(-0.5 * z * z - LOG_ROOT - log_mass) for z in (low, high))
+    gradients = at_low - at_high
+    informations = gradients**2 - low * at_low + high * at_high
+    return gradients, np.clip(informations, 1e-9, 1 - 1e-9)
+
+
+# -------------------------------------------------------------------- shadow users: drawn, and nothing flows back
+
+
+def _read_shadow(given: Any, training: Ratings, duplicates: Any, unknown_items: Any) -> Ratings:
+    """Return the ratings of shadow users, for the items of training.
+
+    Parameters
+    ----------
+    given : tuple (X, y), Ratings, or data set
+    training : Ratings
+    duplicates, unknown_items
+        As in `Ratings.from_pairs`.
+
+    Examples
+    --------
+    >>> training = as_ratings([("ann", "Up"), ("bob", "Up"), ("bob", "Alien")], [3, 1, 2])
+    >>> _read_shadow(([("zoe", "Up")], [2]), training, "error", "drop")
+    Ratings(1 user, 2 items, 1 rating on 1, 2, 3)
+    """
+    X, y = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    try:
+        shadow = as_ratings(X, y, training.scale, duplicates, training.items, unknown_items)
+    except InvalidInputError as error:
+        raise type(error)(("shadow: ", *error.problem), argument="shadow", advice=error.advice) from error
+    known = training.users.index(shadow.users.ids) >= 0
+    if known.any():
+        first = shadow.users.ids[known].tolist()[0]
+        raise InvalidInputError(
+            f"shadow holds {counted(int(known.sum()), 'user')} of X, the first is {first!r}: users in "
+            "training cannot be shadow users; give all ratings of a user in one of them, and other users other ids",
+            argument="shadow",
+        )
+    return shadow
+
+
+def with_shadow(samples: dict[str, NDArray[Any]], is_shadow: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return samples in which shadow users stand among the others, as chains do not have them."""
+    whole = {name: array for name, array in samples.items() if not name.startswith(_SHADOW)}
+    for name in samples.keys() - whole.keys():
+        own, of_training = samples[name], samples[name.removeprefix(_SHADOW)]
+        rows = np.empty((len(own), len(is_shadow) + 1, *own.shape[2:]), dtype=own.dtype)
+        rows[:, :-1][:, is_shadow], rows[:, :-1][:, ~is_shadow] = own[:, :-1], of_training[:, :-1]
+        rows[:, -1] = of_training[:, -1]
+        whole[name.removeprefix(_SHADOW)] = rows
+    return whole
+
+
+def without_shadow(
+    samples: dict[str, NDArray[Any]], of_users: list[str], is_shadow: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
+    """Return samples as chains have them, shadow users apart: what `with_shadow` was given.
+
+    Examples
+    --------
+    >>> rows = np.arange(4.0).reshape(1, 4, 1)  # the last one is of a cold user
+    >>> apart = without_shadow({"U": rows}, ["U"], np.array([False, True, False]))
+    >>> apart["U"].ravel().tolist(), apart["shadow_U"].ravel().tolist()
+    ([0.0, 2.0, 3.0], [1.0, 3.0])
+    >>> with_shadow(apart, np.array([False, True, False]))["U"].ravel().tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    apart = dict(samples)
+    for name in of_users:
+        for key, chosen in ((name, ~is_shadow), (_SHADOW + name, is_shadow)):
+            apart[key] = samples[name][:, np.append(chosen, True)]
+    return apart
+
+
+def _check_shadow(is_shadow: Any, n: int) -> None:
+    """Refuse what does not say of each of n users whether they are a shadow user, and what says it of all."""
+    if not isinstance(is_shadow, np.ndarray) or is_shadow.dtype != np.bool_ or is_shadow.shape != (n,):
+        raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
+    if is_shadow.all():
+        raise InvalidInputError("all users are shadow users")

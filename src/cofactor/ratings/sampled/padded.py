@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.shard_sources import OfItems
+from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["WithCold"]
+__all__ = ["PaddedRatings", "PaddedShards", "PaddedShardsWithLevels"]
 
 
 @dataclass(frozen=True)
-class WithCold(OfColumns):
+class PaddedRatings(OfColumns):
     """Ratings by rows and columns with one item more, and mostly one user more, who have no ratings.
 
     Samplers draw for them too, and so a model has samples of users and items that it does not know.
@@ -44,7 +47,43 @@ class WithCold(OfColumns):
         return len(self.indptr) - 1, len(self.col_indptr) - 1
 
     @classmethod
-    def of(cls, ratings: Ratings, user: bool = True) -> WithCold:
+    def of(cls, ratings: Ratings, user: bool = True) -> PaddedRatings:
         """Return these ratings with a cold item, and perhaps a cold user, without a copy of long arrays."""
         indptr = np.append(ratings.indptr, ratings.indptr[-1]) if user else ratings.indptr
         return cls(indptr, ratings.indices, ratings.levels, ratings.columns)
+
+
+@dataclass(frozen=True)
+class PaddedShards:
+    """The ratings of any shard, with a cold item, and with a cold user after the last one."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> PaddedRatings:
+        """Return those of shard k."""
+        return PaddedRatings.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Numbers of users of the shards."""
+        sizes = np.diff(self.ratings.bounds)
+        sizes[-1] += 1
+        return sizes
+
+
+@dataclass(frozen=True)
+class PaddedShardsWithLevels:
+    """The same, and the levels beside it."""
+
+    ratings: ShardedRatings
+
+    def __call__(self, k: int) -> tuple[PaddedRatings, NDArray[Any]]:
+        """Return those of shard k."""
+        data = PaddedShards(self.ratings)(k)
+        return data, data.levels
+
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
+        """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
+        m = len(self.ratings.items)
+        offsets, users, levels = self.ratings.of_items(k, min(first, m), min(last, m))
+        return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import cut_rows, parallel_for
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.sampled.thinned import Thinned
+from cofactor.ratings.data import Ratings
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.sampled.samples import SampleSubset
 from cofactor.typing import SideName
 
-if TYPE_CHECKING:
-    from cofactor.ratings.sampled.base import SampledModel
-
-__all__ = ["NewRows"]
-
-#: Samples that a fold-in goes through, evenly spaced among those kept: each costs a chain of its own.
-_FOLD_IN_SAMPLES = 20
+__all__ = ["ConditionalChains"]
 
 #: Cycles of a new user's, or item's, own chain for each sample.
 _FOLD_IN_CYCLES = 20
@@ -39,43 +34,41 @@ _PARTS = {"user": -1, "item": -2}
 
 
 @dataclass(frozen=True)
-class NewRows:
-    """The users, or items, to draw, and where their chains begin.
+class ConditionalChains:
+    """The users, or items, to draw, each by a chain of its own under each sample, and where these chains begin.
 
     Attributes
     ----------
     side : {"user", "item"}
-    fitted : SampledModel
-        The model they are new to.
-    samples : Thinned
+    samples : SampleSubset
         What they are drawn under: all samples of the model in an update, some in a fold-in.
+    seed : int
+        What the draws depend on besides.
     indptr : ndarray
         Offsets of the rows among their ratings; the last row is a cold one.
     before : ndarray of shape (n_rows,), int32
-        Where each stands in the samples of the model, or -1 for those who begin at the prior; in a fold-in all do.
+        Where each stands in the samples, or -1 for those who begin at the prior; in a fold-in all do.
     update : int
         Which update of the model it is, or 0 for a fold-in.
     """
 
     side: SideName
-    fitted: SampledModel
-    samples: Thinned
+    samples: SampleSubset
+    seed: int
     indptr: NDArray[np.int64]
     before: NDArray[np.int32]
     update: int
 
     @classmethod
-    def of(cls, given: FitInput, side: SideName, n_samples: int = _FOLD_IN_SAMPLES) -> Self:
-        """Return those of the ratings given; a fold-in goes through so many samples."""
-        ratings, model = given.ratings, cast("SampledModel", given.before)
+    def of(
+        cls, ratings: Ratings, side: SideName, samples: SampleSubset, seed: int, known: IdMap | None, update: int
+    ) -> Self:
+        """Return those of ratings; users, or items, that the samples know begin where they are."""
         indptr = ratings.indptr if side == "user" else ratings.col_indptr
         before = np.full(len(indptr), -1, dtype=np.int32)
-        if given.update:
-            known = model.users_ if side == "user" else model.items_
+        if known is not None:
             before[:-1] = known.index((ratings.users if side == "user" else ratings.items).ids)
-        every = len(model.samples_["U"])
-        samples = Thinned(model.samples_, every) if given.update else model._thinned(n_samples)
-        return cls(side, model, samples, np.append(indptr, indptr[-1]), before, given.update)
+        return cls(side, samples, seed, np.append(indptr, indptr[-1]), before, update)
 
     @property
     def n_cycles(self) -> int:
@@ -101,32 +94,25 @@ class NewRows:
         return out
 
     def draw(
-        self,
-        model: SampledModel,
-        kernel: Callable[..., object],
-        arguments: Iterable[tuple[Any, ...]],
-        shapes: Mapping[str, tuple[int, ...]],
-    ) -> None:
-        """Draw what belongs to the rows under each of the samples; the model has these samples then.
-
-        The cold row stays what it is there: nothing new is known of it.
+        self, kernel: Callable[..., object], arguments: Iterable[tuple[Any, ...]], shapes: Mapping[str, tuple[int, ...]]
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return what belongs to the rows, drawn under each of the samples, which are along the first axis.
 
         Parameters
         ----------
-        model : SampledModel
         kernel : callable
             Called as ``kernel(lo, hi, key, indptr, *arguments, *new)`` for blocks of rows, to fill `new`.
         arguments : iterable of tuple
             What the kernel needs of each sample.
         shapes : mapping of str to tuple of int
-            Quantities to draw, and the shape of each.
+            Arrays to draw, and the shape of each.
         """
-        S, samples = len(self.samples), model.samples_
+        S = len(self.samples)
         new = {name: np.zeros((S, *shape), dtype=np.float32) for name, shape in shapes.items()}
         given = list(arguments)
         # Who is drawn for a second time in an update, or in a later one, gets other numbers.
         of_update = (self.update, int(self.n_cycles == _UPDATE_CYCLES)) if self.update else ()
-        keys = _keys(model.seed_, S, _PARTS[self.side], *of_update)
+        keys = _keys(self.seed, S, _PARTS[self.side], *of_update)
         cuts = cut_rows(self.indptr[:-1], _ENTRIES)
         n_blocks = len(cuts) - 1
 
@@ -136,12 +122,7 @@ class NewRows:
             kernel(cuts[k], cuts[k + 1], keys[s], self.indptr, *given[s], *out)
 
         parallel_for(block, S * n_blocks)
-        for name in model._sides.keys() & new.keys():
-            new[name][:, -1] = samples[name][self.samples.where, -1]
-        model.samples_ = {name: new[name] if name in new else self.samples[name] for name in samples}
-        model.chains_, model._some = [], None
-        if not self.update:
-            model._keep_frames(self.fitted, self.samples.where)
+        return new
 
 
 @lru_cache(maxsize=16)
