@@ -281,10 +281,10 @@ def _measure(model: Any, asked: Asked, split: Split, ordered: bool = False) -> _
     began = clock.perf_counter()
     recommended = fitted.recommend(ids, max(asked.lengths), **how)
     seconds["recommend_seconds"] = clock.perf_counter() - began
-    lists = _numbers(asked.items, next(iter(recommended)))
+    lists = _numbers(asked.items, recommended[0])
     of_users, of_lists = _measures_of_lists(lists, split, asked, n_items)
     of_takes = None
-    if hasattr(recommended, "p_take"):
+    if getattr(recommended, "p_take", None) is not None:
         likely = _most_likely_taken(fitted, ids, recommended, new)
         of_takes = _chances(likely, asked, split, ordered)
     if asked.auc:

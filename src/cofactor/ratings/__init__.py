@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         RP3beta,
     )
     from cofactor.ratings.reasons import Reasons
+    from cofactor.ratings.recommendations import Recommendations
     from cofactor.ratings.rules import Rules
     from cofactor.ratings.sampled.bpmf import BPMF
     from cofactor.ratings.sampled.gibbs_ipmmmf import GibbsIPMMMF
@@ -104,6 +105,7 @@ __all__ = [
     "RatingSVD",
     "Ratings",
     "Reasons",
+    "Recommendations",
     "Recommender",
     "Rules",
     "ShardedRatings",

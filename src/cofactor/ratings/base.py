@@ -64,6 +64,7 @@ from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, Sp
 if TYPE_CHECKING:
     from cofactor.ratings.exclusion import Exclusion
     from cofactor.ratings.features import FeatureTable
+    from cofactor.ratings.recommendations import Recommendations
     from cofactor.ratings.rules import Rules
     from cofactor.ratings.sharded import ShardedRatings
 
@@ -488,7 +489,7 @@ class RatingModel(InteractionModel):
         quantile: float | None = None,
         time: ArrayLike | None = None,
         rules: Rules | None = None,
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    ) -> Recommendations:
         """Recommend the items with the highest scores, or those that most likely are liked.
 
         This ranks items by how well they would be liked *if* they were taken, and what it costs is large: few of the
@@ -531,11 +532,9 @@ class RatingModel(InteractionModel):
 
         Returns
         -------
-        items : ndarray of shape (k, n)
-            Item ids, best first. A user with fewer items left than n has None in the last columns; the dtype is then
-            object.
-        scores : ndarray of shape (k, n)
-            Their scores; -inf where the item is None.
+        Recommendations
+            ``items, scores = model.recommend(...)``: ids, best first, and their scores. A user with fewer items left
+            than n has None in the last columns, with scores of -inf.
         """
         from cofactor.ratings.reranking import check_rules
 

@@ -32,6 +32,7 @@ from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import Appended, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
 from cofactor.ratings.updates import Updates
 from cofactor.ratings.weighting import check_saved
@@ -313,8 +314,8 @@ class InteractionModel(BaseEstimator, ABC):
         exclude: Exclusion,
         candidates: Iterable[Any] | None,
         rules: Rules | None,
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return ids of the best items that may be recommended, and their scores, arranged by rules if there are any.
+    ) -> Recommendations:
+        """Return the best items that may be recommended, arranged by rules if there are any.
 
         Parameters
         ----------
@@ -330,9 +331,10 @@ class InteractionModel(BaseEstimator, ABC):
             columns = np.setdiff1d(columns, excluded.everywhere)
         columns = columns.astype(np.int32)
         hidden = Hidden(self.ratings_ if exclude_seen else None, excluded)
+        ids = self.users_.ids[np.asarray(users)]
         if rules is None:
             best, scores = best_items(ranking, users, columns, n, hidden)
-            return ids_of(self.items_, best), scores
+            return Recommendations(ids, ids_of(self.items_, best), scores)
         from cofactor.ratings.reranking import Arrangement, arranged
 
         allowed = np.zeros(len(self.items_), dtype=np.bool_)
@@ -347,7 +349,7 @@ class InteractionModel(BaseEstimator, ABC):
             return found, values - bonus[found]
 
         best, scores = arranged(search, arrangement, len(users), len(left), n)
-        return ids_of(self.items_, best), scores
+        return Recommendations(ids, ids_of(self.items_, best), scores)
 
     # ---------------------------------------------------------------- those of a fold-in who are known
 

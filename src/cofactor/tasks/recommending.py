@@ -112,21 +112,19 @@ class Lists:
 
     def __call__(self, model: Any, ids: Sequence[Any]) -> tuple[dict[str, Any], NDArray[Any]]:
         """Return the columns for some users, in the form of id which the model knows, and how many items each gets."""
-        request, chances = self.request, {}
+        request, how = self.request, self.how
         model = ranking_model(model, request)
         if isinstance(model, Recommender):
-            found = model.recommend(ids, request.n, rank_by=request.rank_by or "auto", new_items=self.new, **self.how)
-            items, scores = found
-            chances = {"p_take": found.p_take} | ({} if found.p_like is None else {"p_like": found.p_like})
-        else:
-            items, scores = model.recommend(ids, request.n, **self.how)
-        there = np.isfinite(scores)
-        lengths, of_lists = there.sum(axis=1), items[there]
+            how = how | {"rank_by": request.rank_by or "auto", "new_items": self.new}
+        found = model.recommend(ids, request.n, **how)
+        chances = {name: table for name in ("p_take", "p_like") if (table := getattr(found, name)) is not None}
+        there = np.isfinite(found.scores)
+        lengths, of_lists = there.sum(axis=1), found.items[there]
         columns = {
             "user": [one for one, n in zip(ids, lengths.tolist(), strict=True) for _ in range(n)],
             "rank": np.nonzero(there)[1] + 1,
             "item": of_lists.tolist(),
-            "score": shortest(scores[there]),
+            "score": shortest(found.scores[there]),
             **{name: shortest(values[there].astype(np.float32)) for name, values in chances.items()},
             **_predicted(model, ids, lengths, of_lists, self.new),
         }

@@ -220,12 +220,27 @@ def test_parts_of_the_wrong_kind_are_refused(model: Recommender, message: str) -
         model.fit(takes_of())
 
 
-@pytest.mark.parametrize(
-    "asked", [{"rank_by": "rating"}, {"at_least": 9}, {"at_least": 1}, {"n": 0}, {"users": ["no"]}]
-)
+@pytest.mark.parametrize("asked", [{"rank_by": "stars"}, {"at_least": 9}, {"at_least": 1}, {"n": 0}, {"users": ["no"]}])
 def test_what_cannot_be_had_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         fitted().recommend(**{"users": [100], **asked})
+
+
+def test_every_model_returns_recommendations() -> None:
+    """Of one form, whatever ranks the items: pairs of items and scores, and tables."""
+    model = fitted()
+    assert model.rating_model_ is not None
+    by_rating = model.recommend([100, 101], 3, rank_by="rating")
+    for found in (by_rating, model.rating_model_.recommend([100, 101], 3)):
+        items, scores = found
+        assert np.array_equal(found[0], items)
+        assert np.array_equal(found[1], scores)
+        assert found.users.tolist() == [100, 101]
+        frame = found.to_frame()
+        assert list(frame) == ["user", "rank", "item", "score"]
+        assert frame["item"].tolist() == items.ravel().tolist()
+    assert np.array_equal(by_rating.items, items)
+    assert list(model.exposures_[0].recommend([100], 2).to_frame()["rank"]) == [1, 2]
 
 
 def test_with_recency_the_latest_fifth_is_held_out_and_else_a_tenth() -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cofactor.ratings.ranking.neighbours import ItemKNN, RP3beta
     from cofactor.ratings.ranking.popularity import Popularity
     from cofactor.ratings.ranking.recommender import Recommender
-    from cofactor.ratings.ranking.results import Recommendations
     from cofactor.ratings.ranking.takes import as_takes
+    from cofactor.ratings.recommendations import Recommendations
 
 #: Every model by its class name.
 MODELS: Registry[type[Any]] = Registry.of(

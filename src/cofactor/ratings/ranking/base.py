@@ -37,6 +37,7 @@ from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
 from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot
+from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sharded import ShardedRatings
@@ -338,7 +339,7 @@ class ExposureModel(InteractionModel):
         exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
         rules: Rules | None = None,
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    ) -> Recommendations:
         """Recommend the items that users most likely take next.
 
         Parameters
@@ -358,12 +359,10 @@ class ExposureModel(InteractionModel):
 
         Returns
         -------
-        items : ndarray of shape (k, n)
-            Item ids, best first, ties by the order of `items_`. A user with fewer items left than n has None in the
-            last columns; the dtype is then object.
-        scores : ndarray of shape (k, n)
-            Their scores; -inf where the item is None. With novelty or diversity they are on the logarithmic scale that
-            these are weighed on.
+        Recommendations
+            ``items, scores = model.recommend(...)``: ids, best first, ties by popularity and then by the order of
+            `items_`, and their scores. A user with fewer items left than n has None in the last columns, with scores of
+            -inf. With novelty or diversity scores are on the logarithmic scale that these are weighed on.
         """
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)

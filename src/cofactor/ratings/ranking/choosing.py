@@ -22,7 +22,7 @@ from cofactor.ratings.exclusion import Excluded, Exclusion
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
-from cofactor.ratings.ranking.results import Recommendations
+from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Arrangement, arranged, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.text import counted
@@ -83,7 +83,13 @@ class RecommendOptions:
     def check(self, knows_ratings: bool) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
-        check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain"))
+        if self.rank_by == "rating":
+            raise InvalidInputError(
+                (Argument("rank_by", "rating"), " knows no new items"),
+                argument="new_items",
+                advice=("leave ", Argument("new_items"), " out, or rank by what they are likely to be"),
+            )
+        check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain", "rating"))
         check_flag("exclude_seen", self.exclude_seen)
         check_rules(self.rules)
         if knows_ratings:

@@ -48,7 +48,6 @@ from cofactor.ratings.ranking.implicit_als import ImplicitALS
 from cofactor.ratings.ranking.logistic_mf import LogisticMF
 from cofactor.ratings.ranking.neighbours import RP3beta
 from cofactor.ratings.ranking.popularity import Popularity
-from cofactor.ratings.ranking.results import Recommendations
 from cofactor.ratings.ranking.takes import (
     TAKEN,
     as_takes,
@@ -59,6 +58,7 @@ from cofactor.ratings.ranking.takes import (
     warn_of_a_robot,
 )
 from cofactor.ratings.reasons import Reasons
+from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
 from cofactor.ratings.sharded import ShardedRatings
@@ -422,10 +422,10 @@ class Recommender(InteractionModel):
             User ids, in the order of the result; by default all users of the model.
         n : int, default=10
             Number of items for each user.
-        rank_by : {"auto", "like", "take", "gain"}, default="auto"
+        rank_by : {"auto", "like", "take", "gain", "rating"}, default="auto"
             P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r.
-            "auto" is "like" with a rating model and "take" without. How well an item is liked if it is taken, whatever
-            the chance of that, is what ``rating_model_.recommend`` ranks by; it loses to popularity.
+            "auto" is "like" with a rating model and "take" without. "rating" is how well an item is liked if it is
+            taken, whatever the chance of that: what ``rating_model_.recommend`` returns. It loses to popularity.
         at_least : float, optional
             The rating from which on an item is liked, for "like" and for `p_like`; by default the first of the upper
             quarter of the levels, such as 4 of 1 to 5.
@@ -453,6 +453,9 @@ class Recommender(InteractionModel):
             Users who took nothing are recommended what is popular, and liked.
         """
         check_is_fitted(self)
+        if rank_by == "rating" and new_items is None:
+            limits: dict[str, Any] = {"exclude_seen": exclude_seen, "exclude": exclude, "candidates": candidates}
+            return self._predicting().recommend(users, n, at_least=at_least, time=time, rules=rules, **limits)
         options = RecommendOptions(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
         options.check(knows_ratings=self.rating_model_ is not None)
         offer = self._offer()

@@ -1,4 +1,4 @@
-"""Recommendations with the probabilities behind them."""
+"""What every `recommend` returns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.datasets.write import write_table
 from cofactor.files import PathLike
 from cofactor.ratings.frames import frame_of
 from cofactor.text import counted
@@ -20,40 +19,51 @@ __all__ = ["Recommendations"]
 
 @dataclass(frozen=True, eq=False)
 class Recommendations:
-    """What is recommended to users, best first.
+    """What is recommended to users, best first: ``items, scores = model.recommend(...)``, and more by name.
 
     Attributes
     ----------
     users : ndarray of shape (k,)
         User ids.
     items : ndarray of shape (k, n)
-        Item ids; None where fewer items are left for a user.
+        Item ids. A user with fewer items left than n has None in the last columns; the dtype is then object.
     scores : ndarray of shape (k, n), float64
-        What they are ranked by: a logarithm of a probability or of an expected gain; -inf where there is no item.
-    p_take : ndarray of shape (k, n), float64
-        The probability p that the item is the next one that the user takes. Among the next k it is with a probability
-        of about k p, or 1 if that is less: of held-out takes of MovieLens 100K, .505 were where this said .477, and
-        .242, .138, .073, .035 where it said .243, .140, .071, .032.
+        What they are ranked by, of a `Recommender` a logarithm of a probability or of an expected gain; -inf where
+        there is no item.
+    p_take : ndarray of shape (k, n), float64, or None
+        Of a `Recommender` the probability p that the item is the next one that the user takes. Among the next k it is
+        with a probability of about k p, or 1 if that is less: of held-out takes of MovieLens 100K, .505 were where this
+        said .477, and .242, .138, .073, .035 where it said .243, .140, .071, .032.
     p_like : ndarray of shape (k, n), float64, or None
         The probability that the user likes it once taken; None without a rating model.
 
     Examples
     --------
     >>> items, p = np.array([["Up", None]], dtype=object), np.array([[0.5, np.nan]])
-    >>> found = Recommendations(np.array([7]), items, np.array([[-0.7, -np.inf]]), p, None)
+    >>> found = Recommendations(np.array([7]), items, np.array([[-0.7, -np.inf]]), p)
     >>> found.to_frame("polars").columns, len(found.to_frame("polars"))
     (['user', 'rank', 'item', 'score', 'p_take'], 1)
+    >>> items, scores = found
+    >>> found[0] is items
+    True
     """
 
     users: NDArray[Any]
     items: NDArray[Any]
     scores: NDArray[np.float64]
-    p_take: NDArray[np.float64]
-    p_like: NDArray[np.float64] | None
+    p_take: NDArray[np.float64] | None = None
+    p_like: NDArray[np.float64] | None = None
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Give items and scores, as ``items, scores = model.recommend(...)`` of all models does."""
+        """Give items and scores."""
         return iter((self.items, self.scores))
+
+    def __getitem__(self, k: int) -> NDArray[Any]:
+        """Return items for 0, and scores for 1."""
+        return (self.items, self.scores)[k]
+
+    def __len__(self) -> int:
+        return 2
 
     def __repr__(self) -> str:
         return f"Recommendations({counted(len(self.users), 'user', form=',')}, {self.items.shape[1]} items each)"
@@ -72,7 +82,7 @@ class Recommendations:
         Examples
         --------
         >>> items, p = np.array([["Up", "Alien"]]), np.array([[0.25, 0.125]])
-        >>> print(Recommendations(np.array([7]), items, np.log(p), p, None).text())
+        >>> print(Recommendations(np.array([7]), items, np.log(p), p).text())
         user  rank   item   score  p_take
         ---------------------------------
            7     1     Up  -1.386   0.250
@@ -88,7 +98,7 @@ class Recommendations:
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *below])
 
     def to_frame(self, kind: str = "pandas") -> Frame:
-        """Return a row for each recommendation: user, rank from 1, item, score, p_take, and p_like if there is one.
+        """Return a row for each recommendation: user, rank from 1, item, score; p_take and p_like where they are known.
 
         Parameters
         ----------
@@ -112,6 +122,8 @@ class Recommendations:
         InvalidInputError
             If the suffix is another one, or Parquet is to hold ids of several types.
         """
+        from cofactor.datasets.write import write_table
+
         write_table(path, self._columns(), safe_csv=safe_csv)
 
     def _columns(self) -> dict[str, NDArray[Any]]:
@@ -123,10 +135,9 @@ class Recommendations:
             "rank": np.tile(np.arange(1, n + 1), k),
             "item": self.items.ravel(),
             "score": self.scores.ravel(),
-            "p_take": self.p_take.ravel(),
         }
-        if self.p_like is not None:
-            columns["p_like"] = self.p_like.ravel()
+        chances = {"p_take": self.p_take, "p_like": self.p_like}
+        columns |= {name: table.ravel() for name, table in chances.items() if table is not None}
         return {name: column[there] for name, column in columns.items()}
 
 
