@@ -46,6 +46,17 @@ def test_in_its_place_until_a_fit_is_due(run, data: RatingDataset, model: Path, 
     assert cofactor.load(model).updates_.n_updates == 2
 
 
+@pytest.mark.filterwarnings("default:.*an earlier update took in")
+def test_a_job_that_runs_twice_says_so(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
+    new = written(tmp_path / "new.csv", data.X[:20] + np.array([100, 0]), data.y[:20])
+    run("update", model, new)
+    twice = run("update", model, new)
+    assert "20 ratings are what an earlier update took in" in twice.err
+    assert "--again does it" in twice.err
+    assert "20 ratings in 1 update" in twice.out
+    assert "40 ratings in 2 updates" in run("update", model, new, "--again").out
+
+
 def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
     before = model.read_bytes()
     other_scale = written(tmp_path / "ten.csv", data.X[:3], np.array([10.0, 1.0, 2.0]))

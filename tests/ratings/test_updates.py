@@ -1,14 +1,30 @@
 """Updates: rows solved by brute force, what is merged and refused, times, features, and when a fit is due."""
 
+from contextlib import nullcontext
 from copy import copy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
+import cofactor
 from cofactor.errors import InputWarning
-from cofactor.ratings import ALS, MMMF, PMMMF, Ensemble, IdMap, OrdinalProbit, RatingModel, RatingSVD, as_ratings
+from cofactor.ratings import (
+    ALS,
+    EASE,
+    MMMF,
+    PMMMF,
+    Ensemble,
+    IdMap,
+    OrdinalProbit,
+    Popularity,
+    RatingModel,
+    RatingSVD,
+    Recommender,
+    as_ratings,
+)
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import Joint, among
 from cofactor.ratings.updates import Updates
@@ -165,12 +181,40 @@ def test_a_fit_is_due_after_a_tenth() -> None:
     n = len(X) // 9 + 1
     model.update(X[: n // 2], Y[: n // 2])
     assert (model.refit_due_, model.updates_.n_updates) == (False, 1)
-    model.update(X[: n - n // 2], Y[: n - n // 2])
+    model.update(X[n // 2 : n], Y[n // 2 : n])
     assert (model.refit_due_, model.updates_.n_updates) == (True, 2)
     assert not model.fit(model.ratings_).refit_due_
     assert not model.fold_in([("new", 1)], [3]).refit_due_
     with pytest.raises(AttributeError):
         _ = ALS().refit_due_
+
+
+def test_what_came_before_is_not_taken_in_twice(tmp_path: Path) -> None:
+    """Whatever its order, in a model that was saved meanwhile, and in another class of models; unless asked."""
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(LATE))
+    model = ALS(2, 2.0, random_state=0).fit(X[~LATE], Y[~LATE]).update(X[LATE], Y[LATE])
+    model.save(tmp_path / "model.cofactor")
+    later = cofactor.load(tmp_path / "model.cofactor")
+    for one in (model, later):
+        before = one.decision_function(X)
+        with pytest.warns(InputWarning, match="an earlier update took in.* again=True does it"):
+            one.update(X[rows], Y[rows])
+        assert one.updates_.n_updates == 1
+        assert np.array_equal(one.decision_function(X), before)
+        assert one.update(X[rows], Y[rows], again=True).updates_.n_updates == 2
+        assert one.update(X[rows[:-1]], Y[rows[:-1]]).updates_.n_updates == 3
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_clicks_count_once_where_a_job_runs_twice(again: bool) -> None:
+    clicks, counts = [("ann", "Up"), ("bob", "Heat")], [2, 1]
+    for model in (EASE(1.0, random_state=0), Recommender(Popularity(), None)):
+        fitted = model.fit([(u, i) for u in ("ann", "bob", "eve") for i in ("Up", "Heat") if (u, i) != ("bob", "Up")])
+        fitted.update(clicks, counts)
+        total = fitted.ratings_.weights.sum()
+        with nullcontext() if again else pytest.warns(InputWarning, match="2 takes are what an earlier update took in"):
+            fitted.update(clicks[::-1], counts[::-1], again=again)
+        assert fitted.ratings_.weights.sum() == total + 3 * again
 
 
 @pytest.mark.parametrize("state", [{"n_fitted": 0}, {"n_new": -1}, {"n_updates": 1.5}, {"n_new": "3"}])

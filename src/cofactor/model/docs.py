@@ -41,6 +41,10 @@ _LABELS = "array-like, sparse matrix or array, or frame, of shape (n, L)"
 #: Shared texts by the name which stands for them in braces; the first line is the head of the entry.
 PARAMETERS: Mapping[str, str] = {
     # ------------------------------------------------------------ of both halves
+    "again": """\
+        again : bool, default=False
+            Whether to take in what an earlier update since the fit took in already, as when a job is run twice: the
+            same rows, whatever their order. By default a warning says so, and the model stays as it is.""",
     "random_state": """\
         random_state : int, RandomState or Generator, optional
             Seed. The same one gives the same result; without one, fits may differ.""",

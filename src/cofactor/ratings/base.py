@@ -760,6 +760,7 @@ class RatingModel(InteractionModel):
         time: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
+        again: bool = False,
     ) -> Self:
         """Take new ratings, and with them new users and items, into the model, as after another day.
 
@@ -790,6 +791,7 @@ class RatingModel(InteractionModel):
         user_features, item_features : mapping, frame, or tuple (ids, array), optional
             Features of the users, and items, with new ratings, in the columns of `fit`, where the model was fitted with
             such: it does not keep them. Those without a row get the column means of training.
+        {again}
 
         Returns
         -------
@@ -816,7 +818,8 @@ class RatingModel(InteractionModel):
         """
         check_is_fitted(self)
         self._fitted_on()
-        return self._take_in(*self._new_ratings(X, y, time), user_features, item_features)
+        both, new = self._new_ratings(X, y, time)
+        return self if self._came_before(new, again) else self._take_in(both, new, user_features, item_features)
 
     def _new_ratings(self, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
@@ -868,7 +871,7 @@ class RatingModel(InteractionModel):
         refuse_too_large(self, self._fit_bytes(both), both.n_ratings)
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
-            grown.ratings_, grown.updates_ = both, known.after(new.n_ratings)
+            grown.ratings_, grown.updates_ = both, known.after(new)
             grown._settle(both)
         return self
 

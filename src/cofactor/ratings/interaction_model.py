@@ -160,6 +160,16 @@ class InteractionModel(BaseEstimator, ABC):
             )
         return self.updates_, ratings
 
+    def _came_before(self, new: Ratings, again: bool, kind: str = "") -> bool:
+        """Return whether an update is to take nothing in, since the same came before; a warning says so."""
+        if again or self.updates_ is None or not self.updates_.hold(new):
+            return False
+        kind = kind or self._own_kind
+        those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
+        text = f"{those} what an earlier update took in, and not taken in twice; "
+        warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
+        return True
+
     @property
     def refit_due_(self) -> bool:
         """Whether so much was taken in since the last fit that another one is worth its time: see `update`."""

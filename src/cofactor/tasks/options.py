@@ -189,6 +189,13 @@ DROP_RATING = Option(
     parse=parse_ratings,
     many=True,
 )
+AGAIN = Option(
+    "again",
+    "Take in what an earlier update took in already, as when a job is run twice; by default a note says so, and the "
+    "model stays as it is.",
+    kind=bool,
+    default=False,
+)
 IMPLICIT = Option(
     "implicit",
     "Read FILE as what users took, whatever its ratings say: clicks, plays, purchases; an item that was rated twice is "
@@ -489,7 +496,19 @@ RATINGS: OptionTable = {
     "recommend": (
         *(USER, ITEM, RATING, TIME, DROP_RATING, IMPLICIT, COUNT, *TEXT_FILES, KNOWN, USER_FEATURES, ITEM_FEATURES),
     ),
-    "update": (USER, ITEM, RATING, TIME, DROP_RATING, COUNT, *TEXT_FILES, DUPLICATES, USER_FEATURES, ITEM_FEATURES),
+    "update": (
+        USER,
+        ITEM,
+        RATING,
+        TIME,
+        DROP_RATING,
+        COUNT,
+        *TEXT_FILES,
+        DUPLICATES,
+        USER_FEATURES,
+        ITEM_FEATURES,
+        AGAIN,
+    ),
     "shard": (USER, ITEM, RATING, TIME, *TEXT_FILES, SCALE[0], DROP_RATING, DUPLICATES),
 }
 #: Options of labels.

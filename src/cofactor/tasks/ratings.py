@@ -290,7 +290,7 @@ class RatingTask(Task):
         """Return a copy of a model that has taken in new ratings; see `Task.update`."""
         features: dict[str, Any] = dict(features_of(loaded.ready, options or {}))
         with about(loaded.file):
-            return copy.copy(model).update(loaded.ready, **features)
+            return copy.copy(model).update(loaded.ready, again=bool((options or {}).get("again")), **features)
 
     def describe(self, model: Any) -> Facts:
         """Return sizes, scale and effort of a fitted model."""

@@ -430,6 +430,7 @@ class ExposureModel(InteractionModel):
         time: ArrayLike | None = None,
         sample_weight: ArrayLike | SparseTable | None = None,
         kind: ArrayLike | None = None,
+        again: bool = False,
     ) -> Self:
         """Take new takes, and with them new users and items, into the model, as after another day.
 
@@ -443,6 +444,7 @@ class ExposureModel(InteractionModel):
         {time}
         {take_weight}
         {kind}
+        {again}
 
         Returns
         -------
@@ -453,7 +455,9 @@ class ExposureModel(InteractionModel):
         known, earlier = self._fitted_on()
         kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
         new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
-        both, updates = joined_takes(earlier, new), known.after(new.n_ratings)
+        if self._came_before(new, again):
+            return self
+        both, updates = joined_takes(earlier, new), known.after(new)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown._take(both, updates)

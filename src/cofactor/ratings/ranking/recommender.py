@@ -780,6 +780,7 @@ class Recommender(InteractionModel):
         kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
+        again: bool = False,
     ) -> Self:
         """Take new ratings, or takes where it was fitted to takes, and with them new users and items, into the model.
 
@@ -795,6 +796,7 @@ class Recommender(InteractionModel):
         user_features, item_features : mapping, frame, or tuple, optional
             For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
             takes stays as it was.
+        {again}
 
         Returns
         -------
@@ -808,13 +810,17 @@ class Recommender(InteractionModel):
                 advice=("give the ratings, or fit one with ", Argument("ratings", None), " to all takes"),
             )
         known, earlier = self._fitted_on()
+        if self.rating_model_ is None:
+            new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
+        else:
+            both, new = self.rating_model_._new_ratings(X, y, time)
+        if self._came_before(new, again, "take" if self.rating_model_ is None else "rating"):
+            return self
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
-                new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
                 warn_of_lost_times(earlier, new, those="takes")
                 both = joined_takes(earlier, new)
             else:
-                both, new = self.rating_model_._new_ratings(X, y, time)
                 grown.rating_model_ = copy.copy(self.rating_model_)._take_in(both, new, user_features, item_features)
             takes = as_takes(both)
             grown.exposures_ = []
@@ -825,7 +831,7 @@ class Recommender(InteractionModel):
                 grown.exposures_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
-            grown.updates_ = known.after(new.n_ratings)
+            grown.updates_ = known.after(new)
         return self
 
     # ---------------------------------------------------------------- files
