@@ -21,7 +21,9 @@ from cofactor.tasks.plain import RANKINGS, Request, Settings
 
 _RANKING = "Which items are best"
 _RULES = "What lists must be like"
-_RULE_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("min_support", "diversity", "novelty", "groups")}
+_RULE_OPTIONS = {
+    name: f"--{name.replace('_', '-')}" for name in ("min_support", "diversity", "novelty", "groups", "boost")
+}
 _RULE_OPTIONS |= dict.fromkeys(("per_group", "at_most"), "--per-group")
 _NEW = "New users (with --ratings)"
 _DATA = "Where FILE holds ratings, and no model"
@@ -128,6 +130,15 @@ def recommend(
     ] = None,
     per_group: Annotated[
         int | None, typer.Option(metavar="K", help="Most items of each group in a list.", rich_help_panel=_RULES)
+    ] = None,
+    boost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of item id and number, which is added to the item's score; .7 makes it count twice where scores "
+            "are logarithms, as those of a recommender are. Scores that are shown are those before.",
+            rich_help_panel=_RULES,
+        ),
     ] = None,
     why: Annotated[
         bool,
@@ -242,7 +253,7 @@ def recommend(
     """
     features = {"--user-features": user_features, "--item-features": item_features}
     inputs = {"MODEL": model, "--candidates": candidates, "--titles": titles, "--ratings": ratings, **features}
-    inputs |= {"--groups": groups, "--exclude": exclude}
+    inputs |= {"--groups": groups, "--boost": boost, "--exclude": exclude}
     check_target(out, *inputs.values())
     check_table_suffix(out, safe_csv)
     check_sources(inputs)
@@ -258,7 +269,7 @@ def recommend(
     if scheduler and (not everyone or item_features or not Path(model).is_file()):
         what = "--item-features" if item_features else ("--user" if not everyone else "a model that is no file")
         raise InvalidInputError(f"--scheduler is for --all users of a file of a model: it takes no {what}")
-    check_there(model, candidates, exclude, groups, ratings, user_features, item_features)
+    check_there(model, candidates, exclude, groups, boost, ratings, user_features, item_features)
     columns = {"user": user_column, "item": item_column, "rating": rating_column, "time": time_column}
     reading = {**columns, "sep": sep, "header": header, "encoding": encoding, "drop_rating": drop_rating}
     reading |= {"count": count_column, "implicit": implicit}
@@ -284,6 +295,7 @@ def recommend(
             novelty=novelty,
             groups=groups,
             per_group=per_group,
+            boost=boost,
             exclude=exclude,
             why=why,
             scheduler=scheduler,

@@ -80,11 +80,11 @@ class Arrangement:
             Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
         """
         m = len(items)
-        bonus, vectors = np.zeros(m), np.zeros((m, 0), dtype=np.float32)
+        bonus, vectors = rules.bonus(items), np.zeros((m, 0), dtype=np.float32)
         if rules.min_support or rules.novelty:
             counts, n_users = support()
             allowed = allowed & (counts >= rules.min_support)
-            bonus = -rules.novelty * np.log2(np.maximum(counts, 0.5) / max(n_users, 1))
+            bonus -= rules.novelty * np.log2(np.maximum(counts, 0.5) / max(n_users, 1))
         if rules.diversity:
             found = _directions(rules, items, item_directions)
             vectors = np.ascontiguousarray(found, dtype=np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_number
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.frames import as_frame
 from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Vectors
@@ -29,10 +31,10 @@ class Rules:
 
     Lists are built item by item. The next one is that of the highest
 
-    .. math:: s_{uj} - \nu \log_2 p_j - \delta \max_{k \in L} \max(\operatorname{sim}(j, k), 0)
+    .. math:: s_{uj} + b_j - \nu \log_2 p_j - \delta \max_{k \in L} \max(\operatorname{sim}(j, k), 0)
 
-    among those that the quotas leave open, with :math:`s_{uj}` the logarithmic score, ν the `novelty`, :math:`p_j` the
-    share of the users who took j, δ the `diversity` and L what is in the list already: maximal marginal relevance, with
+    among those that the quotas leave open, with :math:`s_{uj}` the logarithmic score, :math:`b_j` the `boost` of the
+    item, ν the `novelty`, :math:`p_j` the share of the users who took j, δ the `diversity` and L what is in the list already: maximal marginal relevance, with
     :math:`\lambda = 1 / (1 + \delta)`. All items are candidates, not only a pool of the best: the search goes on until
     no other item could have been the next. Without diversity the list has the highest sum that quotas allow.
 
@@ -51,7 +53,10 @@ class Rules:
     novelty : float, default=0.0
         ν, at least 0: what each halving of popularity adds to the score. An item that nobody took counts as half a
         take. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
-    groups : mapping, or pandas Series with item ids as its index, optional
+    boost : mapping, pandas Series with item ids as its index, or frame of item id and number, optional
+        b: what is added to the scores of items, 0 for others; below 0 what they lose. In a `Recommender`, ``math.log(2)``
+        makes an item count as if it were twice as likely.
+    groups : mapping, pandas Series with item ids as its index, or frame of item id and group, optional
         From item id to the name of its group, for quotas; items without one have none.
     at_most, at_least : int, or mapping from group to int, optional
         Most, and fewest, items of each group in a list. A user for whom fewer items of a group are left gets all of
@@ -84,8 +89,8 @@ class Rules:
     ...     return model.recommend([4], n=2, rules=rules)[0].tolist()
     >>> shown(), shown(Rules(groups=genre, at_most=1)), shown(Rules(groups=genre, at_least={"crime": 1}))
     ([['Up', 'Cars']], [['Up', 'Heat']], [['Up', 'Heat']])
-    >>> shown(Rules(novelty=1)), shown(Rules(min_support=3))
-    ([['Heat', 'Cars']], [['Up', None]])
+    >>> shown(Rules(novelty=1)), shown(Rules(min_support=3)), shown(Rules(boost={"Solo": 9}))
+    ([['Heat', 'Cars']], [['Up', None]], [['Up', 'Cars']])
     """
 
     min_support: int = 0
@@ -95,6 +100,7 @@ class Rules:
     at_most: int | Mapping[Any, int] | None = None
     at_least: int | Mapping[Any, int] | None = None
     vectors: Vectors | None = None
+    boost: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         check_number("min_support", self.min_support, low=0, whole=True)
@@ -102,14 +108,17 @@ class Rules:
         check_number("novelty", self.novelty, low=0)
         if self.vectors is not None and not isinstance(self.vectors, Vectors):
             raise InvalidTypeError("expected Vectors, as item_vectors() returns", argument="vectors")
+        if self.boost is not None:
+            boost = _by_item(self.boost, "boost", "number")
+            for item, number in boost.items():
+                check_number(f"boost of {item!r}", number, low=-np.inf)
+            object.__setattr__(self, "boost", boost)
         if self.groups is None:
             for name in _QUOTAS:
                 if getattr(self, name) is not None:
                     raise InvalidInputError((Argument(name), " needs groups of items"), argument="groups")
             return
-        given: Any = self.groups
-        if not isinstance(given, Mapping):
-            object.__setattr__(self, "groups", _mapping_of(given))
+        object.__setattr__(self, "groups", _by_item(self.groups, "groups", "group"))
         lists = [item for item, group in self.groups.items() if isinstance(group, list | set | tuple | dict)]
         if lists:
             raise InvalidTypeError(
@@ -146,7 +155,15 @@ class Rules:
     @property
     def weighs(self) -> bool:
         """Whether scores are weighed against something else, so that their unit matters."""
-        return bool(self.diversity or self.novelty)
+        return bool(self.diversity or self.novelty or self.boost)
+
+    def bonus(self, items: IdMap) -> NDArray[np.float64]:
+        """Return what `boost` adds to the score of each item."""
+        out = np.zeros(len(items))
+        if self.boost:
+            places = _places(items, list(self.boost), "boost")
+            out[places[places >= 0]] = np.array(list(self.boost.values()), dtype=np.float64)[places >= 0]
+        return out
 
     def quotas(self, items: IdMap, allowed: NDArray[np.bool_], n: int) -> Quotas:
         """Look the groups up; refuse what no list of n of these items can have.
@@ -162,12 +179,7 @@ class Rules:
         none = len(names)
         of_item = np.full(len(items), none)
         if given:
-            places = items.index(list(given))
-            if (places < 0).all():
-                raise InvalidInputError(
-                    f"none of the items with a group was in training: {few(list(given))}", argument="groups"
-                )
-            _warn_of_unknown([item for item, place in zip(given, places, strict=True) if place < 0])
+            places = _places(items, list(given), "groups")
             of_item[places[places >= 0]] = np.array([names[group] for group in given.values()])[places >= 0]
         most, fewest = (
             np.array([_of_group(getattr(self, name), group, default) for group in names] + [default])
@@ -214,25 +226,39 @@ class Quotas:
     fewest: NDArray[np.intp]
 
 
-def _mapping_of(groups: Any) -> dict[Any, Any]:
-    """Return groups by item, from a Series of pandas; refuse what is no such thing, without printing all of it."""
-    if getattr(groups, "ndim", None) != 1 or not hasattr(groups, "index") or not hasattr(groups, "to_dict"):
-        expected = "a mapping from item id to group, or a pandas Series with item ids as its index"
-        raise InvalidTypeError(f"expected {expected}, found {type(groups).__name__}", argument="groups")
-    if not groups.index.is_unique:
-        twice = groups.index[groups.index.duplicated()].tolist()
+def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
+    """Return what a caller gives for items by their ids; refuse what is no such thing, without printing all of it."""
+    if isinstance(given, Mapping):
+        return given
+    frame = as_frame(given)
+    if frame is not None and len(frame.columns) == 2:
+        ids, values = (frame[name].to_list() for name in frame.columns)
+    elif getattr(given, "ndim", None) == 1 and hasattr(given, "index") and hasattr(given, "to_dict"):
+        ids, values = given.index.tolist(), given.tolist()
+    else:
+        expected = f"a mapping from item id to {what}, a pandas Series with item ids as its index, or a frame of both"
+        raise InvalidTypeError(f"expected {expected}, found {type(given).__name__}", argument=argument)
+    found = dict(zip(ids, values, strict=True))
+    if len(found) < len(ids):
+        twice = [item for item, n in Counter(ids).items() if n > 1]
         raise InvalidInputError(
-            (Argument("groups"), f" has several groups for one item: {few(list(dict.fromkeys(twice)))}"),
-            argument="groups",
+            (Argument(argument), f" has several {what}s for one item: {few(twice)}"), argument=argument
         )
-    return dict(zip(groups.index.tolist(), groups.tolist(), strict=True))
+    return found
 
 
-def _warn_of_unknown(items: list[Any]) -> None:
-    """Warn of items with a group that were not in training: their ids may be others than those of the model."""
-    if items:
-        text = f" holds {counted(len(items), 'item that was', 'items that were')} not in training: {few(items)}"
-        warnings.warn(InputWarning((Argument("groups"), text)), stacklevel=callers_level())
+def _places(items: IdMap, given: list[Any], argument: str) -> NDArray[np.int32]:
+    """Return the indices of items, with a warning of those not in training: their ids may be others than the model's."""
+    places = items.index(given)
+    unknown = [item for item, place in zip(given, places, strict=True) if place < 0]
+    if len(unknown) == len(given):
+        raise InvalidInputError(
+            ("none of the items of ", Argument(argument), f" was in training: {few(given)}"), argument=argument
+        )
+    if unknown:
+        text = f" holds {counted(len(unknown), 'item that was', 'items that were')} not in training: {few(unknown)}"
+        warnings.warn(InputWarning((Argument(argument), text)), stacklevel=callers_level())
+    return places
 
 
 def _of_group(quota: Any, group: Any, default: int) -> int:

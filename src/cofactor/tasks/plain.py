@@ -121,6 +121,8 @@ class Request:
         File with the group of each item.
     per_group : int, optional
         Most items of each group in a list.
+    boost : str, optional
+        File with what is added to the score of each item.
     exclude : str, optional
         File of items that lists must not hold: one in a line for all users, or user and item.
     why : bool, default=False
@@ -144,6 +146,7 @@ class Request:
     novelty: float | None = None
     groups: str | None = None
     per_group: int | None = None
+    boost: str | None = None
     exclude: str | None = None
     why: bool = False
     scheduler: str | None = None

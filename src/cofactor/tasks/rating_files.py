@@ -470,7 +470,7 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
         Path of a text or of Parquet, or name of a data set.
     encoding : str
         Of a text.
-    what : {"title", "group"}
+    what : {"title", "group", "boost"}
         What stands beside the ids; data sets have titles alone.
     """
     if what == "title" and sniff(source).kind == "known":
@@ -481,8 +481,8 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
         if len(row) == 1:
             raise InvalidInputError(f"expected an item id and a {what}, found {row[0]!r}", place=table.place(number))
         if found.setdefault(row[0], row[1]) != row[1]:
-            if what == "group":
-                message = f"item {row[0]!r} has a second group, expected one for each item"
+            if what != "title":
+                message = f"item {row[0]!r} has a second {what}, expected one for each item"
                 raise InvalidInputError(message, place=table.place(number))
             found[row[0]] = row[1]
     return found

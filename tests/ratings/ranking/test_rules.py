@@ -231,7 +231,7 @@ def test_items_without_a_group_are_in_none() -> None:
     assert model.recommend(["new"], n=4, rules=Rules(groups=groups, at_most=1))[0].tolist() == [[0, 2, 3, 4]]
     with pytest.raises(InvalidTypeError, match="one group for each item, and item 0 has several"):
         Rules(groups={0: ["a", "b"]}, at_most=1)
-    with pytest.raises(InvalidInputError, match="none of the items with a group was in training: '0'"):
+    with pytest.raises(InvalidInputError, match="none of the items of groups was in training: '0'"):
         model.recommend(["new"], n=4, rules=Rules(groups={"0": "a"}, at_most=1))
 
 
@@ -246,8 +246,40 @@ def test_groups_may_be_a_series_and_unknown_items_are_told() -> None:
     with pytest.raises(InvalidInputError, match="groups has several groups for one item: 7"):
         Rules(groups=pd.concat([series, series[[7]]]), at_most=1)
     for odd in (series.to_frame(), list(GROUPS)):
-        with pytest.raises(InvalidTypeError, match=f"Series with item ids as its index, found {type(odd).__name__}$"):
+        with pytest.raises(InvalidTypeError, match=f"or a frame of both, found {type(odd).__name__}$"):
             Rules(groups=odd, at_most=1)
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_groups_and_boosts_may_be_frames(name: str) -> None:
+    package = pytest.importorskip(name)
+    model, of_items = fitted("EASE"), {7: 0.5, 14: -0.25}
+    frames = [package.DataFrame({"item": list(table), "said": list(table.values())}) for table in (GROUPS, of_items)]
+    asked = [{"groups": g, "at_most": 2, "boost": b} for g, b in ((GROUPS, of_items), frames)]
+    first, second = (model.recommend([100, 101], 6, rules=Rules(**one)) for one in asked)
+    assert np.array_equal(first.items, second.items)
+
+
+def test_a_boost_is_added_to_scores() -> None:
+    """Lists are in the order of boosted scores, in every kind of model, and show the scores themselves."""
+    for model in (fitted("EASE"), fitted("Recommender"), factors()):
+        plain = model.recommend([100], 40)
+        scores = dict(zip(plain.items[0].tolist(), plain.scores[0].tolist(), strict=True))
+        if model is fitted("EASE"):  # on a logarithmic scale, as with any rule that weighs scores
+            tiny = model.recommend([100], 40, rules=Rules(novelty=1e-12))
+            scores = dict(zip(tiny.items[0].tolist(), tiny.scores[0].tolist(), strict=True))
+        items = [item for item in scores if item is not None]
+        boost = {items[-1]: 2.0 * (scores[items[0]] - scores[items[-1]]) + 1, items[0]: -0.5}
+        found = model.recommend([100], 40, rules=Rules(boost=boost))
+        assert found.items[0, 0] == items[-1]
+        shown = dict(zip(found.items[0].tolist(), found.scores[0].tolist(), strict=True))
+        assert {item: shown[item] for item in items} == pytest.approx({item: scores[item] for item in items}, abs=1e-5)
+        worth = [shown[item] + boost.get(item, 0) for item in found.items[0].tolist() if item is not None]
+        assert worth == sorted(worth, reverse=True)
+    with pytest.raises(InvalidInputError, match="boost of 7"):
+        Rules(boost={7: np.nan})
+    with pytest.raises(InvalidInputError, match="none of the items of boost was in training: 'x'"):
+        fitted("EASE").recommend([100], rules=Rules(boost={"x": 1}))
 
 
 def test_support_leaves_out_new_items() -> None:
