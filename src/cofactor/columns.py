@@ -169,11 +169,14 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     >>> frame_columns(frame)
     {'user': 'userId', 'item': 'movie_id', 'rating': 'stars'}
     """
-    names = list(frame.columns)
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    names = table.columns
     header = [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
     wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
     try:
-        first = [str(cell) for cell in _first_row(frame)] if len(frame) else []
+        first = [str(cell) for cell in table.row(0)] if len(table) else []
         if first:
             refuse_other_tables(header, first, wanted, "the frame")
         positions = resolve_columns(header, len(names), wanted, "the frame", first)
@@ -181,12 +184,6 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
         advice = f"name its columns {', '.join(wanted)}"
         raise InvalidInputError(error.problem, argument="X", advice=advice, place=error.place) from None
     return {role: names[position] for role, position in positions.items()}
-
-
-def _first_row(frame: Frame) -> tuple[Any, ...]:
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(frame, eager_only=True).row(0)
 
 
 def check_pair_names(names: Sequence[object]) -> None:
@@ -302,9 +299,9 @@ def why_takes(
     kind = find_kind(header)
     if kind is not None and names_pairs(header):
         return f"there is a column {header[kind]!r} of kinds of events", {"kind": header[kind]}
-    counts = [name for name in header if plain(name) in COUNT_NAMES]
-    if counts:
-        return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
+    count = find_count(header)
+    if count is not None:
+        return f"there is a column {header[count]!r}, and none of ratings", {"count": header[count]}
     if min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"] and names_pairs(header):
         return only_times, {}
     if n_columns == len(header) == 3 and is_time(first_row[2]):
@@ -329,6 +326,18 @@ def find_kind(header: Sequence[str] | None) -> int | None:
     """
     names = [plain(cell) for cell in header or ()]
     return next((names.index(name) for name in KIND_NAMES if name in names), None)
+
+
+def find_count(header: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """Return the position of the first column whose name says that it holds counts, and that is not taken.
+
+    Examples
+    --------
+    >>> find_count(["user", "item", "n_plays"]), find_count(["user", "item", "stars"])
+    (2, None)
+    """
+    others = set(taken)
+    return next((k for k, name in enumerate(header) if plain(name) in COUNT_NAMES and k not in others), None)
 
 
 def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:

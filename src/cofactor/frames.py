@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["as_frame", "as_series"]
+from cofactor.checks import check_choice
+from cofactor.typing import Frame
+
+__all__ = ["as_frame", "as_series", "frame_of"]
 
 #: Most of what models are given. Narwhals, which looks for all libraries that it knows, is not asked about these: that
 #: takes a third of the time of a single prediction.
@@ -48,3 +53,16 @@ def as_series(value: Any) -> nw.Series[Any] | None:
         return None
     series = nw.from_native(value, series_only=True, pass_through=True)
     return series if isinstance(series, nw.Series) else None
+
+
+def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
+    """Return columns as a frame, or table, of pandas, polars or pyarrow.
+
+    Examples
+    --------
+    >>> frame_of({"item": np.array(["Up"]), "score": np.array([2.0])}, "polars").columns
+    ['item', 'score']
+    """
+    check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
+    plain = {name: column.tolist() for name, column in columns.items()}
+    return nw.from_dict(plain, backend=cast(Any, kind)).to_native()

@@ -31,8 +31,8 @@ from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interactions import split_xy
 from cofactor.ratings.probability import (
     Criterion,
     Expectation,
@@ -302,15 +302,13 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         """Return the ratings to learn from, checked."""
         from cofactor.ratings.shard_work import check_shards
         from cofactor.ratings.sharded import ShardedRatings
-        from cofactor.ratings.weighting import read_again, weighed
 
         if isinstance(X, ShardedRatings):
             return check_shards(X, self, y, time, sample_weight)
         duplicates: Any = self.duplicates
         refuse_takes(X, type(self).__name__)
-        X = X if sample_weight is None else read_again(X)
-        ratings = check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
-        ratings = weighed(ratings, X, y, sample_weight)
+        given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
+        ratings = check_variety(given)
         if ratings.weights is not None:
             self._check_takes_weights()
         return ratings
@@ -318,9 +316,16 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
     def _check_takes_weights(self) -> None:
         """Refuse weights of ratings where the objective has no place for them."""
         if not self._takes_weights:
-            from cofactor.ratings.weighting import no_weights
-
-            raise no_weights(type(self).__name__, RatingModel)
+            kinds, taking = [RatingModel], set()
+            while kinds:
+                one = kinds.pop()
+                kinds += one.__subclasses__()
+                taking |= {one.__name__} if one._takes_weights else set()
+            raise InvalidInputError(
+                f"{type(self).__name__} takes no weights of ratings",
+                argument="sample_weight",
+                advice=f"leave them out, or take one of {', '.join(sorted(taking))}",
+            )
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
@@ -534,7 +539,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         from cofactor.metrics.ratings import mean_absolute_error
 
         if y is None:
-            X, y, time = apart(X, time)
+            X, y, time = split_xy(X, time)
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
         return -mean_absolute_error(y, self.predict(X, time=time))

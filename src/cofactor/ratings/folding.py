@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_choice
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.model.callers import callers_level
-from cofactor.model.times import seconds_of
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.entries import entries_of, rating_values, refuse_other_coding
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interactions import Interactions, rating_values
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import among, merged, without_ratings
 from cofactor.ratings.shard_work import in_memory
@@ -86,7 +85,7 @@ def _of_users(model: RatingModel, X: Any, y: Any, known: str, table: FeatureTabl
             unknown_items="error" if model.unknown == "error" else "drop",
             times=time,
         )
-    refuse_other_coding(new, model.coding_)
+    new.check_coding(model.coding_)
     if sparse.issparse(X):
         return new  # rows have no ids, so they are new users
     if table is not None:
@@ -118,12 +117,13 @@ def new_items(
     users, scale = model.users_, model.scale_
     if X is None and table is not None:
         return settled(model, without_ratings(users, table.ids, scale), known, "items")
-    user_ids, item_ids, y, times = entries_of(X, y, time)
-    items = IdMap(item_ids, "the item ids of X")
-    rows, values = users.index(user_ids), rating_values(y, len(user_ids))
+    given = Interactions.read(X, y, time)
+    items = IdMap(given.items, "the item ids of X")
+    rows, columns = users.index(given.users), items.index(given.items)
+    values = rating_values(given.values, len(rows))
     ours = rows >= 0
     if not ours.any() or (model.unknown == "error" and not ours.all()):
-        bad = np.asarray(user_ids, dtype=object)[~ours].tolist()
+        bad = np.asarray(given.users, dtype=object)[~ours].tolist()
         raise InvalidInputError(
             f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
             f"{bad[0]!r}: leave them out, or fit a new model"
@@ -132,8 +132,7 @@ def new_items(
             argument="X",
         )
     duplicates: Any = model.duplicates
-    columns = items.index(item_ids)
-    seconds = None if times is None else seconds_of(times, len(values))[ours]
+    seconds = None if given.times is None else given.times[ours]
     with _advising():
         new = Ratings.from_entries(users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds)
     if table is not None:
@@ -264,7 +263,7 @@ def new_ratings(model: RatingModel, X: Any, y: Any, time: Any = None) -> tuple[R
         )
     with _advising():
         new = as_ratings(X, y, scale=model.scale_, duplicates=model.duplicates, times=time)  # type: ignore[arg-type]
-    refuse_other_coding(new, model.coding_)
+    new.check_coding(model.coding_)
     for ours, given, word in ((model.users_, new.users, "user"), (model.items_, new.items, "item")):
         ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
     if model._knows_time and new.times is None:

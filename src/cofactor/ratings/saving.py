@@ -23,7 +23,6 @@ from cofactor.ratings.saved import Saved
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import StoredUsers, copied
 from cofactor.ratings.updates import Updates
-from cofactor.ratings.weighting import check_saved
 
 if TYPE_CHECKING:
     from cofactor.ratings.base import RatingModel
@@ -119,10 +118,10 @@ def model_of(
             raise InvalidInputError("the coding of the levels is not that of the scale")
     model.updates_ = Updates.from_state(member(header, "updates", dict)) if "updates" in header else None
     if "ratings.indptr" in arrays:
-        rows = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
-        checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times"))
-        weights = check_saved(arrays.get("ratings.weights"), checked)
-        model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
+        rows: dict[str, Any] = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
+        columns: dict[str, Any] = {name: arrays.get(f"ratings.{name}") for name in ("times", "weights")}
+        checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, **columns)
+        model.ratings_ = replace(checked, coding=model.coding_)
     if "shards" in header:
         model.ratings_, model.lost_ratings_ = _shards_of(model, member(header, "shards", Path))
     return model

@@ -50,9 +50,9 @@ from cofactor.ratings.ranking.saved_parts import SavedInParts
 from cofactor.ratings.ranking.takes import (
     TAKEN,
     as_takes,
+    holds_kinds,
     holds_no_ratings,
     joined_takes,
-    kinds_apart,
     ratings_in,
     warn_of_a_robot,
 )
@@ -304,7 +304,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             check_learns_in_shards(self)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
-        has_kinds = target is not None or kinds_apart(X, kind)[1] is not None
+        has_kinds = target is not None or kind is not None or holds_kinds(X)
         if self.ratings is None or has_kinds or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
                 raise InvalidInputError(

@@ -29,7 +29,6 @@ from cofactor.ratings.sampled.in_shards import fit_bpmf_in_shards
 from cofactor.ratings.sampled.new_rows import NewRows
 from cofactor.ratings.sampled.reasons import gaussian_reasons
 from cofactor.ratings.sampled.thinned import Sample
-from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Chain
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName
@@ -209,7 +208,7 @@ class BPMF(MeanFactors, DescribedModel, SampledModel):
 
     def _plan(self, given: FitInput) -> Plan:
         ratings = given.ratings
-        self.mean_ = weighted_mean(ratings, ratings.levels)
+        self.mean_ = ratings.mean_of(ratings.levels)
         (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
         self.links_ = (users, items)
         tables = zip(("user", "item"), given.features, strict=True)
