@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.frames import in_memory
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
@@ -32,7 +33,7 @@ from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.explaining import explain, no_contributions
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interactions import split_xy
+from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.ratings.probability import (
     Criterion,
     Expectation,
@@ -306,6 +307,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         if isinstance(X, ShardedRatings):
             return check_shards(X, self, y, time, sample_weight)
         duplicates: Any = self.duplicates
+        X = in_memory(X)
         refuse_takes(X, type(self).__name__)
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)
@@ -539,10 +541,11 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         from cofactor.metrics.ratings import mean_absolute_error
 
         if y is None:
-            X, y, time = split_xy(X, time)
+            X, y, own = split_xy(X, time)
+            time = own if self._knows_time else time
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
-        return -mean_absolute_error(y, self.predict(X, time=time))
+        return -mean_absolute_error(as_numbers(y), self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users
 

@@ -110,7 +110,7 @@ class Ratings(OfColumns):
         items: IdMap | None = None,
         unknown_items: Literal["error", "drop"] = "error",
         times: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Build ratings from pairs of ids.
 

@@ -22,7 +22,8 @@ SUSPICIOUS_SHARE = 0.25
 ONE_SIDED_SHARE = 0.95
 #: What to do with words as ratings.
 FOR_WORDS = (
-    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], or read a file of words with "
+    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], say their order, such as "
+    "y = pandas.Categorical(y, ['down', 'up'], ordered=True), or read a file of words with "
     "cofactor.datasets.read_ratings(path, scale=['down', 'up'])"
 )
 _COUNTED = 1 << 16  #: Least number of entries that are counted at a time; with more keys as many as these.

@@ -14,22 +14,32 @@ from scipy import sparse
 
 from cofactor.checks import check_sparse, listed
 from cofactor.coding import Coding
-from cofactor.columns import check_pair_names, find_count, find_kind, find_timestamp, frame_columns, names_ratings
+from cofactor.columns import (
+    ROLES,
+    check_pair_names,
+    find_count,
+    find_kind,
+    find_timestamp,
+    frame_columns,
+    names_ratings,
+)
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame, as_series
+from cofactor.frames import as_array, as_frame, as_series, in_memory, ordered_codes
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
 from cofactor.ratings.entries import FOR_WORDS
 from cofactor.ratings.ids import IdMap, id_column
-from cofactor.text import counted, some_of
+from cofactor.text import counted, is_number, some_of
 from cofactor.typing import Pairs, RatingValues
 from cofactor.weights import as_weights
 
 __all__ = [
-    *("FrameRoles", "Interactions", "is_data_set", "place_of_kinds", "rating_values", "read_pairs"),
+    *("FrameRoles", "Interactions", "as_numbers", "is_data_set", "place_of_kinds", "rating_values", "read_pairs"),
     *("refuse_none", "split_xy", "warn_of", "weights_of_entries"),
 ]
+
+_NESTED = nw.List, nw.Array, nw.Struct
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +61,7 @@ class Interactions:
     says : {"ratings", "counts", ""}
         What X says that its values are, by the name of a column or as a data set.
     scale, coding
-        Those of a data set.
+        Those of a data set, or of values that are an ordered categorical.
     shape : tuple of two int, or None
         That of a sparse matrix.
     """
@@ -95,6 +105,7 @@ class Interactions:
         >>> found.users, found.items, found.times
         (array(['ann', 'bob'], dtype=object), array([7, 9]), array([20., 10.]))
         """
+        X = in_memory(X)
         if X is None:
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         holds = is_data_set(X) or sparse.issparse(X)
@@ -121,7 +132,9 @@ class Interactions:
             )
         else:
             found = cls._of_pairs(X, y, time, kind, counts)
-        return replace(found, weights=as_weights(given, len(found.users), "take" if counts else "rating"))
+        weights = as_weights(given, len(found.users), "take" if counts else "rating")
+        graded = None if counts else _graded(found.values)
+        return replace(found, weights=weights, **({} if graded is None else graded))
 
     @classmethod
     def _of_data_set(cls, data: Any, time: Any, sample_weight: Any, kind: Any, counts: bool) -> Self:
@@ -143,7 +156,7 @@ class Interactions:
         roles = FrameRoles.of(frame, counts=counts)
         kinds = _the_kinds(None if roles.kind is None else frame[:, roles.kind].to_native(), kind)
         the_times(roles.time, time)
-        users, items = _id_columns(frame[:, place].to_numpy() for place in (roles.user, roles.item))
+        users, items = _id_columns(frame[:, place] for place in (roles.user, roles.item))
         times = roles.times(frame) if time is None else time
         seconds = None if times is None else seconds_of(times, len(users))
         return cls(users, items, roles.values(frame), seconds, kinds=kinds, says=roles.says)
@@ -327,6 +340,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     >>> split_xy([(7, "Up")])
     ([(7, 'Up')], None, None)
     """
+    X = in_memory(X)
     if is_data_set(X):
         return X.X, X.y, getattr(X, "timestamps", None) if time is None else time
     frame = as_frame(X)
@@ -336,7 +350,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
         roles = FrameRoles.of(frame)
     except InvalidInputError:
         return X, None, time
-    return roles.pairs(frame), roles.values(frame), roles.times(frame) if time is None else time
+    return roles.pairs(frame), as_numbers(roles.values(frame)), roles.times(frame) if time is None else time
 
 
 def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], Any]:
@@ -368,6 +382,7 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
     (array(['ann', 'bob'], dtype=object), array([7, 9]), [20, 10])
     """
     refuse_masked(X, "X")
+    X = in_memory(X)
     X, times = split_times(listed(X, "X") if as_frame(X) is None else X, time)
     frame = as_frame(X)
     columns: Sequence[Any]
@@ -379,7 +394,7 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
                 advice="select these two, with the time as a third column for a model that knows time",
             )
         check_pair_names(frame.columns)
-        columns = [frame[:, 0].to_numpy(), frame[:, 1].to_numpy()]
+        columns = [frame[:, 0], frame[:, 1]]
     elif isinstance(X, list | tuple):
         columns = _columns_of_list(X)
     else:
@@ -391,10 +406,21 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
 
 
 def _id_columns(columns: Iterable[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    users, items = (
-        id_column(column, f"the {role} ids of X") for role, column in zip(("user", "item"), columns, strict=True)
-    )
+    users, items = (_ids(column, f"the {role} ids of X") for role, column in zip(ROLES, columns, strict=False))
     return users, items
+
+
+def _ids(column: Any, what: str) -> NDArray[Any]:
+    if not isinstance(column, nw.Series):
+        return id_column(column, what)
+    if isinstance(column.dtype, _NESTED):
+        kind = type(column.dtype).__name__.lower()
+        raise InvalidInputError(
+            f"{what} are {kind}s, in column {column.name!r}",
+            argument="X",
+            advice="give one id in each row, such as by explode() of pandas or polars, or UNNEST in a query",
+        )
+    return id_column(as_array(column), what)
 
 
 def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
@@ -412,8 +438,6 @@ def _columns_of_list(X: Sequence[Any]) -> Sequence[Any]:
 
 def _wrong_shape(X: Any, shape: tuple[int, ...]) -> str:
     found = f"X must have shape (n, 2), rows of user id and item id; found {type(X).__name__} of shape {shape}"
-    if hasattr(X, "collect"):
-        return f"{found}: call .collect() on a lazy frame first"
     if len(shape) == 2 and shape[0] == 2:
         return f"{found}: transpose it, X.T"
     return f"{found}. For a table of users × items, pass a scipy sparse matrix"
@@ -450,15 +474,47 @@ def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
     return np.asarray(stored[entries.row, entries.col]) if entries.nnz else np.zeros(0)
 
 
+def _graded(y: Any) -> dict[str, Any] | None:
+    """Return the values, the scale and the coding of ratings that are an ordered categorical; None of others.
+
+    Categories that are increasing numbers are the scale; others are levels 1, 2, ..., in their order.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> found = _graded(pl.Series(["ok", "bad"], dtype=pl.Enum(["bad", "ok", "good"])))
+    >>> found["values"].tolist(), found["scale"].tolist(), found["coding"].names()
+    ([2.0, 1.0], [1.0, 2.0, 3.0], ['bad', 'ok', 'good'])
+    """
+    ordered = ordered_codes(y)
+    if ordered is None:
+        return None
+    categories, codes = ordered
+    coding, scale = None, np.arange(1.0, len(categories) + 1)
+    numbers = [float(one) if is_number(str(one)) else np.nan for one in categories]
+    if (np.diff(numbers) > 0).all() and np.isfinite(numbers).all():
+        scale = np.array(numbers)
+    else:
+        coding = Coding(tuple(scale.tolist()), words=tuple(map(str, categories)))
+    return {"values": np.append(scale, np.nan)[codes], "scale": scale, "coding": coding}
+
+
+def as_numbers(y: Any) -> Any:
+    """Return the values of an ordered categorical, and other ratings as they are."""
+    graded = _graded(y)
+    return y if graded is None else graded["values"]
+
+
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
     """Return the ratings as finite float64, one for each row of X."""
     refuse_masked(y, "y")
     y = listed(y, "y")
     series = as_series(y)
     try:
-        found = np.asarray(y) if series is None else series.to_numpy()
-        if found.dtype.kind not in "biufO":
-            raise InvalidTypeError(f"found {found.dtype}")
+        found = np.asarray(y) if series is None else as_array(series)
+        nested = series is not None and isinstance(series.dtype, _NESTED)
+        if nested or found.dtype.kind not in "biufO":
+            raise InvalidTypeError(f"found {series.dtype if series is not None and nested else found.dtype}")
         values = found.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"y must hold numbers ({error})", argument="y", advice=FOR_WORDS) from error
