@@ -145,6 +145,17 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.ALS().fit(sql.execute(\"SELECT 1 AS user, 1 AS item, 1 AS rating UNION ALL SELECT 'ann', 2, 2\"))",
         "ratings.ALS(1, alpha=1.0).fit(sql.execute(\"SELECT '1' AS user, 1 AS item, 1 AS rating UNION ALL SELECT 'ann', 2, 2\"))",
     ),
+    (
+        "ratings.ALS(1, alpha=1.0).fit(pd.DataFrame({'a': X[:, 0], 'b': X[:, 1], 'c': y}))",
+        "ratings.ALS(1, alpha=1.0).fit(pd.DataFrame({'user': X[:, 0], 'item': X[:, 1], 'rating': y}))",
+    ),
+    (
+        "ratings.ALS(1, alpha=1.0).fit(table.rename(columns={'rating': 'plays'}))",
+        [
+            "ratings.ALS(1, alpha=1.0).fit(table)",
+            "ratings.Recommender(ratings.EASE(), None).fit(table.rename(columns={'rating': 'plays'}))",
+        ],
+    ),
     ("ratings.ALS().fit(M.toarray())", "ratings.ALS(1, alpha=1.0).fit(M)"),
     ("ratings.ALS().fit(np.column_stack([X, X]), y)", "ratings.ALS(1, alpha=1.0).fit(X, y)"),
     ("ratings.ALS().fit(np.column_stack([X, y]))", "ratings.ALS(1, alpha=1.0).fit(X, y)"),

@@ -278,12 +278,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or ShardedRatings
-            User id and item id of each rating. A frame of pandas or polars may hold the ratings too, in a third column;
-            columns are known by their names, such as user, item and rating. In a sparse matrix of users × items the
-            stored entries are the ratings, and ids are row and column numbers.
-        y : array-like of shape (n,), optional
-            The ratings, where X does not hold them.
+        {ratings}
         {time}
         {rating_weight}
 

@@ -116,7 +116,7 @@ class Ratings(OfColumns):
 
         Parameters
         ----------
-        X : array of shape (n, 2), list of pairs, pandas or polars frame
+        X : array of shape (n, 2), list of pairs, or frame, as in `RatingModel.fit`
             User id and item id of each rating. A frame has two columns; or columns for user, item and rating, if y is
             not given. A third column holds times, in a frame one called timestamp, time or date.
         y : array-like of shape (n,), optional

@@ -21,6 +21,7 @@ from cofactor.columns import (
     find_kind,
     find_timestamp,
     frame_columns,
+    is_called,
     names_ratings,
 )
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
@@ -154,6 +155,7 @@ class Interactions:
     @classmethod
     def _of_frame(cls, frame: nw.DataFrame[Any], time: Any, kind: Any, counts: bool) -> Self:
         roles = FrameRoles.of(frame, counts=counts)
+        roles.tell(frame)
         kinds = _the_kinds(None if roles.kind is None else frame[:, roles.kind].to_native(), kind)
         the_times(roles.time, time)
         users, items = _id_columns(frame[:, place] for place in (roles.user, roles.item))
@@ -262,11 +264,29 @@ class FrameRoles:
         taken = [user, item] if count is None else [user, item, count]
         time = _place_of_times(columns, taken)
         rated = count is None and names_ratings(names, ())
-        unread = [place for place in others if place not in (*taken, time)]
-        if len(others) == 3 and unread and not rated and frame[:, unread[0]].dtype.is_numeric():
-            how = "call it 'count' if it says how often"
-            warn_of(f"column {columns[unread[0]]!r} of X is not read, and each pair counts once; {how}")
         return cls(user, item, count, time, kind, "ratings" if rated else "" if count is None else "counts")
+
+    def tell(self, frame: nw.DataFrame[Any]) -> None:
+        """Warn of columns that are known by their places alone, and of one that may hold counts and is not read."""
+        columns, names = frame.columns, list(map(str, frame.columns))
+        rating = self.value if self.says == "ratings" else None
+        places = [self.user, self.item, *([] if rating is None else [rating])]
+        others = [place for place in range(len(names)) if place not in (*places, self.value, self.time, self.kind)]
+        called = [is_called(names, place, role) for place, role in zip(places, ROLES, strict=False)]
+        found, roles = (", ".join(map(str, those)) for those in ([columns[k] for k in places], ROLES[: len(places)]))
+        if len(names) > 2 and not any(called) and all(isinstance(name, str) for name in columns):
+            warn_of(
+                f"the names of columns {found} of X do not say what they hold: by their order they are read as "
+                f"{roles}; rename them so, in the order that is meant"
+            )
+        elif rating is not None and not called[2] and (others or find_count([names[rating]]) is not None):
+            warn_of(
+                f"column {columns[rating]!r} of X is read as ratings, by its place; call it 'rating' if it holds "
+                "ratings; from how often something was taken, models such as Recommender learn"
+            )
+        if not self.says and len(others) == 1 and frame[:, others[0]].dtype.is_numeric():
+            how = "call it 'count' if it says how often"
+            warn_of(f"column {columns[others[0]]!r} of X is not read, and each pair counts once; {how}")
 
     def pairs(self, frame: nw.DataFrame[Any]) -> Any:
         """Return the columns of ids as a frame of the user's own kind."""
@@ -350,6 +370,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
         roles = FrameRoles.of(frame)
     except InvalidInputError:
         return X, None, time
+    roles.tell(frame)
     return roles.pairs(frame), as_numbers(roles.values(frame)), roles.times(frame) if time is None else time
 
 

@@ -386,6 +386,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
     if frame is None or find_count(names) is None or names_ratings(names, ()):
         return X, None, times
     roles = FrameRoles.of(frame, counts=True)
+    roles.tell(frame)
     return roles.pairs(frame), roles.values(frame), the_times(roles.times(frame), times)
 
 
