@@ -216,7 +216,7 @@ class Ratings(OfColumns):
             times, weights = (None if one is None else one[known] for one in (times, weights))
         found = cls.from_entries(users, items, rows, columns, values, scale, duplicates, times, weights)
         coding = None if coding is None or coding.scale != tuple(found.scale) else coding
-        return replace(found.reweighted(found.weights), coding=coding)
+        return replace(found._weighted(found.weights), coding=coding)
 
     @classmethod
     def from_entries(
@@ -451,12 +451,13 @@ class Ratings(OfColumns):
         weights : array-like of shape (n_ratings,), or None
             At least 0, in the order of the entries by user. Weights which are all 1 are none.
         """
-        found = as_weights(weights, self.n_ratings, "rating")
-        if found is None:
-            return replace(self, weights=None)
-        kept = found > 0
-        some = self if kept.all() else self.subset(kept)
-        return replace(some, weights=None if (found[kept] == 1).all() else found[kept])
+        return self._weighted(as_weights(weights, self.n_ratings, "rating"))
+
+    def _weighted(self, weights: NDArray[np.float64] | None) -> Self:
+        if weights is not None and not weights.all():
+            kept = weights > 0
+            return self.subset(kept)._weighted(weights[kept])
+        return replace(self, weights=None if weights is None or (weights == 1).all() else weights)
 
     def mean_of(self, values: NDArray[Any]) -> float:
         """Return the weighted mean of what each rating has, in the order of the entries by user."""

@@ -165,6 +165,9 @@ class Interactions:
 
     @classmethod
     def _of_pairs(cls, X: Any, y: Any, time: Any, kind: Any, counts: bool) -> Self:
+        if counts and (frame := as_frame(X)) is not None and (place := place_of_kinds(frame.columns)) is not None:
+            kind = _the_kinds(frame[:, place].to_native(), kind)
+            X = frame[:, [k for k in range(len(frame.columns)) if k != place]].to_native()
         users, items, times = read_pairs(X, time)
         y = listed(y, "y")
         seconds = None if times is None else seconds_of(times, len(users))
@@ -253,7 +256,7 @@ class FrameRoles:
     def _counted(cls, frame: nw.DataFrame[Any]) -> Self:
         columns = frame.columns
         names = list(map(str, columns))
-        kind = place_of_kinds(names)
+        kind = place_of_kinds(columns)
         others = [place for place in range(len(names)) if place != kind]
         if len(others) == 2:
             check_pair_names([columns[place] for place in others])
@@ -318,8 +321,9 @@ class FrameRoles:
             return None
 
 
-def place_of_kinds(names: Sequence[str]) -> int | None:
+def place_of_kinds(columns: Sequence[Any]) -> int | None:
     """Return which column holds kinds of events, beside two others and no ratings."""
+    names = list(map(str, columns))
     return None if len(names) <= 2 or names_ratings(names, ()) else find_kind(names)
 
 

@@ -155,7 +155,7 @@ def holds_kinds(X: Any) -> bool:
     if is_data_set(X):
         return getattr(X, "holds_takes", False) and getattr(X, "kinds", None) is not None
     frame = as_frame(X)
-    return frame is not None and place_of_kinds(list(map(str, frame.columns))) is not None
+    return frame is not None and place_of_kinds(frame.columns) is not None
 
 
 def _weights_of_events(
