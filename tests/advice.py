@@ -132,6 +132,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         "stream = pa.table(table).to_reader(); ratings.ALS(1, alpha=1.0).fit(stream); ratings.ALS().fit(stream)",
         "ratings.ALS(1, alpha=1.0).fit(pa.table(table).to_reader())",
     ),
+    (
+        "ratings.ALS().fit(sql.execute('SELECT item, item, user, rating FROM rated'))",
+        "ratings.ALS(1, alpha=1.0).fit(sql.execute('SELECT item, item AS same, user, rating FROM rated'))",
+    ),
     ("ratings.ALS().fit(sql.cursor())", f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))"),
     (
         f"cursor = sql.execute({QUERY!r}); cursor.fetchall(); ratings.ALS().fit(cursor)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import narwhals as nw
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
+from cofactor.text import first_repeated
 from cofactor.typing import Frame
 
 __all__ = ["as_array", "as_frame", "as_series", "frame_of", "in_memory", "ordered_codes"]
@@ -35,8 +36,18 @@ def as_frame(value: Any) -> nw.DataFrame[Any] | None:
     """
     if isinstance(value, _PLAIN):
         return None
-    frame = nw.from_native(value, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(value, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise _repeated(getattr(value, "column_names", None) or value.columns) from None
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _repeated(names: Iterable[Any]) -> InvalidInputError:
+    return InvalidInputError(
+        f"two columns of the frame are called {first_repeated(map(str, names))!r}",
+        advice="rename one of them, in a query with AS",
+    )
 
 
 def as_series(value: Any) -> nw.Series[Any] | None:
@@ -195,8 +206,9 @@ class _Column:
                 self._buffer.resize(max(stop, self._n + self._n // 8), refcheck=False)
             self._buffer[self._n : stop] = piece.view(self._bits).to_numpy()
             self._n = stop
-        else:
-            self._pieces, self._bits = [*self.pieces(), piece], ""
+            return
+        self._pieces, self._bits = self.pieces(), ""
+        self._pieces.append(piece)
 
     def pieces(self) -> list[Any]:
         """Return all that has come."""
@@ -221,6 +233,8 @@ def _table_of_cursor(cursor: Any) -> Any:
             advice="execute a query that selects user, item and rating first",
         )
     names = [column[0] for column in cursor.description]
+    if first_repeated(names) is not None:
+        raise _repeated(names)
     parts = [_table_of_rows(rows, names) for rows in _fetched(cursor)]
     return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({name: [] for name in names})
 

@@ -225,6 +225,10 @@ def test_what_gives_its_rows_once_says_so() -> None:
         ALS(2).fit(closed)
     with pytest.raises(InvalidInputError, match="Cursor without a result"):
         Recommender().fit(database().cursor())
+    twice = pa.Table.from_arrays(TABLE.columns, ["item", "user", "rating", "user"])
+    for named in (twice, twice.to_reader(), twice.to_pandas(), select("item, user, rating, time AS user")):
+        with pytest.raises(InvalidInputError, match="two columns of the frame are called 'user'; rename one"):
+            as_ratings(named)
     with pytest.raises(InvalidInputError, match="column 'item' of X holds values of several kinds"):
         as_ratings(database().execute("SELECT user, item, rating FROM rated UNION ALL SELECT 1, 2, 3"))
 
