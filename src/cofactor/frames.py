@@ -112,7 +112,7 @@ def ordered_codes(value: Any) -> tuple[list[Any], NDArray[Any]] | None:
         return None
     column: Any = series.to_arrow()
     column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    if not column.type.ordered:
+    if not column.type.ordered and not isinstance(series.dtype, nw.Enum):
         return None
     return column.dictionary.to_pylist(), column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
 
