@@ -14,7 +14,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.text import first_repeated
 from cofactor.typing import Frame
 
-__all__ = ["as_array", "as_frame", "as_series", "frame_of", "in_memory", "ordered_codes"]
+__all__ = ["as_array", "as_frame", "as_series", "collected", "frame_of", "ordered_codes"]
 
 #: Most of what models are given. Narwhals, which looks for all libraries that it knows, is not asked about these: that
 #: takes a third of the time of a single prediction.
@@ -117,7 +117,7 @@ def ordered_codes(value: Any) -> tuple[list[Any], NDArray[Any]] | None:
     return column.dictionary.to_pylist(), column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def in_memory(X: Any) -> Any:
+def collected(X: Any) -> Any:
     """Return what gives a table when it is asked for as one in memory; anything else as it is.
 
     Parameters
@@ -136,9 +136,9 @@ def in_memory(X: Any) -> Any:
     --------
     >>> import sqlite3
     >>> found = sqlite3.connect(":memory:").execute("SELECT 'ann' AS user, 'Up' AS item, 4 AS rating")
-    >>> in_memory(found).to_pydict()
+    >>> collected(found).to_pydict()
     {'user': ['ann'], 'item': ['Up'], 'rating': [4]}
-    >>> in_memory([("ann", "Up")])
+    >>> collected([("ann", "Up")])
     [('ann', 'Up')]
     """
     if isinstance(X, _PLAIN) or as_frame(X) is not None or as_series(X) is not None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import in_memory
+from cofactor.frames import collected
 from cofactor.metrics.scale import as_scale
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
@@ -302,7 +302,7 @@ class RatingModel(Saved, Arrangeable, BaseEstimator, ABC):
         if isinstance(X, ShardedRatings):
             return check_shards(X, self, y, time, sample_weight)
         duplicates: Any = self.duplicates
-        X = in_memory(X)
+        X = collected(X)
         refuse_takes(X, type(self).__name__)
         given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
         ratings = check_variety(given)

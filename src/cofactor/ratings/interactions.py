@@ -25,7 +25,7 @@ from cofactor.columns import (
     names_ratings,
 )
 from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_array, as_frame, as_series, in_memory, ordered_codes
+from cofactor.frames import as_array, as_frame, as_series, collected, ordered_codes
 from cofactor.masks import refuse_masked
 from cofactor.model.callers import callers_level
 from cofactor.model.times import seconds_of, split_times, the_times, times_of_column
@@ -106,7 +106,7 @@ class Interactions:
         >>> found.users, found.items, found.times
         (array(['ann', 'bob'], dtype=object), array([7, 9]), array([20., 10.]))
         """
-        X = in_memory(X)
+        X = collected(X)
         if X is None:
             return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         holds = is_data_set(X) or sparse.issparse(X)
@@ -364,7 +364,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     >>> split_xy([(7, "Up")])
     ([(7, 'Up')], None, None)
     """
-    X = in_memory(X)
+    X = collected(X)
     if is_data_set(X):
         return X.X, X.y, getattr(X, "timestamps", None) if time is None else time
     frame = as_frame(X)
@@ -407,7 +407,7 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
     (array(['ann', 'bob'], dtype=object), array([7, 9]), [20, 10])
     """
     refuse_masked(X, "X")
-    X = in_memory(X)
+    X = collected(X)
     X, times = split_times(listed(X, "X") if as_frame(X) is None else X, time)
     frame = as_frame(X)
     columns: Sequence[Any]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.frames import in_memory
+from cofactor.frames import collected
 from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
@@ -303,7 +303,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self._check_params()
         if isinstance(X, ShardedRatings):
             check_learns_in_shards(self)
-        X = in_memory(X)
+        X = collected(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
         has_kinds = target is not None or kind is not None or holds_kinds(X)
@@ -531,7 +531,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
             Knowing the users given here only.
         """
         check_is_fitted(self)
-        X, new = in_memory(X), copy.copy(self)
+        X, new = collected(X), copy.copy(self)
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
@@ -580,7 +580,7 @@ class Recommender(PredictsByItsPart, ExplainsByItsParts, SavedInParts, AlikeByIt
         self
         """
         check_is_fitted(self)
-        X = in_memory(X)
+        X = collected(X)
         if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
                 "these are takes without ratings, and this Recommender learned from ratings",

@@ -14,7 +14,7 @@ from cofactor.checks import check_sparse
 from cofactor.columns import find_count, find_timestamp, names_ratings
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import as_frame, as_series, in_memory
+from cofactor.frames import as_frame, as_series, collected
 from cofactor.limits import LARGEST
 from cofactor.model.times import the_times
 from cofactor.ratings.data import Ratings
@@ -369,7 +369,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
     >>> counts_apart([("ann", "Up")])
     ([('ann', 'Up')], None, None)
     """
-    X = in_memory(X)
+    X = collected(X)
     if sparse.issparse(X):
         found = sparse.coo_array(cast(Any, X))
         if looks_like_ratings(found.data):
