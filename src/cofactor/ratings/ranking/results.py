@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.datasets.write import write_table
 from cofactor.files import PathLike
-from cofactor.ratings.frames import frame_of
+from cofactor.frames import frame_of
 from cofactor.text import counted
 from cofactor.typing import Frame
 
