@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+#: Ratings in a database, and the query that selects them.
+SQL = "(lambda base: (base.execute('CREATE TABLE rated (user, item, rating)'), base.executemany('INSERT INTO rated VALUES (?, ?, ?)', table.to_numpy().tolist())) and base)(__import__('sqlite3').connect(':memory:'))"
+QUERY = "SELECT user, item, rating FROM rated"
+
 #: Python for names that calls use.
 NAMES = {
     "np": "__import__('numpy')",
     "pd": "__import__('pandas')",
     "pl": "__import__('polars')",
+    "pa": "__import__('pyarrow')",
+    "sql": SQL,
     "sp": "__import__('scipy.sparse').sparse",
     "cofactor": "__import__('cofactor')",
     "datasets": "__import__('cofactor.datasets').datasets",
@@ -123,8 +129,40 @@ CASES: list[tuple[str, str | list[str]]] = [
     # Fits: pairs, ratings, frames, matrices.
     ("ratings.ALS().fit((X[:, 0], X[:, 1]), y)", "ratings.ALS(2, alpha=1.0).fit(list(zip(X[:, 0], X[:, 1])), y)"),
     (
-        "ratings.ALS().fit(pl.LazyFrame({'user': [1], 'item': [1]}), y)",
-        "ratings.ALS(1, alpha=1.0).fit(pl.LazyFrame({'user': X[:, 0], 'item': X[:, 1]}).collect(), y)",
+        "ratings.ALS().fit(table.assign(item=[[i] for i in X[:, 1]]).pipe(pl.from_pandas))",
+        "ratings.ALS(1, alpha=1.0).fit(table.assign(item=[[i] for i in X[:, 1]]).pipe(pl.from_pandas).explode('item'))",
+    ),
+    (
+        "stream = pa.table(table).to_reader(); ratings.ALS(1, alpha=1.0).fit(stream); ratings.ALS().fit(stream)",
+        "ratings.ALS(1, alpha=1.0).fit(pa.table(table).to_reader())",
+    ),
+    (
+        "ratings.ALS().fit(sql.execute('SELECT item, item, user, rating FROM rated'))",
+        "ratings.ALS(1, alpha=1.0).fit(sql.execute('SELECT item, item AS same, user, rating FROM rated'))",
+    ),
+    ("ratings.ALS().fit(sql.cursor())", f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))"),
+    (
+        f"cursor = sql.execute({QUERY!r}); cursor.fetchall(); ratings.ALS().fit(cursor)",
+        f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))",
+    ),
+    (
+        "ratings.ALS().fit(sql.execute('SELECT abs(x) FROM (SELECT 1 AS x UNION ALL SELECT -9223372036854775808)'))",
+        f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))",
+    ),
+    (
+        "ratings.ALS().fit(sql.execute(\"SELECT 1 AS user, 1 AS item, 1 AS rating UNION ALL SELECT 'ann', 2, 2\"))",
+        "ratings.ALS(1, alpha=1.0).fit(sql.execute(\"SELECT '1' AS user, 1 AS item, 1 AS rating UNION ALL SELECT 'ann', 2, 2\"))",
+    ),
+    (
+        "ratings.ALS(1, alpha=1.0).fit(pd.DataFrame({'a': X[:, 0], 'b': X[:, 1], 'c': y}))",
+        "ratings.ALS(1, alpha=1.0).fit(pd.DataFrame({'user': X[:, 0], 'item': X[:, 1], 'rating': y}))",
+    ),
+    (
+        "ratings.ALS(1, alpha=1.0).fit(table.rename(columns={'rating': 'plays'}))",
+        [
+            "ratings.ALS(1, alpha=1.0).fit(table)",
+            "ratings.Recommender(ratings.EASE(), None).fit(table.rename(columns={'rating': 'plays'}))",
+        ],
     ),
     ("ratings.ALS().fit(M.toarray())", "ratings.ALS(1, alpha=1.0).fit(M)"),
     ("ratings.ALS().fit(np.column_stack([X, X]), y)", "ratings.ALS(1, alpha=1.0).fit(X, y)"),
@@ -143,6 +181,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.ALS().fit(pairs, ['down', 'up'] * 3)",
         [
             "ratings.ALS(1, alpha=1.0).fit(pairs, [{'down': 1, 'up': 2}[word] for word in ['down', 'up'] * 3])",
+            "ratings.ALS(1, alpha=1.0).fit(pairs, pd.Categorical(['down', 'up'] * 3, ['down', 'up'], ordered=True))",
             "datasets.read_ratings('words.csv', scale=['down', 'up'])",
         ],
     ),

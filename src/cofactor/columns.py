@@ -14,17 +14,27 @@ from cofactor.typing import Frame
 Column = str | int
 
 ROLES = ("user", "item", "rating")
+
+
+def _ids_of(*words: str) -> tuple[str, ...]:
+    return tuple(f"{word}{end}" for word in words for end in ("", "id", "key", "code", "no", "number"))
+
+
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user": (
-        *("user", "userid", "uid", "users", "customer", "customerid", "reviewerid", "visitor", "visitorid"),
-        *("buyer", "buyerid", "member", "memberid"),
+        *(*_ids_of("user"), "uid", "users", *_ids_of("customer"), "reviewerid"),
+        *_ids_of("visitor", "buyer", "member", "shopper", "client", "account", "subscriber", "consumer", "viewer"),
+        *_ids_of("reader", "listener", "guest"),
     ),
     "item": (
-        *("item", "itemid", "iid", "items", "movie", "movieid", "film", "filmid", "product", "productid"),
-        *("book", "bookid", "track", "trackid", "joke", "jokeid", "asin", "isbn", "sku"),
-        *("song", "songid", "artist", "artistid"),
+        *(*_ids_of("item"), "iid", "items", *_ids_of("movie", "film", "product", "book", "track", "joke")),
+        *("asin", "isbn", *_ids_of("sku", "song", "artist", "video", "game", "app", "recipe", "restaurant", "hotel")),
+        *(*_ids_of("venue", "anime", "podcast", "beer"), "businessid", "articleid", "contentid", "showid", "courseid"),
     ),
-    "rating": ("rating", "ratings", "stars", "score", "overall", "value"),
+    "rating": (
+        *("rating", "ratings", "stars", "score", "overall", "value", "val", "grade", "starrating", "userrating"),
+        *("ratingvalue", "reviewscore", "reviewrating"),
+    ),
     "timestamp": (
         *("timestamp", "time", "unixtime", "ts", "date", "datetime", "when", "eventtime", "eventdate", "orderdate"),
         *("createdat", "clickedat", "viewedat", "visitedat", "orderedat", "purchasedat", "boughtat", "ratedat"),
@@ -33,10 +43,16 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 #: Names of columns which hold the kind of an event: a view, a cart, a purchase.
 KIND_NAMES = ("event", "eventtype", "action", "actiontype", "behavior", "behaviour", "behaviortype", "kind")
 #: Names of columns which hold counts: how often something was taken.
-COUNT_NAMES = (
-    *("count", "counts", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"),
-    *("plays", "playcount", "nplays", "listens", "listencount", "streams", "clicks", "clickcount", "nclicks"),
-    *("views", "viewcount", "nviews", "visits", "downloads", "purchases", "npurchases", "orders"),
+COUNT_NAMES = frozenset(
+    {"count", "counts", "cnt", "n", "ntimes", "freq", "frequency", "quantity", "qty", "units"}
+    | {
+        name
+        for event in ("play", "listen", "stream", "click", "view", "visit", "download", "purchase", "order")
+        for name in (
+            *(f"{start}{event}s" for start in ("", "n", "nb", "num", "number", "numberof", "total")),
+            *(f"{event}{end}" for end in ("count", "counts", "cnt")),
+        )
+    }
 )
 _KNOWN = frozenset(alias for aliases in ALIASES.values() for alias in aliases)
 _MOST_COLUMNS = 4  # user, item, rating, time
@@ -169,11 +185,14 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     >>> frame_columns(frame)
     {'user': 'userId', 'item': 'movie_id', 'rating': 'stars'}
     """
-    names = list(frame.columns)
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    names = table.columns
     header = [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
     wanted: dict[str, Column | None] = dict.fromkeys(ROLES if rating else ROLES[:2])
     try:
-        first = [str(cell) for cell in _first_row(frame)] if len(frame) else []
+        first = [str(cell) for cell in table.row(0)] if len(table) else []
         if first:
             refuse_other_tables(header, first, wanted, "the frame")
         positions = resolve_columns(header, len(names), wanted, "the frame", first)
@@ -183,16 +202,12 @@ def frame_columns(frame: Frame, *, rating: bool = True) -> dict[str, Any]:
     return {role: names[position] for role, position in positions.items()}
 
 
-def _first_row(frame: Frame) -> tuple[Any, ...]:
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(frame, eager_only=True).row(0)
-
-
 def check_pair_names(names: Sequence[object]) -> None:
-    """Refuse two columns which are named item and user, in this order."""
+    """Refuse two columns of which the first is called as items are, or the second as users, and the other not so."""
     first, second = names
-    if plain(str(first)) in ALIASES["item"] and plain(str(second)) in ALIASES["user"]:
+    header = [str(first), str(second)]
+    of_items, of_users = ([is_called(header, place, role) for place in (0, 1)] for role in ("item", "user"))
+    if of_items == [True, False] or of_users == [False, True]:
         raise InvalidInputError(
             (Argument("X"), f" has the columns {first!r} and {second!r}, but users come first"),
             advice=f"pass X[[{second!r}, {first!r}]]",
@@ -302,9 +317,9 @@ def why_takes(
     kind = find_kind(header)
     if kind is not None and names_pairs(header):
         return f"there is a column {header[kind]!r} of kinds of events", {"kind": header[kind]}
-    counts = [name for name in header if plain(name) in COUNT_NAMES]
-    if counts:
-        return f"there is a column {counts[0]!r}, and none of ratings", {"count": counts[0]}
+    count = find_count(header)
+    if count is not None:
+        return f"there is a column {header[count]!r}, and none of ratings", {"count": header[count]}
     if min(n_columns, len(header)) > 2 and plain(header[2]) in ALIASES["timestamp"] and names_pairs(header):
         return only_times, {}
     if n_columns == len(header) == 3 and is_time(first_row[2]):
@@ -329,6 +344,18 @@ def find_kind(header: Sequence[str] | None) -> int | None:
     """
     names = [plain(cell) for cell in header or ()]
     return next((names.index(name) for name in KIND_NAMES if name in names), None)
+
+
+def find_count(header: Sequence[str], taken: Iterable[int] = ()) -> int | None:
+    """Return the position of the first column whose name says that it holds counts, and that is not taken.
+
+    Examples
+    --------
+    >>> find_count(["user", "item", "n_plays"]), find_count(["user", "item", "stars"])
+    (2, None)
+    """
+    others = set(taken)
+    return next((k for k, name in enumerate(header) if plain(name) in COUNT_NAMES and k not in others), None)
 
 
 def explicit_timestamp(header: Sequence[str] | None, n_columns: int, column: Column, name: str) -> int:

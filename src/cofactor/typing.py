@@ -30,7 +30,7 @@ __all__ = [
 #: A sparse matrix or array of SciPy.
 SparseTable: TypeAlias = sparse.sparray | sparse.spmatrix
 
-#: A frame of pandas or polars: anything that narwhals takes.
+#: A frame of pandas or polars, or anything else that `cofactor.frames` reads: Arrow, a lazy frame, a cursor.
 Frame: TypeAlias = Any
 
 #: User and item id of each rating, shape (n, 2): an array, a list of pairs, a frame; or all ratings at once, as a

@@ -120,6 +120,12 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     groups.write_text("item,group\n" + "".join(f"{item},{'even' if item % 2 == 0 else 'odd'}\n" for item in counts))
     found = items("--groups", groups, "--per-group", 2)
     assert sorted(item % 2 for item in found) == [0, 0, 1, 1]
+    last, boosts = items("-n", 40)[-1], tmp_path / "boosts.csv"
+    boosts.write_text(f"item,boost\n{last},100\n")
+    assert items("--boost", boosts)[0] == last
+    boosts.write_text(f"item,boost\n{last},much\n")
+    error = run("recommend", model, "--user", 5, "--boost", boosts).error
+    assert f"boosts.csv: item {last} has the boost 'much', expected a number" in error
     for wrong, message in (
         (("--per-group", 2), "--groups and --per-group go together"),
         (("--groups", groups, "--per-group", -1), "--per-group -1: expected a whole number of at least 0"),

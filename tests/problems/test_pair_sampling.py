@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import chi2
 
 from cofactor.penalties import L2
-from cofactor.problems.pair_sampling import Chains, Interactions
+from cofactor.problems.pair_sampling import Chains, LabelInteractions
 from cofactor.problems.pairs import FORMS, TWO_STATES, PairForm
 from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
 from cofactor.problems.set_likelihood import pair_scores, with_context
@@ -34,7 +34,7 @@ def of_form(form: str, with_features: bool, scale: float = 1.0) -> tuple[PairFor
 @pytest.mark.parametrize("with_features", [False, True])
 def test_log_odds_are_differences_of_scores(form, with_features):
     pairs, weights, scores = of_form(form, with_features)
-    interactions = Interactions.of(X, pairs, *weights)
+    interactions = LabelInteractions.of(X, pairs, *weights)
     chains = Chains(interactions, np.repeat(SETS[:, None], N, axis=1))
     np.testing.assert_allclose(chains.scores().T, scores - scores[:, :1], atol=1e-10)
     for label in range(L):
@@ -50,7 +50,7 @@ def test_log_odds_are_differences_of_scores(form, with_features):
 def test_chains_come_to_rest_at_the_probabilities_of_sets(with_features):
     pairs, weights, scores = of_form(TWO_STATES, with_features, scale=0.5)
     C = 2000
-    chains = Chains(Interactions.of(X[:2], pairs, *weights), np.ones((C, 2, L), dtype=bool))
+    chains = Chains(LabelInteractions.of(X[:2], pairs, *weights), np.ones((C, 2, L), dtype=bool))
     for _ in range(25):
         chains.sweep(rng.random((L, 2 * C)))
     for i, chances in enumerate(softmax(scores[:2], axis=1)):
@@ -60,7 +60,7 @@ def test_chains_come_to_rest_at_the_probabilities_of_sets(with_features):
 
 def test_the_likeliest_set_is_that_of_enumeration_where_chains_begin_everywhere():
     pairs, weights, scores = of_form(TWO_STATES, False, scale=3.0)
-    chains = Chains(Interactions.of(X, pairs, *weights), np.repeat(SETS[:, None], N, axis=1))
+    chains = Chains(LabelInteractions.of(X, pairs, *weights), np.repeat(SETS[:, None], N, axis=1))
     np.testing.assert_array_equal(chains.likeliest(), SETS[scores.argmax(axis=1)])
 
 

@@ -284,7 +284,6 @@ GOOD = np.array([[1, 1], [1, 2], [2, 1]])
         (["ab", "cd"], [1, 2], "pairs, found 'ab'"),
         ((np.arange(3), np.arange(3)), [1, 2, 3], "tuple of two columns"),
         (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), [1], r"two columns.*\['a', 'b', 'c'\]; select these two"),
-        (pl.LazyFrame({"a": [1], "b": [1]}), [1], "lazy frame"),
         (GOOD, None, "y is missing"),
         (GOOD, [1, 2], "X has 3 rows but y has 2"),
         (GOOD, [[1], [2], [3]], r"y must be one-dimensional, found shape \(3, 1\)"),

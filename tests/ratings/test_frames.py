@@ -5,7 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from cofactor.ratings import ALS, OrdinalProbit, Ratings, as_ratings
+from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.ratings import ALS, EASE, OrdinalProbit, Ratings, as_ratings
+from cofactor.ratings.ranking import as_takes
 
 from .reference import planted
 
@@ -65,3 +67,57 @@ def test_unclear_columns_are_named(kind: type, names: dict[str, str], message: s
 def test_two_columns_need_ratings() -> None:
     with pytest.raises(ValueError, match="y is missing, and it is not clear which columns .* found user, item"):
         ALS(3, 1.0).fit(pd.DataFrame({"user": [1, 2], "item": [3, 4]}))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_guess_by_the_order_of_columns_is_told(kind: type) -> None:
+    frame = kind({"a": PAIRS[:, 0], "b": PAIRS[:, 1], "c": RATINGS})
+    with pytest.warns(InputWarning, match="columns a, b, c of X .* as user, item, rating; rename"):
+        assert np.array_equal(as_ratings(frame).levels, as_ratings(PAIRS, RATINGS).levels)
+    with pytest.warns(InputWarning, match="columns a, b of X .* as user, item; rename"):
+        EASE().fit(kind({"a": PAIRS[:, 0], "b": PAIRS[:, 1], "plays": RATINGS}))
+
+
+def test_columns_without_names_are_an_array() -> None:
+    assert as_ratings(pd.DataFrame(np.column_stack([PAIRS, RATINGS]))).n_ratings == len(RATINGS)
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (("sku_id", "shopper", "val"), "iur"),
+        (("shopper", "sku_id", "val"), "uir"),
+        (("Client ID", "stars", "video"), "uri"),
+    ],
+)
+def test_names_say_which_column_is_which(names: tuple[str, ...], roles: str) -> None:
+    columns = {"u": PAIRS[:, 0], "i": PAIRS[:, 1], "r": RATINGS}
+    found = as_ratings(pd.DataFrame({name: columns[role] for name, role in zip(names, roles, strict=True)}))
+    expected = as_ratings(PAIRS, RATINGS)
+    assert found.users == expected.users
+    assert np.array_equal(found.levels, expected.levels)
+
+
+@pytest.mark.parametrize("names", ["movie_id who", "what user", "sku_id who val", "what user x"])
+def test_names_that_contradict_the_order_are_an_error(names: str) -> None:
+    frame = pd.DataFrame(dict.fromkeys(names.split(), PAIRS[:, 0]))
+    for fit in (as_ratings, as_takes):
+        with pytest.raises(InvalidInputError, match="users come first|not clear which columns|cannot tell which"):
+            fit(frame)
+    if len(frame.columns) == 2:
+        with pytest.raises(InvalidInputError, match="users come first"):
+            as_ratings(frame, RATINGS)
+
+
+@pytest.mark.parametrize("name", ["n_clicks", "click_count", "plays", "qty", "quantity", "count", "TotalOrders"])
+def test_counts_are_known_by_their_names(name: str) -> None:
+    frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], name: RATINGS})
+    assert np.array_equal(as_takes(frame).weights, as_takes(PAIRS, sample_weight=RATINGS).weights)
+    with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings"):
+        as_ratings(frame)
+
+
+def test_a_third_of_several_columns_is_a_guess() -> None:
+    frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], "price": RATINGS, "qty": 1})
+    with pytest.warns(InputWarning, match="column 'price' of X is read as ratings, by its place"):
+        as_ratings(frame)

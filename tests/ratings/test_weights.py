@@ -12,7 +12,6 @@ from cofactor.errors import InvalidInputError
 from cofactor.ratings import ALS, BPMF, HMF, MMMF, MODELS, PMF, PMMMF, BinaryMMMF, Ensemble, OrdinalProbit, RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.merging import among, merged
-from cofactor.ratings.weighting import weighed
 
 WEIGHED = {
     "ALS": ALS(2, 0.5, random_state=0),
@@ -153,18 +152,21 @@ def test_weights_are_saved_and_merged(tmp_path):
     folded = loaded.fold_in([new], [4], known="merge")
     own = X[:, 0] == 2
     again = model.fold_in(
-        weighed(
-            Ratings.from_pairs([*X[own].tolist(), new], [*y[own], 4], model.scale_, items=model.items_),
-            [*X[own].tolist(), new], None, [*weights[own], 1],
+        Ratings.from_pairs(
+            [*X[own].tolist(), new],
+            [*y[own], 4],
+            model.scale_,
+            items=model.items_,
+            sample_weight=[*weights[own], 1],
         ),
         known="replace",
-    )  # fmt: skip
+    )
     assert np.array_equal(folded.U_, again.U_)
 
 
 def test_parts_of_ratings_keep_their_weights():
     y, weights = 1 + X.sum(axis=1) % 4, W + 0.5
-    whole = weighed(Ratings.from_pairs(X, y), X, y, weights)
+    whole = Ratings.from_pairs(X, y, sample_weight=weights)
     by_pair = dict(zip(map(tuple, X.tolist()), weights, strict=True))
 
     def agrees(part: Ratings) -> bool:

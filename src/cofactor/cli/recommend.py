@@ -135,8 +135,8 @@ def recommend(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A table of item id and number, which is added to the item's score; .7 makes it count twice where scores "
-            "are logarithms, as those of a recommender are. Scores that are shown are those before.",
+            help="A table of item id and number, which is added to the item's score; .7 makes it count twice where "
+            "scores are logarithms, as those of a recommender are. Scores that are shown are those before.",
             rich_help_panel=_RULES,
         ),
     ] = None,

@@ -25,7 +25,7 @@ from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
 from cofactor.ratings.described import Asked, tables_of, takes_features
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.frames import apart
+from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.typing import Pairs, RandomState, SideFeatures
 
 __all__ = ["FoldInScorer", "evaluate"]
@@ -120,10 +120,11 @@ def evaluate(
     """
     features = features_by_name(X, user_features, item_features)
     if y is None:
-        X, y, time = (None, None, None) if isinstance(X, TakeDataset) else apart(X, time)
+        X, y, time = (None, None, None) if isinstance(X, TakeDataset) else split_xy(X, time)
         if y is None:
             advice = "give them as y, or a frame with columns for user, item and rating"
             raise InvalidInputError("X holds no ratings", argument="X", advice=advice)
+    y = as_numbers(y)
     check_lengths(X, y)
     shape = getattr(y, "shape", None) or np.shape(y)
     if len(shape) == 2 and shape[1] > 1:

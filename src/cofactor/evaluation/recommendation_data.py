@@ -17,7 +17,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.model.splits import Parts
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import pair_columns
+from cofactor.ratings.interactions import read_pairs
 
 __all__ = ["Asked", "Split"]
 
@@ -49,7 +49,7 @@ class Asked:
 
     @cached_property
     def _columns(self) -> tuple[Any, Any]:
-        return pair_columns(self.X)
+        return read_pairs(self.X)[:2]
 
     @cached_property
     def users(self) -> IdMap:

@@ -33,8 +33,8 @@ from cofactor.problems.choice import among_the_next
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.described import new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interactions import split_xy
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.takes import counts_apart
@@ -158,7 +158,7 @@ def evaluate_recommendations(
         takes_alone = isinstance(X, TakeDataset)
         X, counts, time = counts_apart(X, time)
         if counts is None:
-            X, y, time = apart(X, time)
+            X, y, time = split_xy(X, time)
         if takes_alone:
             y, counts = None, y
     if counts is not None and y is not None:

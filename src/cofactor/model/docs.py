@@ -36,6 +36,11 @@ _OF_RULES = """\
 "auto" calibrates probabilities on training instances which are held out, and decides as `decide_for` says.
             Otherwise the cut of the scores, or the rule by which it is learned; see
             `cofactor.labels.learn_threshold`."""
+_TABLES = """\
+A frame is one of pandas or polars, a lazy one, which is
+            collected, a table, record batch, reader or data set of pyarrow, anything else with ``__arrow_c_stream__``,
+            such as a relation of DuckDB, or a cursor of a database on which a query was executed. Columns are known by
+            their names, such as user, item and rating; where these say nothing, by their order, with a warning."""
 _LABELS = "array-like, sparse matrix or array, or frame, of shape (n, L)"
 
 #: Shared texts by the name which stands for them in braces; the first line is the head of the entry.
@@ -132,6 +137,13 @@ PARAMETERS: Mapping[str, str] = {
             When each rating was given: numbers of seconds since 1970, or dates and times, which are UTC if they have no
             zone. By default those of X, if it has a third column, or in a frame one called timestamp, time or date.
             Models without time keep them, and learn nothing from them.""",
+    "ratings": f"""\
+        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or ShardedRatings
+            User id and item id of each rating. A frame may hold the ratings too. {_TABLES} In a
+            sparse matrix of users × items the stored entries are the ratings, and ids are row and column numbers.
+        y : array-like of shape (n,), optional
+            The ratings, where X does not hold them. The categories of an ordered categorical are the scale, in their
+            order: numbers as they are, words as 1, 2, ..., and `coding_` knows what they stand for.""",
     "rating_weight": """\
         sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
             How often each rating counts, a number of at least 0: of weight 2 as if it were there twice, of weight 0 as
@@ -140,12 +152,12 @@ PARAMETERS: Mapping[str, str] = {
             count once. Models whose objective is no sum over ratings refuse weights, and an error says which take
             them. Of a sparse matrix X the numbers are in the order of ``X.tocoo()``, which ``astype`` of X may change;
             those of a sparse matrix of weights go to the ratings at their places.""",
-    "takes": """\
+    "takes": f"""\
         X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or data set
             User id and item id of each take; a pair may come several times, its counts add up. A frame may have a
-            column of counts (count, plays, clicks, views, purchases, ...) and one of times. The stored entries of a
-            sparse matrix of users × items are counts. Of a `Ratings`, and of a data set of ratings, any rated item
-            counts as taken, once.
+            column of counts (count, plays, clicks, views, purchases, ...) and one of times. {_TABLES}
+            The stored entries of a sparse matrix of users × items are counts. Of a `Ratings`, and of a data set of
+            ratings, any rated item counts as taken, once.
         y : array-like of shape (n,), optional
             How often each pair was taken, at least 0; by default once. Ratings are no counts: leave them out.""",
     "take_weight": """\

@@ -16,7 +16,7 @@ _MOST_CLIMBS = 100  # sweeps; each but the last makes label sets likelier, so th
 
 
 @dataclass(frozen=True)
-class Interactions:
+class LabelInteractions:
     """What the log-odds of each label of some instances are, given the other labels.
 
     Parameters
@@ -32,7 +32,7 @@ class Interactions:
     table: Floats
 
     @classmethod
-    def of(cls, X: Any, pairs: PairForm, W: Floats, b: Floats, V: Floats) -> Interactions:
+    def of(cls, X: Any, pairs: PairForm, W: Floats, b: Floats, V: Floats) -> LabelInteractions:
         """Return those of weights of features (D, L), of labels (L,), and of pairs (M, q, P)."""
         score = np.asarray(X @ W + b, dtype=np.float64)
         if len(V) == 1:
@@ -62,7 +62,7 @@ class Chains:
 
     Parameters
     ----------
-    interactions : Interactions
+    interactions : LabelInteractions
     on : ndarray of shape (C, n, L), bool
         Where each of the C chains of an instance begins.
 
@@ -73,7 +73,7 @@ class Chains:
 
     Examples
     --------
-    >>> attracted = Interactions(np.array([[-1.0, -1.5]]), np.array([[0.0, 3.0], [3.0, 0.0]]))
+    >>> attracted = LabelInteractions(np.array([[-1.0, -1.5]]), np.array([[0.0, 3.0], [3.0, 0.0]]))
     >>> chains = Chains(attracted, np.array([[[False, True]], [[False, False]]]))
     >>> chains.on.tolist(), chains.scores().tolist()
     ([[[False, True]], [[False, False]]], [[-1.5], [0.0]])
@@ -81,7 +81,7 @@ class Chains:
     [[False, False]]
     """
 
-    def __init__(self, interactions: Interactions, on: NDArray[np.bool_]) -> None:
+    def __init__(self, interactions: LabelInteractions, on: NDArray[np.bool_]) -> None:
         self._interactions, self._shape = interactions, on.shape
         self._on = np.array(on.reshape(-1, on.shape[-1]))
         self._odds = interactions.odds(on).reshape(self._on.shape)
@@ -120,7 +120,7 @@ class Chains:
         return climbed(self._interactions, self.on[best, np.arange(len(best))])
 
 
-def climbed(interactions: Interactions, on: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def climbed(interactions: LabelInteractions, on: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return label sets, shape (n, L), after each label has gone to its likelier state until none changes."""
     chains = Chains(interactions, on[None])
     for _ in range(_MOST_CLIMBS):

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_flag, check_number
 from cofactor.errors import Argument, InvalidInputError
+from cofactor.frames import collected
 from cofactor.metrics.scale import as_scale
 from cofactor.model.callers import callers_level
 from cofactor.model.commit import committed, learned_names
@@ -30,19 +31,12 @@ from cofactor.ratings.best import Closer, Ranking
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
-from cofactor.ratings.entries import (
-    check_levels,
-    check_variety,
-    entries_of,
-    rating_values,
-    refuse_other_coding,
-    refuse_takes,
-)
+from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
-from cofactor.ratings.frames import apart
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
+from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, split_xy
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import Joint, among, merged, without_ratings
 from cofactor.ratings.probability import (
@@ -275,12 +269,7 @@ class RatingModel(InteractionModel):
 
         Parameters
         ----------
-        X : array of shape (n, 2), frame, list of pairs, scipy sparse matrix, Ratings, or ShardedRatings
-            User id and item id of each rating. A frame of pandas or polars may hold the ratings too, in a third column;
-            columns are known by their names, such as user, item and rating. In a sparse matrix of users × items the
-            stored entries are the ratings, and ids are row and column numbers.
-        y : array-like of shape (n,), optional
-            The ratings, where X does not hold them.
+        {ratings}
         {time}
         {rating_weight}
 
@@ -299,15 +288,14 @@ class RatingModel(InteractionModel):
     def _read(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> Ratings:
         """Return the ratings to learn from, checked."""
         from cofactor.ratings.sharded import ShardedRatings
-        from cofactor.ratings.weighting import read_again, weighed
 
         if isinstance(X, ShardedRatings):
             return self._read_shards(X, y, time, sample_weight)
         duplicates: Any = self.duplicates
+        X = collected(X)
         refuse_takes(X, type(self).__name__)
-        X = X if sample_weight is None else read_again(X)
-        ratings = check_variety(as_ratings(X, y, scale=self.levels, duplicates=duplicates, times=time))
-        ratings = weighed(ratings, X, y, sample_weight)
+        given = as_ratings(X, y, self.levels, duplicates, times=time, sample_weight=sample_weight)
+        ratings = check_variety(given)
         if ratings.weights is not None:
             self._check_takes_weights()
         return ratings
@@ -339,9 +327,16 @@ class RatingModel(InteractionModel):
     def _check_takes_weights(self) -> None:
         """Refuse weights of ratings where the objective has no place for them."""
         if not self._takes_weights:
-            from cofactor.ratings.weighting import no_weights
-
-            raise no_weights(type(self).__name__, RatingModel)
+            kinds, taking = [RatingModel], set()
+            while kinds:
+                one = kinds.pop()
+                kinds += one.__subclasses__()
+                taking |= {one.__name__} if one._takes_weights else set()
+            raise InvalidInputError(
+                f"{type(self).__name__} takes no weights of ratings",
+                argument="sample_weight",
+                advice=f"leave them out, or take one of {', '.join(sorted(taking))}",
+            )
 
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked ratings, wholly or not at all: a fit that fails leaves the model as it was.
@@ -607,10 +602,11 @@ class RatingModel(InteractionModel):
         from cofactor.metrics.ratings import mean_absolute_error
 
         if y is None:
-            X, y, time = apart(X, time)
+            X, y, own = split_xy(X, time)
+            time = own if self._knows_time else time
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
-        return -mean_absolute_error(y, self.predict(X, time=time))
+        return -mean_absolute_error(as_numbers(y), self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users
 
@@ -687,7 +683,7 @@ class RatingModel(InteractionModel):
                 unknown_items="error" if self.unknown == "error" else "drop",
                 times=time,
             )
-        refuse_other_coding(new, self.coding_)
+        new.check_coding(self.coding_)
         if sparse.issparse(X):
             return new  # rows have no ids, so they are new users
         if table is not None:
@@ -714,12 +710,13 @@ class RatingModel(InteractionModel):
         users, scale = self.users_, self.scale_
         if X is None and table is not None:
             return self._resolve_known(without_ratings(users, table.ids, scale), known, "items")
-        user_ids, item_ids, y, times = entries_of(X, y, time)
-        items = IdMap(item_ids, "the item ids of X")
-        rows, values = users.index(user_ids), rating_values(y, len(user_ids))
+        given = Interactions.read(X, y, time)
+        items = IdMap(given.items, "the item ids of X")
+        rows, columns = users.index(given.users), items.index(given.items)
+        values = rating_values(given.values, len(rows))
         ours = rows >= 0
         if not ours.any() or (self.unknown == "error" and not ours.all()):
-            bad = np.asarray(user_ids, dtype=object)[~ours].tolist()
+            bad = np.asarray(given.users, dtype=object)[~ours].tolist()
             raise InvalidInputError(
                 f"{counted(len(bad), 'rating')} of X by users that were not in training, the first by "
                 f"{bad[0]!r}: leave them out, or fit a new model"
@@ -728,8 +725,7 @@ class RatingModel(InteractionModel):
                 argument="X",
             )
         duplicates: Any = self.duplicates
-        columns = items.index(item_ids)
-        seconds = None if times is None else seconds_of(times, len(values))[ours]
+        seconds = None if given.times is None else given.times[ours]
         with advising():
             new = Ratings.from_entries(
                 users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds
@@ -844,7 +840,7 @@ class RatingModel(InteractionModel):
             )
         with advising():
             new = as_ratings(X, y, scale=self.scale_, duplicates=self.duplicates, times=time)  # type: ignore[arg-type]
-        refuse_other_coding(new, self.coding_)
+        new.check_coding(self.coding_)
         for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):
             ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
         if self._knows_time and new.times is None:

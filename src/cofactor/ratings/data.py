@@ -5,41 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.metrics.scale import as_scale, to_levels
-from cofactor.model.times import seconds_of, the_times
+from cofactor.model.state import check_array
 from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.entries import (
     by_user_and_item,
     check_duplicates,
     check_rows,
-    check_y_is_needed,
     counts,
     entries_of_rows,
-    indexed,
     inferred_scale,
     latest_of,
     mean_levels,
     offsets,
-    rating_values,
     refuse_duplicates,
-    refuse_none,
-    refuse_unknown,
     repeated_pairs,
     sides_of,
 )
-from cofactor.ratings.frames import is_data_set, is_frame, split_frame
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interactions import Interactions, rating_values, refuse_none, weights_of_entries
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
+from cofactor.weights import as_weights
 
 __all__ = ["Ratings", "as_ratings"]
 
@@ -115,12 +110,13 @@ class Ratings(OfColumns):
         items: IdMap | None = None,
         unknown_items: Literal["error", "drop"] = "error",
         times: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Build ratings from pairs of ids.
 
         Parameters
         ----------
-        X : array of shape (n, 2), list of pairs, pandas or polars frame
+        X : array of shape (n, 2), list of pairs, or frame, as in `RatingModel.fit`
             User id and item id of each rating. A frame has two columns; or columns for user, item and rating, if y is
             not given. A third column holds times, in a frame one called timestamp, time or date.
         y : array-like of shape (n,), optional
@@ -140,6 +136,8 @@ class Ratings(OfColumns):
             Time of each rating: numbers of seconds since 1970, or dates, see `cofactor.model.times.seconds_of`. By
             default those of X, if it holds any; a frame which holds the ratings may have a column timestamp, time or
             date for them.
+        sample_weight : array-like of shape (n,), optional
+            How much each rating counts, at least 0. Ratings of weight 0 are left out; users, items and scale remain.
 
         Returns
         -------
@@ -151,26 +149,11 @@ class Ratings(OfColumns):
         ValueError
             If X or y has the wrong shape, is empty, or holds missing ids, duplicates, or ratings that are not
             finite or not on the scale; if the scale has fewer than 2 or more than 101 levels; if some times are
-            missing.
+            missing; if weights are given to repeated pairs, whose ratings become one.
         """
-        if y is None and is_frame(X):
-            X, y, found = split_frame(X)
-            times = the_times(found, times)
-        users, items, user_index, item_index, given = indexed(X, items, unknown_items, times)
-        values = rating_values(y, len(item_index))
-        refuse_none(values)
-        seconds = None if given is None else seconds_of(given, values.size)
-        if given is not times and np.array_equal(given, values):
-            raise InvalidInputError(
-                "the third column of X, which is for times, holds the ratings",
-                argument="X",
-                advice="pass the first two columns as X and the ratings as y",
-            )
-        known = item_index >= 0
-        if not known.all():
-            user_index, item_index, values = user_index[known], item_index[known], values[known]
-            seconds = None if seconds is None else seconds[known]
-        return cls.from_entries(users, items, user_index, item_index, values, scale, duplicates, seconds)
+        return cls._from_interactions(
+            Interactions.read(X, y, times, sample_weight), scale, duplicates, items, unknown_items
+        )
 
     @classmethod
     def from_sparse(
@@ -180,6 +163,7 @@ class Ratings(OfColumns):
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
         times: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
     ) -> Self:
         """Build ratings from a scipy sparse matrix or array of users × items.
 
@@ -194,6 +178,8 @@ class Ratings(OfColumns):
             As in `from_pairs`. Entries stored twice are duplicates; they are not added up.
         times : array-like of shape (nnz,), optional
             Time of each stored entry, in the order of ``matrix.tocoo().data``.
+        sample_weight : array-like of shape (nnz,), or sparse matrix of the same shape, optional
+            As in `from_pairs`, in the same order.
 
         Returns
         -------
@@ -206,18 +192,31 @@ class Ratings(OfColumns):
             raise InvalidTypeError(
                 f"matrix must be a two-dimensional scipy sparse matrix or array, found {found}", argument="matrix"
             )
-        check_sparse(matrix, "X")
-        entries = sparse.coo_array(cast(Any, matrix))
-        n_users, n_items = entries.shape
-        if items is None:
-            items = IdMap.of_range(n_items)
-        users = IdMap.of_range(n_users)
-        item_index = items.index(entries.col)
-        refuse_unknown(item_index, entries.col)
-        values = rating_values(entries.data, len(item_index))
+        return cls._from_interactions(Interactions.read(matrix, None, times, sample_weight), scale, duplicates, items)
+
+    @classmethod
+    def _from_interactions(
+        cls,
+        given: Interactions,
+        scale: ArrayLike | None,
+        duplicates: Duplicates,
+        items: IdMap | None,
+        unknown_items: Literal["error", "drop"] = "error",
+    ) -> Self:
+        """Build ratings from interactions, which hold some."""
+        users, items, rows, columns = given.indexed(items, unknown_items)
+        values = rating_values(given.values, len(rows))
+        scale, coding = given.scale if scale is None else scale, given.coding
+        times, weights = given.times, given.weights
+        del given  # whose ids are not needed any more
         refuse_none(values)
-        seconds = None if times is None else seconds_of(times, values.size)
-        return cls.from_entries(users, items, entries.row, item_index, values, scale, duplicates, seconds)
+        known = columns >= 0
+        if not known.all():
+            rows, columns, values = rows[known], columns[known], values[known]
+            times, weights = (None if one is None else one[known] for one in (times, weights))
+        found = cls.from_entries(users, items, rows, columns, values, scale, duplicates, times, weights)
+        coding = None if coding is None or coding.scale != tuple(found.scale) else coding
+        return replace(found._weighted(found.weights), coding=coding)
 
     @classmethod
     def from_entries(
@@ -230,6 +229,7 @@ class Ratings(OfColumns):
         scale: ArrayLike | None,
         duplicates: Duplicates = "error",
         times: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """Build ratings from the indices and the value of each entry, in any order; there may be none.
 
@@ -245,25 +245,33 @@ class Ratings(OfColumns):
             As in `from_pairs`.
         times : ndarray of shape (n,), float64, optional
             When it was given, in seconds since 1970.
+        weights : ndarray of shape (n,), float64, optional
+            How much it counts.
         """
         check_duplicates(duplicates)
         scale = inferred_scale(values) if scale is None else as_scale(scale)
         levels = to_levels(values, scale)
         indptr, order = by_user_and_item(user_index, len(users), item_index, len(items))
         columns, levels = item_index[order], levels[order]
-        times = None if times is None else times[order]
+        times, weights = (None if one is None else one[order] for one in (times, weights))
         repeated = repeated_pairs(indptr, columns)
         if repeated.any():
             rows = user_index[order]
             if duplicates == "error":
                 refuse_duplicates(users.ids[rows[1:][repeated]], items.ids[columns[1:][repeated]], values.size)
+            if weights is not None:
+                raise InvalidInputError(
+                    "X repeats (user, item) pairs, whose ratings become one, and that has not one weight",
+                    argument="sample_weight",
+                    advice="give each pair once, with the weight that it is to have",
+                )
             if duplicates == "mean":
                 levels = mean_levels(levels, repeated, scale)
             latest = latest_of(repeated, times)
             rows, columns, levels = rows[latest], columns[latest], levels[latest]
             times = None if times is None else times[latest]
             indptr = offsets(rows, len(users))
-        return cls._from_rows(users, items, scale, indptr, columns, levels, times)
+        return cls._from_rows(users, items, scale, indptr, columns, levels, times, weights)
 
     @classmethod
     def from_csr(
@@ -275,12 +283,13 @@ class Ratings(OfColumns):
         indices: NDArray[np.int32],
         levels: NDArray[np.uint8],
         times: NDArray[np.float64] | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """Rebuild ratings from their rows, as a saved model holds them.
 
         Parameters
         ----------
-        users, items, scale, indptr, indices, levels, times
+        users, items, scale, indptr, indices, levels, times, weights
             The attributes of the same names.
 
         Returns
@@ -293,7 +302,11 @@ class Ratings(OfColumns):
             If the arrays do not fit together.
         """
         check_rows(len(users), len(items), scale.size, indptr, indices, levels, times)
-        return cls._from_rows(users, items, scale, indptr, indices, levels, times)
+        if weights is not None:
+            check_array("weights of the ratings", weights, levels.shape, np.float64)
+            if not (weights > 0).all():
+                raise InvalidInputError("weights of the ratings must be above 0")
+        return cls._from_rows(users, items, scale, indptr, indices, levels, times, weights)
 
     def at_boundary(self, level: int) -> Self:
         """Return the bi-level ratings at a boundary: -1 for levels up to `level`, +1 above.
@@ -322,11 +335,12 @@ class Ratings(OfColumns):
         indices: NDArray[Any],
         levels: NDArray[np.uint8],
         times: NDArray[np.float64] | None,
+        weights: NDArray[np.float64] | None,
     ) -> Self:
         """Return ratings of sorted rows, whose entries by column are made when they are asked for."""
         narrow = indices.astype(np.int32, copy=False)
         columns = ColumnEntries(indptr, narrow, len(items))
-        return cls(users, items, scale, indptr, narrow, levels, columns, times=times)
+        return cls(users, items, scale, indptr, narrow, levels, columns, times=times, weights=weights)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -425,16 +439,44 @@ class Ratings(OfColumns):
                 argument="mask",
             )
         indptr = np.append(0, np.cumsum(mask))[self.indptr]
-        kept = self.indices[mask], self.levels[mask], None if self.times is None else self.times[mask]
-        weights = None if self.weights is None else self.weights[mask]
-        some = self._from_rows(self.users, self.items, self.scale, indptr, *kept)
-        return replace(some, coding=self.coding, weights=weights)
+        times, weights = (None if one is None else one[mask] for one in (self.times, self.weights))
+        kept = self.indices[mask], self.levels[mask], times, weights
+        return replace(self._from_rows(self.users, self.items, self.scale, indptr, *kept), coding=self.coding)
 
+    def reweighted(self, weights: ArrayLike | None) -> Self:
+        """Return the ratings with other weights; those of weight 0 are left out, their users and items remain.
 
-def refuse_other_items(ratings: Ratings, items: IdMap | None) -> None:
-    """Refuse ratings of other items than those of a model."""
-    if items is not None and items != ratings.items:
-        raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+        Parameters
+        ----------
+        weights : array-like of shape (n_ratings,), or None
+            At least 0, in the order of the entries by user. Weights which are all 1 are none.
+        """
+        return self._weighted(as_weights(weights, self.n_ratings, "rating"))
+
+    def _weighted(self, weights: NDArray[np.float64] | None) -> Self:
+        if weights is not None and not weights.all():
+            kept = weights > 0
+            return self.subset(kept)._weighted(weights[kept])
+        return replace(self, weights=None if weights is None or (weights == 1).all() else weights)
+
+    def mean_of(self, values: NDArray[Any]) -> float:
+        """Return the weighted mean of what each rating has, in the order of the entries by user."""
+        return float(values.mean() if self.weights is None else np.average(values, weights=self.weights))
+
+    def check_items(self, items: IdMap | None) -> None:
+        """Refuse other items than those of a model."""
+        if items is not None and items != self.items:
+            raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
+
+    def check_coding(self, coding: Coding | None) -> None:
+        """Refuse levels that stand for something else than those of a model, such as bins of other edges."""
+        if self.coding is not None and coding is not None and self.coding != coding:
+            theirs, ours = (", ".join(one.names()) for one in (self.coding, coding))
+            raise InvalidInputError(
+                f"the levels of these ratings stand for {theirs}, but those of training for {ours}",
+                argument="X",
+                advice="read them with scale=model.coding_",
+            )
 
 
 def as_ratings(
@@ -445,6 +487,7 @@ def as_ratings(
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
     times: ArrayLike | None = None,
+    sample_weight: ArrayLike | SparseTable | None = None,
 ) -> Ratings:
     """Return ratings from whatever holds them.
 
@@ -459,11 +502,13 @@ def as_ratings(
         As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
     times : array-like of shape (n,), optional
         As in `Ratings.from_pairs`, or `Ratings.from_sparse`. A data set's own times are used where none are given.
+    sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+        As in `Ratings.from_pairs`; for a `Ratings` in the order of its entries by user, and in place of its own.
 
     Returns
     -------
     Ratings
-        ``X`` itself if it is a `Ratings`.
+        ``X`` itself if it is a `Ratings`, and no weights are given.
 
     Raises
     ------
@@ -476,26 +521,18 @@ def as_ratings(
     >>> as_ratings([(1, 10), (1, 11), (2, 10)], [3, 1, 2]).shape
     (2, 2)
     """
-    dataset = is_data_set(X)
-    check_y_is_needed(X, y, isinstance(X, Ratings) or sparse.issparse(X) or dataset)
-    if isinstance(X, Ratings):
-        if scale is not None and not np.array_equal(as_scale(scale), X.scale):
-            raise InvalidInputError(
-                f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",
-                argument="X",
-            )
-        refuse_other_items(X, items)
-        if times is not None:
-            raise InvalidInputError(
-                "X is a Ratings: build it with times, Ratings.from_pairs(..., times=...)", argument="time"
-            )
-        return X
-    if sparse.issparse(X):
-        return Ratings.from_sparse(cast(Any, X), scale, duplicates, items, times)
-    if dataset:
-        data: Any = X
-        own, coding, stamps = (getattr(data, name, None) for name in ("scale", "coding", "timestamps"))
-        own, times = (mine if given is None else given for mine, given in ((own, scale), (stamps, times)))
-        found = Ratings.from_pairs(data.X, data.y, own, duplicates, items, unknown_items, times)
-        return replace(found, coding=None if coding is None or coding.scale != tuple(found.scale) else coding)
-    return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items, times)
+    if not isinstance(X, Ratings):
+        return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items, times, sample_weight)
+    if y is not None:
+        raise InvalidInputError("y must be None where X is a Ratings, which holds the ratings itself", argument="y")
+    if scale is not None and not np.array_equal(as_scale(scale), X.scale):
+        raise InvalidInputError(
+            f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",
+            argument="X",
+        )
+    X.check_items(items)
+    if times is not None:
+        raise InvalidInputError(
+            "X is a Ratings: build it with times, Ratings.from_pairs(..., times=...)", argument="time"
+        )
+    return X if sample_weight is None else X.reweighted(weights_of_entries(X, sample_weight))

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.model.times import pairs_for
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.frames import is_data_set
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.interactions import is_data_set
 from cofactor.ratings.similar import covariance, directions
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 

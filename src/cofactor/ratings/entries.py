@@ -1,104 +1,33 @@
-"""What `Ratings` are built from: checks of values and indices, sorting by user and item, and repeated pairs."""
+"""Entries of a sparse table by rows: their order, repeated pairs, levels, and checks of all these."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_sparse, listed
-from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_series
+from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.kernels import observed
 from cofactor.limits import blocks
-from cofactor.masks import refuse_masked
 from cofactor.metrics.scale import as_scale, nearest_levels
-from cofactor.model.times import the_times
-from cofactor.ratings.frames import is_frame, split_frame
-from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import timed_columns
-from cofactor.text import counted, some_of
-from cofactor.typing import Pairs, RatingValues
-
-if TYPE_CHECKING:
-    from cofactor.coding import Coding
-    from cofactor.ratings.data import Ratings
+from cofactor.text import counted
 
 #: Where more than this part of the ratings repeat a pair, the ids may come from wrong columns.
 SUSPICIOUS_SHARE = 0.25
 #: Where more than this part of the ratings have one level, there is hardly anything to learn.
 ONE_SIDED_SHARE = 0.95
 #: What to do with words as ratings.
-_FOR_WORDS = (
-    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], or read a file of words with "
+FOR_WORDS = (
+    "give a number for each word, such as y = [{'down': 1, 'up': 2}[word] for word in y], say their order, such as "
+    "y = pandas.Categorical(y, ['down', 'up'], ordered=True), or read a file of words with "
     "cofactor.datasets.read_ratings(path, scale=['down', 'up'])"
 )
 _COUNTED = 1 << 16  #: Least number of entries that are counted at a time; with more keys as many as these.
 _ENOUGH = 20  #: ratings, so that a share says something
-
-
-def entries_of(X: Any, y: Any, time: Any = None) -> tuple[Any, Any, Any, Any]:
-    """Return user id, item id, rating and time of each entry, from whatever holds them; nothing where X is None."""
-    if X is None:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), None
-    if sparse.issparse(X):
-        check_sparse(X, "X")
-        entries = sparse.coo_array(cast(Any, X))
-        return entries.row, entries.col, entries.data, time
-    if y is None and is_frame(X):
-        X, y, own = split_frame(X)
-        time = the_times(own, time)
-    users, items, times = timed_columns(X, time)
-    return users, items, y, times
-
-
-def weights_of_entries(X: Any, sample_weight: Any) -> ArrayLike | None:
-    """Return weights in the order of the entries of a sparse matrix X; those of a matrix stand where the entries do.
-
-    Parameters
-    ----------
-    X : scipy sparse matrix, or anything else
-    sample_weight : scipy sparse matrix of the shape of X, or anything else, which is returned as it is
-        Where it stores nothing the weight is 0; what it stores twice adds up.
-
-    Examples
-    --------
-    >>> plays = sparse.coo_array(([5, 2, 3], ([1, 0, 0], [0, 2, 1])))
-    >>> weights_of_entries(plays.astype(bool), plays), weights_of_entries(plays, [5, 2, 3])
-    (array([3., 2., 5.]), [5, 2, 3])
-    """
-    if not sparse.issparse(sample_weight):
-        return cast("ArrayLike | None", sample_weight)
-    shape = cast(Any, sample_weight).shape
-    if not sparse.issparse(X) or cast(Any, X).shape != shape:
-        raise InvalidInputError(
-            f"sample_weight is a sparse matrix of shape {shape}, and so must be X",
-            argument="sample_weight",
-            advice="give a weight for each row of X",
-        )
-    check_sparse(X, "X")
-    check_sparse(sample_weight, "sample_weight")
-    stored: Any = sparse.csr_array(cast(Any, sample_weight), dtype=np.float64)
-    entries = sparse.coo_array(cast(Any, X))
-    return np.asarray(stored[entries.row, entries.col]) if entries.nnz else np.zeros(0)
-
-
-def check_y_is_needed(X: Any, y: Any, holds_ratings: bool) -> None:
-    """Refuse ratings beside something that holds them itself, and pairs of ids without ratings."""
-    if holds_ratings and y is not None:
-        raise InvalidInputError(
-            f"y must be None where X is a {type(X).__name__}, which holds the ratings itself", argument="y"
-        )
-    if not holds_ratings and y is None and not is_frame(X):
-        raise InvalidInputError(
-            "y is missing: pass the ratings of the pairs X, or one scipy sparse matrix of users × items",
-            argument="y",
-            advice="items without ratings are for models of takes, such as Recommender",
-        )
 
 
 def repeated_pairs(indptr: NDArray[np.int64], indices: NDArray[Any]) -> NDArray[np.bool_]:
@@ -156,63 +85,12 @@ def latest_values(
     return values[latest[number]]
 
 
-def indexed(
-    X: Pairs, items: IdMap | None, unknown_items: Literal["error", "drop"], times: Any
-) -> tuple[IdMap, IdMap, NDArray[np.int32], NDArray[np.int32], Any]:
-    """Return users, items, the index of both in each row of X, and its times; its ids are not needed any more.
-
-    The index of an item that is not among `items` is -1, if some are and the others are to be dropped.
-    """
-    user_ids, item_ids, given = timed_columns(X, times)
-    users = IdMap(user_ids, "the user ids of X")
-    items = IdMap(item_ids, "the item ids of X") if items is None else items
-    user_index, item_index = users.index(user_ids), items.index(item_ids)
-    if unknown_items == "error" or not (item_index >= 0).any():
-        refuse_unknown(item_index, item_ids)
-    return users, items, user_index, item_index, given
-
-
-def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:
-    """Return the ratings as finite float64, one for each row of X."""
-    refuse_masked(y, "y")
-    y = listed(y, "y")
-    series = as_series(y)
-    try:
-        found = np.asarray(y) if series is None else series.to_numpy()
-        if found.dtype.kind not in "biufO":
-            raise InvalidTypeError(f"found {found.dtype}")
-        values = found.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"y must hold numbers ({error})", argument="y", advice=_FOR_WORDS) from error
-    if values.ndim != 1:
-        raise InvalidInputError(
-            f"y must be one-dimensional, found shape {values.shape}: pass y.ravel() or one column", argument="y"
-        )
-    bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size:
-        those = counted(bad.size, "rating that is", "ratings that are")
-        raise InvalidInputError(
-            f"y holds {those} NaN or infinite, the first in row {bad[0]}: remove them", argument="y"
-        )
-    if values.size != n_rows:
-        raise InvalidInputError(
-            f"X has {counted(n_rows, 'row')} but y has {counted(values.size, 'rating')}: they must agree", argument="y"
-        )
-    return values
-
-
-def refuse_none(values: NDArray[np.float64]) -> None:
-    """Refuse to learn from nothing."""
-    if not values.size:
-        raise InvalidInputError("X is empty: at least one rating is needed", argument="X")
-
-
 def check_levels(levels: Any) -> None:
     """Refuse the parameter ``levels`` of a model if it is no scale; None is the default."""
     if levels is None:
         return
     if any(isinstance(level, str) for level in np.ravel(np.asarray(levels, dtype=object))):
-        raise InvalidInputError("expected increasing numbers", argument="levels", found=levels, advice=_FOR_WORDS)
+        raise InvalidInputError("expected increasing numbers", argument="levels", found=levels, advice=FOR_WORDS)
     try:
         as_scale(levels)
     except ValueError as error:
@@ -257,17 +135,6 @@ def refuse_one_level(
         argument="y",
         advice=(more, "with ", cutting, *likes),
     )
-
-
-def refuse_other_coding(new: Ratings, coding: Coding | None) -> None:
-    """Refuse ratings whose levels stand for something else than those of a model, such as bins of other edges."""
-    if new.coding is not None and coding is not None and new.coding != coding:
-        theirs, ours = (", ".join(one.names()) for one in (new.coding, coding))
-        raise InvalidInputError(
-            f"the levels of these ratings stand for {theirs}, but those of training for {ours}",
-            argument="X",
-            advice="read them with scale=model.coding_",
-        )
 
 
 def check_variety(ratings: Any) -> Any:
@@ -413,19 +280,6 @@ def check_duplicates(duplicates: Any) -> None:
     """Refuse what does not say what becomes of repeated pairs."""
     if duplicates not in ("error", "last", "mean"):
         raise InvalidInputError("expected 'error', 'last' or 'mean'", argument="duplicates", found=duplicates)
-
-
-def refuse_unknown(item_index: NDArray[np.int32], item_ids: NDArray[Any], one: str = "rating") -> None:
-    """Refuse items which a model does not have."""
-    unknown = np.flatnonzero(item_index < 0)
-    if unknown.size:
-        some_known = unknown.size < item_index.size
-        raise InvalidInputError(
-            f"{counted(unknown.size, f'{one} is', f'{one}s are')} of items which the model does not know, for example "
-            f"{some_of(item_ids[unknown])}",
-            argument="X",
-            advice="remove them" if some_known else "give items of training: there are none, and so nothing to go by",
-        )
 
 
 def refuse_duplicates(users: NDArray[Any], items: NDArray[Any], n_ratings: int) -> None:

@@ -317,7 +317,7 @@ class IdMap:
 
 
 def id_column(values: Any, name: str) -> NDArray[Any]:
-    """Return ids as int64, float64 or objects; whatever can be int64 without loss is."""
+    """Return ids as int64, float64 or objects, the same array where it is such; what can be int64 without loss is."""
     values = listed(values, name)
     column = _object_array(values) if isinstance(values, list | tuple) else np.asarray(values)
     if column.ndim != 1:
@@ -332,7 +332,8 @@ def id_column(values: Any, name: str) -> NDArray[Any]:
     if kind in "biu":
         try:
             # Through Python integers, since NumPy wraps large unsigned ones around.
-            return column.astype(np.int64) if column.dtype != np.uint64 else np.array(column.tolist(), dtype=np.int64)
+            exact = column.tolist() if column.dtype == np.uint64 else column
+            return np.ascontiguousarray(exact, dtype=np.int64)
         except OverflowError:
             return _object_array(column.tolist())
     if kind == "f":

@@ -35,7 +35,6 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
 from cofactor.ratings.updates import Updates
-from cofactor.ratings.weighting import check_saved
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, SideName
 
@@ -681,12 +680,10 @@ class InteractionModel(BaseEstimator, ABC):
                 raise InvalidInputError("the coding of the levels is not that of the scale")
         model.updates_ = Updates.from_state(member(header, "updates", dict)) if "updates" in header else None
         if "ratings.indptr" in arrays:
-            rows = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
-            checked = Ratings.from_csr(
-                model.users_, model.items_, model.scale_, **rows, times=arrays.get("ratings.times")
-            )
-            weights = check_saved(arrays.get("ratings.weights"), checked)
-            model.ratings_ = replace(checked, coding=model.coding_, weights=weights)
+            rows: dict[str, Any] = {name: arrays[f"ratings.{name}"] for name in ("indptr", "indices", "levels")}
+            columns: dict[str, Any] = {name: arrays.get(f"ratings.{name}") for name in ("times", "weights")}
+            checked = Ratings.from_csr(model.users_, model.items_, model.scale_, **rows, **columns)
+            model.ratings_ = replace(checked, coding=model.coding_)
         if "shards" in header:
             model.ratings_, model.lost_ratings_ = _shards_of(model.users_, model.items_, member(header, "shards", Path))
         return model

@@ -16,7 +16,7 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.pairs import timed_columns
+from cofactor.ratings.interactions import read_pairs
 from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
 
@@ -50,7 +50,7 @@ class Lookup:
                 f"X is a {type(X).__name__}, expected pairs of user id and item id; complete() predicts every entry",
                 argument="X",
             )
-        user_ids, item_ids, times = timed_columns(X, time)
+        user_ids, item_ids, times = read_pairs(X, time)
         users, items = self.users.index(user_ids), self.items.index(item_ids)
         missing = (users < 0) | (items < 0)
         if not missing.any():

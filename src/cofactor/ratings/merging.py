@@ -43,12 +43,13 @@ def merged(earlier: Ratings, later: Ratings) -> Ratings:
     timed = all(part.times is not None or not part.n_ratings for part in parts)
     known = [part.times for part in parts if part.times is not None]
     times = np.concatenate(known)[kept] if timed and known else None
-    both = Ratings.from_entries(users, items, rows[kept], columns[kept], values[kept], earlier.scale, times=times)
     weights = None
     if any(part.weights is not None for part in parts):
-        every = np.concatenate([np.ones(part.n_ratings) if part.weights is None else part.weights for part in parts])
-        weights = every[kept][np.argsort(pairs[kept])]
-    return replace(both, coding=later.coding or earlier.coding, weights=weights)
+        every = [np.ones(part.n_ratings) if part.weights is None else part.weights for part in parts]
+        weights = np.concatenate(every)[kept]
+    entries = rows[kept], columns[kept], values[kept]
+    both = Ratings.from_entries(users, items, *entries, earlier.scale, times=times, weights=weights)
+    return replace(both, coding=later.coding or earlier.coding)
 
 
 def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = None) -> Ratings:
@@ -71,11 +72,9 @@ def among(ratings: Ratings, users: IdMap | None = None, items: IdMap | None = No
     columns = chosen_items.index(ratings.items.ids)[ratings.indices]
     keep = (rows >= 0) & (columns >= 0)
     some = rows[keep], columns[keep], ratings.values[keep]
-    times = None if ratings.times is None else ratings.times[keep]
-    found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times)
-    order = np.lexsort((columns[keep], rows[keep]))
-    weights = None if ratings.weights is None else ratings.weights[keep][order]
-    return replace(found, coding=ratings.coding, weights=weights)
+    times, weights = (None if one is None else one[keep] for one in (ratings.times, ratings.weights))
+    found = Ratings.from_entries(chosen_users, chosen_items, *some, ratings.scale, times=times, weights=weights)
+    return replace(found, coding=ratings.coding)
 
 
 def without_ratings(users: IdMap, items: IdMap, scale: NDArray[np.float64]) -> Ratings:

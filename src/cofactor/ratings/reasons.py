@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
+from cofactor.frames import frame_of
 from cofactor.model.explanations import Explanation
-from cofactor.ratings.frames import frame_of
 from cofactor.typing import Frame
 
 __all__ = ["Reasons"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.files import PathLike
-from cofactor.ratings.frames import frame_of
+from cofactor.frames import frame_of
 from cofactor.text import counted
 from cofactor.typing import Frame
 

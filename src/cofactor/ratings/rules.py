@@ -34,9 +34,10 @@ class Rules:
     .. math:: s_{uj} + b_j - \nu \log_2 p_j - \delta \max_{k \in L} \max(\operatorname{sim}(j, k), 0)
 
     among those that the quotas leave open, with :math:`s_{uj}` the logarithmic score, :math:`b_j` the `boost` of the
-    item, ν the `novelty`, :math:`p_j` the share of the users who took j, δ the `diversity` and L what is in the list already: maximal marginal relevance, with
-    :math:`\lambda = 1 / (1 + \delta)`. All items are candidates, not only a pool of the best: the search goes on until
-    no other item could have been the next. Without diversity the list has the highest sum that quotas allow.
+    item, ν the `novelty`, :math:`p_j` the share of the users who took j, δ the `diversity` and L what is in the list
+    already: maximal marginal relevance, with :math:`\lambda = 1 / (1 + \delta)`. All items are candidates, not only a
+    pool of the best: the search goes on until no other item could have been the next. Without diversity the list has
+    the highest sum that quotas allow.
 
     Scores s are logarithms of probabilities in a `Recommender`, the :math:`\ell` of its features in an exposure model,
     and in a rating model its scores as they are, so that ν and δ are then in units of the rating (with `at_least` of
@@ -54,8 +55,8 @@ class Rules:
         ν, at least 0: what each halving of popularity adds to the score. An item that nobody took counts as half a
         take. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
     boost : mapping, pandas Series with item ids as its index, or frame of item id and number, optional
-        b: what is added to the scores of items, 0 for others; below 0 what they lose. In a `Recommender`, ``math.log(2)``
-        makes an item count as if it were twice as likely.
+        b: what is added to the scores of items, 0 for others; below 0 what they lose. In a `Recommender`,
+        ``math.log(2)`` makes an item count as if it were twice as likely.
     groups : mapping, pandas Series with item ids as its index, or frame of item id and group, optional
         From item id to the name of its group, for quotas; items without one have none.
     at_most, at_least : int, or mapping from group to int, optional
@@ -248,7 +249,7 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
 
 
 def _places(items: IdMap, given: list[Any], argument: str) -> NDArray[np.int32]:
-    """Return the indices of items, with a warning of those not in training: their ids may be others than the model's."""
+    """Return the indices of items, with a warning of those not in training: ids may be others than the model's."""
     places = items.index(given)
     unknown = [item for item, place in zip(given, places, strict=True) if place < 0]
     if len(unknown) == len(given):

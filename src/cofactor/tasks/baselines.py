@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
 from cofactor.ratings import as_ratings
-from cofactor.ratings.pairs import pair_columns
+from cofactor.ratings.interactions import read_pairs
 
 __all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 
@@ -52,11 +52,11 @@ class MostFrequentLevel(BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return that rating for each pair."""
-        return np.full(len(pair_columns(X)[0]), self.rating_)
+        return np.full(len(read_pairs(X)[0]), self.rating_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each level for each pair."""
-        return np.tile(self.shares_, (len(pair_columns(X)[0]), 1))
+        return np.tile(self.shares_, (len(read_pairs(X)[0]), 1))
 
 
 class UserMedian(BaseEstimator):
@@ -96,7 +96,7 @@ class UserMedian(BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the median of the user of each pair."""
-        users = self.users_.index(pair_columns(X)[0])
+        users = self.users_.index(read_pairs(X)[0])
         return np.where(users >= 0, self.medians_[users], self.common_)
 
 

@@ -19,7 +19,7 @@ from cofactor.metrics.labels import micro_f1
 from cofactor.model.callers import callers_level
 from cofactor.passes import batches
 from cofactor.penalties import L2
-from cofactor.problems.pair_sampling import Chains, Interactions, climbed
+from cofactor.problems.pair_sampling import Chains, LabelInteractions, climbed
 from cofactor.problems.pairs import Floats, PairForm
 from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
 from cofactor.solvers.result import Result
@@ -131,13 +131,13 @@ class GibbsField:
             found.append(climbed(interactions, best))
         return np.concatenate(found)
 
-    def _blocks(self, X: CheckedFeatures, weights: Weights) -> Iterator[Interactions]:
+    def _blocks(self, X: CheckedFeatures, weights: Weights) -> Iterator[LabelInteractions]:
         """Yield the log-odds of blocks of instances."""
         L = self.pairs.n_labels
         for rows in batches(X.shape[0], max(1, _CELLS // (L * (L if self.with_features else self.n_chains)))):
-            yield Interactions.of(X[rows], self.pairs, *weights)
+            yield LabelInteractions.of(X[rows], self.pairs, *weights)
 
-    def _swept(self, interactions: Interactions) -> Iterator[Chains]:
+    def _swept(self, interactions: LabelInteractions) -> Iterator[Chains]:
         """Yield chains after each sweep that is kept."""
         generator, (n, L) = np.random.default_rng(self.seed), interactions.base.shape
         start = generator.random((self.n_chains, 1, L)) < 0.5

@@ -13,7 +13,7 @@ from scipy.special import logit
 from cofactor.labels.features import column_means
 from cofactor.labels.fit_input import FitInput
 from cofactor.passes import batches
-from cofactor.problems.pair_sampling import Chains, Interactions
+from cofactor.problems.pair_sampling import Chains, LabelInteractions
 from cofactor.problems.pairs import Floats, PairForm
 from cofactor.problems.sampled_likelihood import SampledLikelihoodProblem
 from cofactor.solvers.result import Result
@@ -81,7 +81,7 @@ def epochs(
         for batch in batches(n, min(2 * L, BATCH)):
             rows = order[batch]
             m = len(rows)
-            chains = Chains(Interactions.of(X[rows], pairs, **problem.arrays(x)), states[:, rows])
+            chains = Chains(LabelInteractions.of(X[rows], pairs, **problem.arrays(x)), states[:, rows])
             chains.sweep(generator.random((L, n_chains * m)))
             states[:, rows] = chains.on
             drawn = chains.on if update == EXPECTATION else chains.likeliest()[None]

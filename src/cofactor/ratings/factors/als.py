@@ -18,7 +18,6 @@ from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.weighting import weighted_mean
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -165,7 +164,7 @@ class ALS(DescribedModel, FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors and biases."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = weighted_mean(ratings, ratings.values)
+        self.mean_ = ratings.mean_of(ratings.values)
         drawn = linked_penalties(start, self._linked)
         problem = self._problem(ratings, alpha, start["U"].shape[1], drawn)
         result = alternating_least_squares(

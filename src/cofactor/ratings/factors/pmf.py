@@ -21,7 +21,6 @@ from cofactor.ratings.explaining import products
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.weighting import weighted_mean
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
@@ -218,7 +217,7 @@ class PMF(FactorModel):
     ) -> tuple[Result, dict[str, NDArray[Any]]]:
         """Minimise J at `alpha` from the arrays `start`; set factors."""
         self.boundaries_ = half_way(self.scale_)
-        self.mean_ = weighted_mean(ratings, ratings.values)
+        self.mean_ = ratings.mean_of(ratings.values)
         d = start["U"].shape[1]
         settings: dict[str, Any] = {
             "max_iter": self.max_iter, "tol": self.tol if tol is None else max(tol, self.tol), "callback": callback,

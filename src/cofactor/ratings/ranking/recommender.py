@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
 from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
+from cofactor.frames import collected
 from cofactor.interrupts import ends_all
 from cofactor.kernels.choice import add_bent
 from cofactor.kernels.threads import library_limit
@@ -51,9 +52,9 @@ from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.takes import (
     TAKEN,
     as_takes,
+    holds_kinds,
     holds_no_ratings,
     joined_takes,
-    kinds_apart,
     ratings_in,
     warn_of_a_robot,
 )
@@ -301,9 +302,10 @@ class Recommender(InteractionModel):
         self._check_params()
         if isinstance(X, ShardedRatings):
             self._check_learns_in_shards()
+        X = collected(X)
         of_users, of_items = tables_of(X, user_features, item_features)
         rated = None
-        has_kinds = target is not None or kinds_apart(X, kind)[1] is not None
+        has_kinds = target is not None or kind is not None or holds_kinds(X)
         if self.ratings is None or has_kinds or holds_no_ratings(X, y):
             if isinstance(self.ratings, RatingModel):
                 raise InvalidInputError(
@@ -752,7 +754,7 @@ class Recommender(InteractionModel):
             Knowing the users given here only.
         """
         check_is_fitted(self)
-        new = copy.copy(self)
+        X, new = collected(X), copy.copy(self)
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
@@ -803,6 +805,7 @@ class Recommender(InteractionModel):
         self
         """
         check_is_fitted(self)
+        X = collected(X)
         if self.rating_model_ is not None and (kind is not None or ratings_in(X, y) is None):
             raise InvalidInputError(
                 "these are takes without ratings, and this Recommender learned from ratings",

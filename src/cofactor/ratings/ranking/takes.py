@@ -6,22 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cofactor.checks import check_sparse
-from cofactor.columns import ALIASES, COUNT_NAMES, find_kind, find_timestamp, frame_columns, plain
+from cofactor.columns import find_count, find_timestamp, names_ratings
 from cofactor.datasets.readers.looks import looks_like_ratings
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.frames import as_frame, as_series
+from cofactor.frames import as_frame, as_series, collected
 from cofactor.limits import LARGEST
-from cofactor.model.times import seconds_of
-from cofactor.ratings.data import Ratings, refuse_other_items
-from cofactor.ratings.entries import entries_of, rating_values, refuse_none, refuse_unknown, weights_of_entries
-from cofactor.ratings.frames import is_frame, split_frame, times_of_frame, warn_of
+from cofactor.model.times import the_times
+from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.interactions import (
+    FrameRoles,
+    Interactions,
+    is_data_set,
+    place_of_kinds,
+    rating_values,
+    refuse_none,
+    warn_of,
+    weights_of_entries,
+)
 from cofactor.ratings.merging import union
 from cofactor.ratings.ranking.kinds import as_kinds, learned_weights, target_of, weights_of_kinds
 from cofactor.text import counted
@@ -29,7 +36,7 @@ from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
 
 __all__ = [
-    *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "kinds_apart", "ratings_in"),
+    *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "holds_kinds", "ratings_in"),
     *("strengths", "warn_of_a_robot"),
 ]
 
@@ -92,90 +99,63 @@ def as_takes(
     >>> takes.shape, takes.values.tolist(), takes.weights.tolist()
     ((2, 1), [1.0, 1.0], [7.0, 1.0])
     """
-    X, kind = kinds_apart(X, kind)
-    if kind is None and target is not None:
-        raise InvalidInputError(
-            "there are no kinds of events", argument="target", found=target, advice=("give ", Argument("kind"))
-        )
-    if kind is not None and kind_weights is not None and not kind_weights:
-        raise InvalidInputError(
-            "the model was fitted to events without kinds", argument="kind", advice="leave the kinds out"
-        )
-    given = weights_of_entries(X, sample_weight)
     if isinstance(X, Ratings):
-        return _of_ratings(X, y, times, given, items)
-    named = once = False  # whether a name says that these are counts, and whether repeats are ratings of one take
-    # A data set has X and y; so may a frame, as the names of columns.
-    if hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
-        if y is not None:
-            raise InvalidInputError("y must be None where X is a data set, which holds it itself", argument="y")
-        data: Any = X
-        own = getattr(data, "timestamps", None)
-        X, times = data.X, own if times is None else times
-        if getattr(data, "holds_takes", False):  # whose counts are known to be such
-            weights = as_weights(given, len(data.y), "take")
-            given = data.y if weights is None else data.y * weights
-        else:
-            once = given is None
-    elif y is None and is_frame(X):
-        X, y, times, rated = _split_frame(X, times)
-        named, once = y is not None, rated and given is None
-    named = named or _called_counts(y)
-    if sparse.issparse(X) and y is not None:
-        raise InvalidInputError("y must be None where X is a sparse matrix, whose entries are counts", argument="y")
-    if sparse.issparse(X) and items is None and times is None and given is None:
+        _check_kinds(kind, target, kind_weights)
+        if kind is not None:
+            raise InvalidInputError("needs pairs, of which each is an event", argument="kind")
+        return _of_ratings(X, y, times, weights_of_entries(X, sample_weight), items)
+    if sparse.issparse(X) and all(one is None for one in (y, items, times, sample_weight, kind, target)):
         return _of_sparse(X)
-    shape = cast(Any, X).shape if sparse.issparse(X) else None
-    user_ids, item_ids, values, stamps = entries_of(X, () if y is None else y, times)
-    n = len(user_ids)
-    counts = np.ones(n) if y is None and shape is None else _counts(values, n, named=named, matrix=shape is not None)
+    given = Interactions.read(X, y, times, sample_weight, kind, counts=True)
+    _check_kinds(given.kinds, target, kind_weights)
+    n, rated = len(given.users), given.says == "ratings"
+    if rated or given.values is None:
+        counts = np.ones(n)
+    else:
+        counts = _counts(given.values, n, named=given.says == "counts", matrix=given.shape is not None)
     refuse_none(counts)
-    weights = as_weights(given, n, "take")
-    counts = counts if weights is None else counts * weights
-    users = IdMap(user_ids, "the user ids of X") if shape is None else IdMap.of_range(shape[0])
-    if items is None:
-        items = IdMap(item_ids, "the item ids of X") if shape is None else IdMap.of_range(shape[1])
-    rows, columns = users.index(user_ids), items.index(item_ids)
-    known = columns >= 0
-    if kind is not None:
-        names = as_kinds(kind, n)
+    counts = counts if given.weights is None else counts * given.weights
+    users, items, rows, columns = given.indexed(items, unknown_items, "take")
+    if given.kinds is not None:
+        names = as_kinds(given.kinds, n)
         if kind_weights is None:
             kind_weights = _weights_of_events(users, items, rows, columns, counts, names, target)
         counts = counts * weights_of_kinds(names, kind_weights)
-    if not (unknown_items == "drop" and known.any()):
-        refuse_unknown(columns, np.asarray(item_ids), "take")
-    seconds = None if stamps is None else seconds_of(stamps, n)
-    kept = known & (counts > 0)
+    kept = (columns >= 0) & (counts > 0)
     if not (counts > 0).any():
         raise _nobody()
-    stamped = None if seconds is None else seconds[kept]
+    stamped = None if given.times is None else given.times[kept]
     takes = _added_up(users, items, rows[kept], columns[kept], counts[kept], stamped)
+    # Of what was rated again and again, each pair is one take.
+    once = rated and sample_weight is None
     return replace(takes, weights=None) if once else replace(takes, kind_weights=kind_weights or None)
 
 
-def kinds_apart(X: Any, kind: Any = None) -> tuple[Any, Any]:
-    """Return a frame without its column of kinds, and this; or anything else, and the kinds that it has or are given.
+def _check_kinds(kinds: Any, target: str | None, kind_weights: Mapping[str, float] | None) -> None:
+    """Refuse kinds that a model does not know, and a target where there are none."""
+    if kinds is None and target is not None:
+        raise InvalidInputError(
+            "there are no kinds of events", argument="target", found=target, advice=("give ", Argument("kind"))
+        )
+    if kinds is not None and kind_weights is not None and not kind_weights:
+        raise InvalidInputError(
+            "the model was fitted to events without kinds", argument="kind", advice="leave the kinds out"
+        )
+
+
+def holds_kinds(X: Any) -> bool:
+    """Whether a frame has a column of kinds of events, or a data set has kinds.
 
     Examples
     --------
     >>> import polars as pl
-    >>> X, kinds = kinds_apart(pl.DataFrame({"user": [7, 7], "item": ["Up", "Heat"], "event": ["view", "buy"]}))
-    >>> X.columns, kinds.to_list()
-    (['user', 'item'], ['view', 'buy'])
+    >>> holds_kinds(pl.DataFrame({"user": [7, 7], "item": ["Up", "Heat"], "event": ["view", "buy"]}))
+    True
     """
-    own = getattr(X, "kinds", None) if getattr(X, "holds_takes", False) else None
-    if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
-        names = [str(name) for name in frame.columns]
-        position = None if set(map(plain, names)) & set(ALIASES["rating"]) else find_kind(names)
-        if position is not None and len(names) > 2:
-            column = frame[frame.columns[position]]
-            X, own = frame.drop(column.name).to_native(), column.to_native()
-    elif kind is not None and (isinstance(X, Ratings) or sparse.issparse(X)):
-        raise InvalidInputError("needs pairs, of which each is an event", argument="kind")
-    if own is not None and kind is not None:
-        raise InvalidInputError("X has kinds of its own, beside which others stand", argument="kind")
-    return X, kind if own is None else own
+    if is_data_set(X):
+        return getattr(X, "holds_takes", False) and getattr(X, "kinds", None) is not None
+    frame = as_frame(X)
+    return frame is not None and place_of_kinds(frame.columns) is not None
 
 
 def _weights_of_events(
@@ -265,7 +245,7 @@ def _of_ratings(X: Ratings, y: Any, times: Any, sample_weight: Any, items: IdMap
     if y is not None or times is not None:
         name = "time" if y is None else "y"
         raise InvalidInputError(f"{name} must be None where X is a Ratings, which holds it itself", argument=name)
-    refuse_other_items(X, items)
+    X.check_items(items)
     refuse_none(X.values)
     levels = np.full(X.n_ratings, 2, dtype=np.uint8)
     takes = replace(X, scale=TAKEN, levels=levels, coding=None)
@@ -347,19 +327,6 @@ def _counts(y: Any, n: int, *, named: bool = False, matrix: bool = False) -> NDA
     return values
 
 
-def _called_counts(y: Any) -> bool:
-    """Whether y is a Series, of pandas or polars, whose name says that it holds counts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> _called_counts(pd.Series([1, 2], name="plays")), _called_counts(pd.Series([1, 2])), _called_counts([1, 2])
-    (True, False, False)
-    """
-    name = getattr(y, "name", None)
-    return isinstance(name, str) and plain(name) in COUNT_NAMES
-
-
 def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInputError:
     """Return the error for what looks like ratings where counts belong: how to pass either."""
     found = ", ".join(f"{one:g}" for one in np.unique(values))
@@ -374,29 +341,6 @@ def _ratings_for_counts(values: NDArray[np.float64], matrix: bool) -> InvalidInp
         argument="X" if matrix else "y",
         advice=(f"{once}, so that each rated item counts as taken once; if they are counts, ", *pass_counts),
     )
-
-
-def _split_frame(X: Any, times: Any) -> tuple[Any, Any, Any, bool]:
-    """Return the two columns of ids of a frame, its counts if it has some, times, and whether there are ratings."""
-    frame = nw.from_native(X, eager_only=True)
-    if len(frame.columns) == 2:
-        return X, None, times, False
-    user, item = frame_columns(X, rating=False).values()
-    named = [name for name in frame.columns if name not in (user, item) and plain(str(name)) in COUNT_NAMES]
-    counts = frame[named[0]].to_native() if named else None
-    taken = tuple(name for name in (user, item, *named[:1]))
-    stamps = times_of_frame(frame, taken) if times is None else times
-    columns = list(map(str, frame.columns))
-    position = find_timestamp(columns, len(columns), [frame.columns.index(name) for name in taken])
-    if times is not None and position is not None:
-        raise InvalidInputError("the frame X has a column of times: give no others", argument="time")
-    rated = counts is None and any(plain(name) in ALIASES["rating"] for name in columns)
-    if len(columns) == 3 and counts is None and position is None and not rated:
-        other = next(name for name in frame.columns if name not in taken)
-        if frame[other].dtype.is_numeric():
-            how = "call it 'count' if it says how often"
-            warn_of(f"column {other!r} of X is not read, and each pair counts once; {how}")
-    return frame.select(user, item).to_native(), counts, stamps, rated
 
 
 def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
@@ -425,6 +369,7 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
     >>> counts_apart([("ann", "Up")])
     ([('ann', 'Up')], None, None)
     """
+    X = collected(X)
     if sparse.issparse(X):
         found = sparse.coo_array(cast(Any, X))
         if looks_like_ratings(found.data):
@@ -437,9 +382,12 @@ def counts_apart(X: Any, times: Any = None) -> tuple[Any, Any, Any]:
             )
         return np.column_stack((found.row, found.col)), None if (found.data == 1).all() else found.data, times
     frame = as_frame(X)
-    names = set() if frame is None else {plain(str(name)) for name in frame.columns}
-    counted_alone = names & set(COUNT_NAMES) and not names & set(ALIASES["rating"])
-    return _split_frame(X, times)[:3] if counted_alone else (X, None, times)
+    names = [] if frame is None else list(map(str, frame.columns))
+    if frame is None or find_count(names) is None or names_ratings(names, ()):
+        return X, None, times
+    roles = FrameRoles.of(frame, counts=True)
+    roles.tell(frame)
+    return roles.pairs(frame), roles.values(frame), the_times(roles.times(frame), times)
 
 
 def holds_no_ratings(X: Any, y: Any) -> bool:
@@ -468,15 +416,15 @@ def ratings_in(X: Any, y: Any) -> list[Any] | None:
         values = X.levels
     elif sparse.issparse(X):
         values = sparse.coo_array(cast(Any, X)).data
-    elif hasattr(X, "X") and hasattr(X, "y") and not hasattr(X, "columns"):
+    elif is_data_set(X):
         values = None if getattr(X, "holds_takes", False) else X.y
     elif y is None and (frame := as_frame(X)) is not None:
-        names = [plain(str(name)) for name in frame.columns]
-        stars = set(names) & set(ALIASES["rating"])
-        if len(names) == 2 or (not stars and set(names) & {*COUNT_NAMES, *ALIASES["timestamp"]}):
+        names = list(map(str, frame.columns))
+        other = find_count(names) is not None or find_timestamp(names, len(names), ()) is not None
+        if len(names) == 2 or (other and not names_ratings(names, ())):
             return None
-        values = split_frame(X)[1]
-    if values is None or (values is y and _called_counts(y)):
+        values = FrameRoles.of(frame).values(frame)
+    if values is None or (values is y and find_count([str(getattr(y, "name", ""))]) is not None):
         return None
     column = as_series(values)
     found: list[Any] = np.asarray(values).tolist() if column is None else column.to_list()

@@ -30,7 +30,6 @@ from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedS
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.stored_users import StoredUsers
-from cofactor.ratings.weighting import weighted_mean
 from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName
@@ -212,7 +211,7 @@ class BPMF(ProbitModel):
 
     def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         ratings = given.ratings
-        self.mean_ = weighted_mean(ratings, ratings.levels)
+        self.mean_ = ratings.mean_of(ratings.levels)
         (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
         self.links_ = (users, items)
         return partial(self._posterior, ratings, of_users, of_items)
