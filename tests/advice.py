@@ -116,8 +116,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.Recommender(ratings.EASE(), None, random_state=0).fit(X, item_features=films).recommend([1], new_items=films.assign(item=range(50, 70)))",
     ),
     (
-        "recommender.recommend([1], rank_by='rating', new_items=films)",
-        "recommender.recommend([1], rank_by='rating')",
+        "ease.recommend([1], new_items=films)",
+        "ratings.ALS(2, 1.0, random_state=0).fit(X, y, item_features=films).recommend([1], new_items=films.assign(item=range(50, 70)))",
     ),
     ("als.explain([1], [2])", "als.explain(user=1, items=[2])"),
     ("ratings.MMMF(2, 1.0, random_state=0).fit(X, y).explain(1, [2])", "als.explain(1, [2])"),

@@ -16,7 +16,7 @@ from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.penalties import RegressedL2
 from cofactor.persistence import ModelFileError, read_model, write_model
-from cofactor.ratings import ALS, BPMF, MMMF, MODELS, OrdinalProbit, RatingModel
+from cofactor.ratings import ALS, BPMF, EASE, MMMF, MODELS, OrdinalProbit, RatingModel, RatingSVD, Rules
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.links import Side
 
@@ -258,3 +258,36 @@ def test_features_of_known_items_alone_are_refused_with_advice() -> None:
     model = ALS(2, 3.0, random_state=0).fit(X, [1 + (u * i) % 5 for u, i in X], item_features=features)
     with pytest.raises(InvalidInputError, match="no ratings of them; give the features of new items alone"):
         model.fold_in_items(item_features=features)
+
+
+@every
+def test_new_items_are_recommended_among_the_others(name: str) -> None:
+    """With the scores of both models; rules and candidates see them all, and a fold-in of users does too."""
+    model, items = fitted(name), data()[3]
+    new = (range(OLD, M), {key: column[OLD:] for key, column in items.items()})
+    part = model.fold_in_items(item_features=new)
+    users = model.users_.ids[:3]
+    found = model.recommend(users, M, exclude_seen=False, new_items=new)
+    for user, row, scores in zip(users, found.items, found.scores, strict=True):
+        assert sorted(row) == list(range(M))
+        assert (np.diff(scores) <= 0).all()
+        of = dict(zip(row.tolist(), scores.tolist(), strict=True))
+        for known, some in ((model, range(OLD)), (part, range(OLD, M))):
+            assert [of[i] for i in some] == pytest.approx(known.decision_function([(user, i) for i in some]), rel=1e-5)
+    assert set(model.recommend(users, M, new_items=new, rules=Rules(min_support=1)).items.ravel()) <= {
+        *range(OLD),
+        None,
+    }
+    assert model.recommend(users, 2, candidates=[OLD], new_items=new).items.tolist() == [[OLD, None]] * 3
+    alone = model.fold_in([("me", 0), ("me", 1)], [5, 1]).recommend(["me"], 3, candidates=[0, 1, OLD], new_items=new)
+    assert alone.items.tolist() == [[OLD, None, None]]
+
+
+def test_models_that_know_no_new_items_say_which_do() -> None:
+    X, y, _, items = data()
+    for model in (RatingSVD(2, random_state=0), EASE(1.0)):
+        model.fit(X, y) if isinstance(model, RatingSVD) else model.fit(X)
+        with pytest.raises(InvalidInputError, match="knows no items by their features; ALS, BPMF, .* Recommender do"):
+            model.recommend(new_items=(range(M, M + 1), {key: column[:1] for key, column in items.items()}))
+    with pytest.raises(InvalidInputError, match="new_items holds no item that is new"):
+        fitted("ALS").recommend(new_items=(range(1), {key: column[:1] for key, column in items.items()}))

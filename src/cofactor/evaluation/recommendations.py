@@ -308,7 +308,7 @@ def _given(model: Any, asked: Asked, rows: NDArray[Any]) -> dict[str, Any]:
 def _new_items(model: Any, asked: Asked, features: Mapping[str, FeatureTable]) -> FeatureTable | None:
     """Return features of the items that were not in training, if the model can recommend such."""
     table = features.get("item_features")
-    if table is None or "new_items" not in inspect.signature(model.recommend).parameters:
+    if table is None:
         return None
     new = table.among(new_rows(model.items_, table) & (asked.items.index(table.ids.ids) >= 0))
     return new if len(new.ids) else None

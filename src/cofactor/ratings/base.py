@@ -484,6 +484,7 @@ class RatingModel(InteractionModel):
         quantile: float | None = None,
         time: ArrayLike | None = None,
         rules: Rules | None = None,
+        new_items: SideFeatures | None = None,
     ) -> Recommendations:
         """Recommend the items with the highest scores, or those that most likely are liked.
 
@@ -524,6 +525,9 @@ class RatingModel(InteractionModel):
             new ratings.
         rules : Rules, optional
             What lists must be like: supported by ratings, diverse, novel, with quotas of groups. See `Rules`.
+        new_items : mapping, frame, or tuple, optional
+            Features of items that were not in training, which are recommended among the others: the same columns as
+            `item_features` of the fit, of models that take such. Rules with `min_support` leave new items out.
 
         Returns
         -------
@@ -539,10 +543,20 @@ class RatingModel(InteractionModel):
         check_rules(rules)
         if exclude_seen:
             self._require_ratings(("pass ", Argument("exclude_seen", False), ", or "))
-        ranking = self._ranking(at_least, quantile)
+        catalog, ranking = self._catalog(), self._ranking(at_least, quantile)
+        if new_items is not None:
+            part = self._known_by_features(new_items)
+            catalog = catalog.with_items(part.items_)
+            ranking = ranking.beside(part._ranking(at_least, quantile), len(self.items_))
         visitors = self._visits(Lookup(self.users_, self.items_).asked(users), time)
         limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
-        return self._best_lists(ranking, visitors, int(n), exclude_seen=exclude_seen, **limits)
+        return catalog.best_lists(ranking, visitors, int(n), exclude_seen=exclude_seen, **limits)
+
+    def _known_by_features(self, new_items: SideFeatures) -> Self:
+        """Return a model of the same users and of new items, which it knows by features alone."""
+        from cofactor.ratings.features import no_new_items
+
+        raise no_new_items(self)
 
     def _ranking(self, at_least: float | None, quantile: float | None) -> Ranking:
         """Return what items are ranked by: scores, or another measure of the probabilities of levels."""

@@ -78,6 +78,37 @@ class Ranking:
     closer: Closer | None = None
     n_items: int = 0
 
+    def beside(self, new: Ranking, n_known: int) -> Ranking:
+        """Return the ranking of the items of both: from index `n_known` on those of another."""
+
+        def of_pairs(known: Pairwise, fresh: Pairwise) -> Pairwise:
+            def scores(users: Any, items: NDArray[Any]) -> NDArray[Any]:
+                out, is_new = np.empty(len(items)), items >= n_known
+                for of, here, shift in ((known, ~is_new, 0), (fresh, is_new, n_known)):
+                    out[here] = of(users[np.flatnonzero(here)], items[here] - shift)
+                return out
+
+            return scores
+
+        def of_each(known: Pairwise, fresh: Pairwise) -> Pairwise:
+            def scores(users: Any, items: NDArray[Any]) -> NDArray[Any]:
+                is_new = items >= n_known
+                ours, theirs = np.where(is_new, 0, items), np.where(is_new, items - n_known, 0)
+                return np.where(is_new, fresh(users, theirs), known(users, ours))
+
+            return scores
+
+        def block(users: Any, items: NDArray[Any]) -> NDArray[Any]:
+            is_new = items >= n_known
+            parts = (self.block, items[~is_new]), (new.block, items[is_new] - n_known)
+            return np.hstack([scores(users, some) for scores, some in parts if len(some)])
+
+        closer = None
+        if self.closer is not None and new.closer is not None:
+            nearly = of_each(self.closer.nearly, new.closer.nearly)
+            closer = Closer(nearly, of_pairs(self.closer.exact, new.closer.exact))
+        return replace(self, block=block, closer=closer)
+
     def raised(self, bonus: NDArray[np.float64]) -> Ranking:
         """Return the same scores with a bonus for each item."""
 

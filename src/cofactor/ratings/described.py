@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.times import pairs_for
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.fit_input import FitInput
@@ -141,6 +142,17 @@ class DescribedModel(Factored, RatingModel):
         table = table_of(item_features, "item_features")
         ratings = self._new_items(X, y, known, table, time)
         return self._items_folded_in(FitInput(ratings, item_features=table))
+
+    def _known_by_features(self, new_items: SideFeatures) -> Self:
+        from cofactor.ratings.features import FeatureTable, unknown_features
+
+        if not self._knows_features("item"):
+            raise unknown_features("new_items")
+        table = FeatureTable.read(new_items, "new_items")
+        new = table.among(new_rows(self.items_, table))
+        if not len(new.ids):
+            raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
+        return self.fold_in_items(item_features=new)
 
     def similar_items(
         self,

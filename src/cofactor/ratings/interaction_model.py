@@ -27,12 +27,12 @@ from cofactor.model.shown import html_of
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
 from cofactor.ratings.blocks import pairs_per_block
+from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Excluded, Exclusion
+from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.folding import warn_of_lost_times
 from cofactor.ratings.ids import Appended, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
 from cofactor.ratings.updates import Updates
 from cofactor.text import counted, some_of
@@ -40,7 +40,6 @@ from cofactor.typing import Ids, SideName
 
 if TYPE_CHECKING:
     from cofactor.ratings.reasons import Reasons
-    from cofactor.ratings.rules import Rules
     from cofactor.ratings.sharded import ShardedRatings
     from cofactor.ratings.stored_users import StoredUsers
 
@@ -311,54 +310,9 @@ class InteractionModel(BaseEstimator, ABC):
             advice=f"those of {', '.join(sorted(named))} can be explained",
         )
 
-    # ---------------------------------------------------------------- lists
-
-    def _best_lists(
-        self,
-        ranking: Ranking,
-        users: Any,
-        n: int,
-        *,
-        exclude_seen: bool,
-        exclude: Exclusion,
-        candidates: Iterable[Any] | None,
-        rules: Rules | None,
-    ) -> Recommendations:
-        """Return the best items that may be recommended, arranged by rules if there are any.
-
-        Parameters
-        ----------
-        ranking : Ranking
-        users : ndarray of int, or Visits
-            By index.
-        n, exclude_seen, exclude, candidates, rules
-            As in `recommend`.
-        """
-        known = Lookup(self.users_, self.items_)
-        columns, excluded = known.candidates(candidates), Excluded.of(known, exclude)
-        if len(excluded.everywhere):
-            columns = np.setdiff1d(columns, excluded.everywhere)
-        columns = columns.astype(np.int32)
-        hidden = Hidden(self.ratings_ if exclude_seen else None, excluded)
-        ids = self.users_.ids[np.asarray(users)]
-        if rules is None:
-            best, scores = best_items(ranking, users, columns, n, hidden)
-            return Recommendations(ids, ids_of(self.items_, best), scores)
-        from cofactor.ratings.reranking import Arrangement, arranged
-
-        allowed = np.zeros(len(self.items_), dtype=np.bool_)
-        allowed[columns] = True
-        looked_up = rules, self.items_, allowed, n
-        arrangement, allowed = Arrangement.of(*looked_up, self._support, self._item_directions)
-        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
-        raised = ranking.raised(bonus) if bonus.any() else ranking
-
-        def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
-            found, values = best_items(raised, users[rows], left, width, hidden)
-            return found, values - bonus[found]
-
-        best, scores = arranged(search, arrangement, len(users), len(left), n)
-        return Recommendations(ids, ids_of(self.items_, best), scores)
+    def _catalog(self) -> Catalog:
+        """Return what lists are made of besides scores."""
+        return Catalog(self.users_, self.items_, self.ratings_, self._support, self._item_directions)
 
     # ---------------------------------------------------------------- those of a fold-in who are known
 

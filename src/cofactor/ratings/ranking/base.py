@@ -43,7 +43,7 @@ from cofactor.ratings.rules import Rules
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues, SparseTable
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
@@ -339,6 +339,7 @@ class ExposureModel(InteractionModel):
         exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
         rules: Rules | None = None,
+        new_items: SideFeatures | None = None,
     ) -> Recommendations:
         """Recommend the items that users most likely take next.
 
@@ -356,6 +357,8 @@ class ExposureModel(InteractionModel):
             Ids of the items to choose from; by default all.
         rules : Rules, optional
             What lists must be like: supported by takes, diverse, novel, with quotas of groups. See `Rules`.
+        new_items : mapping, frame, or tuple, optional
+            Refused: a `Recommender` knows new items by their features.
 
         Returns
         -------
@@ -364,6 +367,10 @@ class ExposureModel(InteractionModel):
             `items_`, and their scores. A user with fewer items left than n has None in the last columns, with scores of
             -inf. With novelty or diversity scores are on the logarithmic scale that these are weighed on.
         """
+        if new_items is not None:
+            from cofactor.ratings.features import no_new_items
+
+            raise no_new_items(self)
         check_is_fitted(self)
         check_number("n", n, low=1, whole=True)
         check_flag("exclude_seen", exclude_seen)
@@ -374,7 +381,7 @@ class ExposureModel(InteractionModel):
         ranking = Ranking(block, TAKES_PER_BLOCK, n_items=len(self.items_))
         limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
         with library_limit(1, "blas"):
-            return self._best_lists(ranking, rows, int(n), exclude_seen=exclude_seen, **limits)
+            return self._catalog().best_lists(ranking, rows, int(n), exclude_seen=exclude_seen, **limits)
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""

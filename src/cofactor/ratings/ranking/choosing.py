@@ -17,10 +17,9 @@ from cofactor.limits import CELLS
 from cofactor.problems.choice import log_shares
 from cofactor.ratings.best import highest, ids_of
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
+from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded, Exclusion
-from cofactor.ratings.ids import IdMap
-from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import Arrangement, arranged, check_rules
@@ -39,9 +38,7 @@ class Offer:
 
     Attributes
     ----------
-    users, items : IdMap
-    ratings : Ratings
-        What users took, or rated.
+    catalog : Catalog
     scale : ndarray of shape (R,), or None
         The levels of ratings, None where nothing says how items are liked.
     visits : callable
@@ -50,21 +47,13 @@ class Offer:
         Returns c · ℓ of all items for users by index, given what they took.
     probabilities : callable
         Returns the probabilities of the levels of pairs once the items are taken.
-    support : callable
-        Returns how many took each item, and how many users there were.
-    directions : callable
-        Returns vectors of items which say how alike these are.
     """
 
-    users: IdMap
-    items: Any
-    ratings: Ratings
+    catalog: Catalog
     scale: NDArray[np.float64] | None
     visits: Callable[[NDArray[np.int32], Any], Any]
     utilities: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.float32]]
     probabilities: Callable[[Any, NDArray[np.int32]], NDArray[Any]]
-    support: Callable[[], tuple[NDArray[Any], int]]
-    directions: Callable[[], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -83,12 +72,6 @@ class RecommendOptions:
     def check(self, knows_ratings: bool) -> None:
         """Refuse what cannot be had."""
         check_number("n", self.n, low=1, whole=True)
-        if self.rank_by == "rating":
-            raise InvalidInputError(
-                (Argument("rank_by", "rating"), " knows no new items"),
-                argument="new_items",
-                advice=("leave ", Argument("new_items"), " out, or rank by what they are likely to be"),
-            )
         check_choice("rank_by", self.rank_by, ("auto", "like", "take", "gain", "rating"))
         check_flag("exclude_seen", self.exclude_seen)
         check_rules(self.rules)
@@ -117,8 +100,9 @@ class _Gain:
 
 def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommendations:
     """Return the best items of an offer."""
-    known = Lookup(offer.users, offer.items)
-    rows, m = known.asked(users), len(offer.items)
+    catalog = offer.catalog
+    known = catalog.lookup
+    rows, m = known.asked(users), len(catalog.items)
     k, n = len(rows), min(options.n, m)
     what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
     CELLS.check(options.n * k, what, size=n * k)
@@ -128,8 +112,8 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
     gain, visitors = _gain(offer.scale, options), offer.visits(rows, options.time)
     bonus = np.zeros(0)
     if options.rules is not None:
-        looked_up = options.rules, offer.items, allowed, options.n
-        arrangement, allowed = Arrangement.of(*looked_up, offer.support, offer.directions)
+        looked_up = options.rules, catalog.items, allowed, options.n
+        arrangement, allowed = Arrangement.of(*looked_up, catalog.support, catalog.directions)
         bonus = arrangement.bonus if arrangement.bonus.any() else bonus
 
     def search(asked: NDArray[Any], n: int) -> tuple[NDArray[Any], ...]:
@@ -140,7 +124,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
 
         def block(lo: int, hi: int) -> None:
             here = rows[asked[lo:hi]]
-            seen = seen_by(offer.ratings, here, m)
+            seen = seen_by(catalog.seen, here, m)
             log_share = log_shares(offer.utilities(here, seen), seen if options.exclude_seen else None)
             open_ = log_share.copy()
             open_[:, ~allowed] = -np.inf
@@ -170,8 +154,8 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
         there = np.nonzero(best >= 0)
         p = offer.probabilities(visitors[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, gain.liked)
-    found = ids_of(offer.items, best)
-    return Recommendations(offer.users.ids[rows], found, scores, shares, None if gain is None else likes)
+    found = ids_of(catalog.items, best)
+    return Recommendations(catalog.users.ids[rows], found, scores, shares, None if gain is None else likes)
 
 
 def _widened(array: NDArray[Any], n: int, empty: float) -> NDArray[Any]:

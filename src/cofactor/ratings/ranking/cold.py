@@ -14,7 +14,7 @@ from cofactor.kernels.threads import library_limit
 from cofactor.model.state import check_array
 from cofactor.ratings.blocks import products_of_rows
 from cofactor.ratings.features import FeatureTable
-from cofactor.ratings.ids import Appended, IdMap
+from cofactor.ratings.ids import IdMap
 from cofactor.ratings.ranking.choosing import Offer
 from cofactor.ratings.standardization import Standardization
 
@@ -136,10 +136,10 @@ def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, tabl
             argument="new_items",
             advice=("give ", Argument("item_features"), " to fit"),
         )
-    n_known, new = len(offer.items), table.among(offer.items.index(table.ids.ids) < 0)
+    n_known, new = len(offer.catalog.items), table.among(offer.catalog.items.index(table.ids.ids) < 0)
     if not len(new.ids):
         raise InvalidInputError((Argument("new_items"), " holds no item that is new"), argument="new_items")
-    items: Any = Appended(offer.items, new.ids)
+    catalog = offer.catalog.with_items(new.ids)
     features = cold.coding.rows(new, new.ids)
     part: Any = None
     if rating_model is not None and rating_model._knows_features("item"):
@@ -157,26 +157,11 @@ def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, tabl
         if is_new.any():
             model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
             if part is not None:
-                model, place = part, part.items_.index(items.ids[asked[is_new]])
+                model, place = part, part.items_.index(catalog.items.ids[asked[is_new]])
             out[is_new] = model._all_probabilities(visitors[np.flatnonzero(is_new)], place)
         return out
 
-    def support() -> tuple[NDArray[Any], int]:
-        counts, n_users = offer.support()
-        return np.append(counts, np.zeros(len(new.ids))), n_users
-
-    def directions() -> NDArray[np.float64]:
-        known = offer.directions()
-        return np.vstack([known, np.zeros((len(new.ids), known.shape[1]))])
-
-    return replace(
-        offer,
-        items=items,
-        utilities=utilities,
-        probabilities=probabilities,
-        support=support,
-        directions=directions,
-    )
+    return replace(offer, catalog=catalog, utilities=utilities, probabilities=probabilities)
 
 
 def _log_sums(z: NDArray[np.floating], out: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -455,9 +455,10 @@ class Recommender(InteractionModel):
             Users who took nothing are recommended what is popular, and liked.
         """
         check_is_fitted(self)
-        if rank_by == "rating" and new_items is None:
-            limits: dict[str, Any] = {"exclude_seen": exclude_seen, "exclude": exclude, "candidates": candidates}
-            return self._predicting().recommend(users, n, at_least=at_least, time=time, rules=rules, **limits)
+        if rank_by == "rating":
+            how: dict[str, Any] = {"exclude_seen": exclude_seen, "exclude": exclude, "candidates": candidates}
+            how |= {"at_least": at_least, "time": time, "rules": rules, "new_items": new_items}
+            return self._predicting().recommend(users, n, **how)
         options = RecommendOptions(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
         options.check(knows_ratings=self.rating_model_ is not None)
         offer = self._offer()
@@ -470,16 +471,13 @@ class Recommender(InteractionModel):
     def _offer(self) -> Offer:
         """Return the items of training, and how likely users take and like them."""
         model: Any = self.rating_model_
+        self._require_ratings(("fold new users in, or ",))
         return Offer(
-            self.users_,
-            self.items_,
-            self._require_ratings(("fold new users in, or ",)),
+            self._catalog(),
             None if model is None else self.scale_,
             visits=lambda users, time: None if model is None else model._visits(users, time),
             utilities=lambda users, seen: self._utilities(users),
             probabilities=lambda visitors, items: model._all_probabilities(visitors, items),
-            support=self._support,
-            directions=self._item_directions,
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:

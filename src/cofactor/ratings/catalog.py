@@ -1,0 +1,107 @@
+"""Top-N lists: what they are made of besides scores, and the search for the best by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.exclusion import Excluded, Exclusion
+from cofactor.ratings.ids import Appended, IdMap
+from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.recommendations import Recommendations
+
+if TYPE_CHECKING:
+    from cofactor.ratings.rules import Rules
+
+__all__ = ["Catalog"]
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """Users, items, who has seen what, and what is known of items: all that lists need besides scores.
+
+    Attributes
+    ----------
+    users, items : IdMap
+    seen : Ratings or None
+        What users rated, or took.
+    support : callable
+        Returns how many users took each item, and how many users there were.
+    directions : callable
+        Returns vectors of items, of length 1 or 0, whose inner products say how alike items are.
+    """
+
+    users: IdMap
+    items: Any
+    seen: Any
+    support: Callable[[], tuple[NDArray[Any], int]]
+    directions: Callable[[], NDArray[np.float64]]
+
+    @property
+    def lookup(self) -> Lookup:
+        """The users and items by their ids."""
+        return Lookup(self.users, self.items)
+
+    def with_items(self, new: IdMap) -> Self:
+        """Return it with new items after the known ones, which nobody took and which are like no other."""
+
+        def support() -> tuple[NDArray[Any], int]:
+            counts, n_users = self.support()
+            return np.append(counts, np.zeros(len(new))), n_users
+
+        def directions() -> NDArray[np.float64]:
+            known = self.directions()
+            return np.vstack([known, np.zeros((len(new), known.shape[1]))])
+
+        return replace(self, items=Appended(self.items, new), support=support, directions=directions)
+
+    def best_lists(
+        self,
+        ranking: Ranking,
+        users: Any,
+        n: int,
+        *,
+        exclude_seen: bool,
+        exclude: Exclusion,
+        candidates: Iterable[Any] | None,
+        rules: Rules | None,
+    ) -> Recommendations:
+        """Return the best items that may be recommended, arranged by rules if there are any.
+
+        Parameters
+        ----------
+        ranking : Ranking
+        users : ndarray of int, or Visits
+            By index.
+        n, exclude_seen, exclude, candidates, rules
+            As in `recommend`.
+        """
+        known = self.lookup
+        columns, excluded = known.candidates(candidates), Excluded.of(known, exclude)
+        if len(excluded.everywhere):
+            columns = np.setdiff1d(columns, excluded.everywhere)
+        columns = columns.astype(np.int32)
+        hidden = Hidden(self.seen if exclude_seen else None, excluded)
+        ids = self.users.ids[np.asarray(users)]
+        if rules is None:
+            best, scores = best_items(ranking, users, columns, n, hidden)
+            return Recommendations(ids, ids_of(self.items, best), scores)
+        from cofactor.ratings.reranking import Arrangement, arranged
+
+        allowed = np.zeros(len(self.items), dtype=np.bool_)
+        allowed[columns] = True
+        arrangement, allowed = Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+        left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
+        raised = ranking.raised(bonus) if bonus.any() else ranking
+
+        def search(rows: NDArray[Any], width: int) -> tuple[NDArray[Any], ...]:
+            found, values = best_items(raised, users[rows], left, width, hidden)
+            return found, values - bonus[found]
+
+        best, scores = arranged(search, arrangement, len(users), len(left), n)
+        return Recommendations(ids, ids_of(self.items, best), scores)
