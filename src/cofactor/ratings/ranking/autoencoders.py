@@ -113,7 +113,10 @@ def _squared_times(takes: Ratings, values: NDArray[np.float32], Q: NDArray[np.fl
 
 def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> NDArray[Any]:
     """Return XᵀX."""
-    out = np.empty((size, size), dtype=np.float64 if size <= _PRECISE else np.float32)
+    if size <= _PRECISE:
+        X = sparse.csr_array((values.astype(np.float64), rows[1], rows[0]), shape=(len(rows[0]) - 1, size))
+        return (X.T @ X).toarray()
+    out = np.empty((size, size), dtype=np.float32)
     cuts = cut_rows(columns[0], _ENTRIES_PER_BLOCK)
 
     def block(k: int) -> None:
