@@ -53,7 +53,7 @@ __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 class ExposureModel(InteractionModel):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
-    Subclasses say how to learn (`_fit`), and what scores users have (`_table`).
+    Subclasses say how to learn (`_fit`), and what scores users have (`_score_range`).
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ExposureModel(InteractionModel):
         """Learn from checked takes; set nothing but what is learned."""
 
     @abstractmethod
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         """Return the scores of the items from `first` to `last` - 1 for users, given by index, who took something."""
 
     def _fold_in(self, given: FitInput) -> None:
@@ -135,7 +135,7 @@ class ExposureModel(InteractionModel):
         """Learn from all takes, after some came in; what was chosen in the fit stays, `before` has it."""
         self._fit(given)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Return parameters chosen by takes that are held out, if any, and `_log_takes` after a fit without these."""
         inner = clone(self)._learn(FitInput(held_out.train))
         return {}, inner._all_log_takes(held_out.users)
@@ -200,7 +200,7 @@ class ExposureModel(InteractionModel):
     def _learn(self, given: FitInput, listener: Callback | None = None) -> Self:
         """Learn from checked takes, wholly or not at all."""
         with committed(self) as fitted, self._monitor(listener) as monitor:
-            fitted._take(given.ratings, Updates(given.ratings.n_ratings))
+            fitted._set_interactions(given.ratings, Updates(given.ratings.n_ratings))
             fitted.kind_weights_ = dict(given.ratings.kind_weights or {})
             fitted._fit(replace(given, monitor=monitor))
         return self
@@ -209,7 +209,7 @@ class ExposureModel(InteractionModel):
         listener = listener or getattr(self, "callback", None)
         return Monitor(listener, bool(getattr(self, "verbose", 0)), type(self).__name__)
 
-    def _take(self, takes: Ratings, updates: Updates | None) -> None:
+    def _set_interactions(self, takes: Ratings, updates: Updates | None) -> None:
         """Set what takes say before anything is learned."""
         refuse_too_large(self, self._fit_bytes(takes), takes.n_ratings)
         self.users_, self.items_, self.scale_ = takes.users, takes.items, TAKEN
@@ -242,7 +242,7 @@ class ExposureModel(InteractionModel):
         height = self._height()
 
         def block(lo: int, hi: int) -> None:
-            table = self._score_table(distinct[lo:hi], 0, len(self.items_))
+            table = self._all_scores(distinct[lo:hi], 0, len(self.items_))
             here = by_user[np.searchsorted(place[by_user], lo) : np.searchsorted(place[by_user], hi)]
             here = here[items[here] >= 0]
             out[here] = table[place[here] - lo, items[here]]
@@ -255,14 +255,14 @@ class ExposureModel(InteractionModel):
         """Return for how many users the scores of all items are computed at a time."""
         return max(1, TAKES_PER_BLOCK // max(len(self.items_), 1))
 
-    def _score_table(self, users: NDArray[Any], first: int, last: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    def _all_scores(self, users: NDArray[Any], first: int, last: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Return scores of some items for users by index, -1 for an unknown one; popularity for whom took nothing.
 
         In single precision popularity breaks no ties.
         """
         takes = self._require_ratings(())
         warm = (users >= 0) & (takes.user_counts[users] > 0)
-        found = self._table(users[warm], first, last)
+        found = self._score_range(users[warm], first, last)
         if self.popularity_weight_:
             prior = popularity_prior(self.popularity_ * self.n_trained_)[first:last]
             added = (self.level_ * self.popularity_weight_ * prior).astype(dtype)
@@ -279,11 +279,11 @@ class ExposureModel(InteractionModel):
 
     def _log_table(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return `_log_takes` of the scores of all items for as few users as share a block."""
-        return self._log_takes(self._score_table(users, 0, len(self.items_), np.float32))
+        return self._log_takes(self._all_scores(users, 0, len(self.items_), np.float32))
 
-    def _in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
+    def _scores_in_levels(self, users: NDArray[Any]) -> NDArray[np.float32]:
         """Return scores of all items, without what popularity adds, as multiples of `level_`."""
-        return self._for_all_items(users, lambda some: self._table(some, 0, len(self.items_)) / self.level_)
+        return self._for_all_items(users, lambda some: self._score_range(some, 0, len(self.items_)) / self.level_)
 
     def _chosen(self, given: FitInput, seed: int, *names: str) -> dict[str, Any]:
         """Return numbers for some parameters, those for "auto" chosen by takes that are held out.
@@ -293,12 +293,12 @@ class ExposureModel(InteractionModel):
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("popularity_weight", *names)}
         if "auto" in settings.values():
             held_out = HeldOut.of(given.ratings, seed, self._asks_what_is_next)
-            settings |= self._tried(held_out, given.monitor)[0]
+            settings |= self._tune(held_out, given.monitor)[0]
         self.popularity_weight_ = max(float(settings["popularity_weight"]), TIES)
         return settings
 
     def _with_popularity(self, held_out: HeldOut, trials: Trials) -> tuple[dict[str, Any], NDArray[np.float32]]:
-        """Return what `_tried` does: the best of what was tried on `_in_levels`, and the weight of popularity."""
+        """Return what `_tune` does: the best of what was tried on `_scores_in_levels`, and the weight of popularity."""
         prior = popularity_prior(item_masses(held_out.train))
         weight = self.popularity_weight
         if isinstance(weight, str):
@@ -319,7 +319,7 @@ class ExposureModel(InteractionModel):
     def _block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         """Return the scores of items, given by increasing indices."""
         first, last = int(items[0]), int(items[-1]) + 1
-        table = self._score_table(users, first, last)
+        table = self._all_scores(users, first, last)
         return table if last - first == len(items) else table[:, items - first]
 
     def _log_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
@@ -386,7 +386,7 @@ class ExposureModel(InteractionModel):
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
         first, last = int(items.min()), int(items.max()) + 1
-        return self._score_table(np.array([user]), first, last)[0, items - first]
+        return self._all_scores(np.array([user]), first, last)[0, items - first]
 
     # ---------------------------------------------------------------- new users, new takes
 
@@ -467,7 +467,7 @@ class ExposureModel(InteractionModel):
         both, updates = joined_takes(earlier, new), known.after(new)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
-            grown._take(both, updates)
+            grown._set_interactions(both, updates)
             grown._refit(FitInput(both, monitor=monitor), before)
         warn_of_lost_times(earlier, new, those="takes")
         return self

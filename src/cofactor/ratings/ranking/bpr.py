@@ -138,12 +138,12 @@ class BPR(FactorExposure):
         takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
         self.seed_ = int(generator.integers(2**31))
         if isinstance(alpha, str):
-            alpha = self._tried(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
+            alpha = self._tune(HeldOut.of(takes, self.seed_), given.monitor)[0]["alpha"]
         self.alpha_ = float(alpha)
         U, V, _ = self._start(takes, self._rank(takes), generator)
         self._solve(given, U, V, self._log_counts, self.max_iter)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         passes: dict[str, Any] = {}
         if isinstance(self.alpha, str):  # half as many steps of twice the length tell
             passes = {"max_iter": -(-self.max_iter // 2), "learning_rate": min(2 * self.learning_rate, 1.0)}

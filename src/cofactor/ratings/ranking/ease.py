@@ -216,10 +216,10 @@ class EASE(LinearExposure):
         V = before.weights_.get("V")
         self._solve(given.ratings, before.alpha_, self._most_factors if V is None else V.shape[1])
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         inner, takes = clone(self), held_out.train
         inner._check_times(takes)
-        inner._take(takes, None)
+        inner._set_interactions(takes, None)
 
         def tried(way: str, first: float, n_factors: int = self._most_factors, downwards: bool = False) -> Trials:
             """Try alphas from the first one on, if it is to be chosen."""
@@ -229,7 +229,7 @@ class EASE(LinearExposure):
             def learn(alpha: float, **_: int) -> NDArray[np.float32]:
                 with library_limit(1, "blas"):
                     inner.weights_ = solve(alpha)
-                return inner._in_levels(held_out.users)
+                return inner._scores_in_levels(held_out.users)
 
             def gain(alpha: float) -> float:
                 return trials.gain(alpha=alpha, **({"n_factors": n_factors} if way == "low-rank" else {}))
@@ -270,15 +270,15 @@ class EASE(LinearExposure):
     def _fold_in(self, given: FitInput) -> None:
         self._check_times(given.ratings)
 
-    def _said(self, users: NDArray[Any]) -> Rows:
-        indptr, items, values = super()._said(users)
+    def _interaction_rows(self, users: NDArray[Any]) -> Rows:
+        indptr, items, values = super()._interaction_rows(users)
         takes = self._require_ratings(())
         if self.recency is not None and takes.times is not None:
             _, entries = entries_of_rows(takes.indptr, users)
             values = values * _recent(indptr, takes.times[entries], self.recency)
         return indptr, items, values
 
-    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         return weighed_table(self.weights_, rows, first, last)
 
     def _check_learned(self) -> None:

@@ -107,7 +107,7 @@ class FactorExposure(Factored, ExposureModel):
     def _factor_scores(self) -> FactorScores:
         return FactorScores(self.U_, self.V_, np.zeros(len(self.U_), np.float32), self.item_bias_)
 
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return self._factor_scores.block(users, np.arange(first, last))
 
     def _check_learned(self) -> None:

@@ -183,7 +183,7 @@ class ImplicitALS(FactorExposure):
             self.alpha_ /= _STEP
             self._solve(given, *self._start(takes, n_factors, generator), self.max_iter)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha with few factors, then how many."""
         given = FitInput(held_out.train)
         once: dict[str, Any] = {"popularity_weight": 0.0, "callback": None, "verbose": 0}
@@ -193,7 +193,7 @@ class ImplicitALS(FactorExposure):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # of a penalty that is too large
                 inner._learn(given)
-            return None if inner._says_nothing else inner._in_levels(held_out.users)
+            return None if inner._says_nothing else inner._scores_in_levels(held_out.users)
 
         trials, most = Trials(held_out, learn, monitor), min(given.ratings.shape)
         few, alpha = min(_FEW, most), _FIRST if isinstance(self.alpha, str) else float(self.alpha)

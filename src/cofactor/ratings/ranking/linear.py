@@ -23,25 +23,25 @@ class LinearExposure(ExposureModel):
     """An exposure model whose score is a sum over what the user took, of what the take says times a weight."""
 
     @abstractmethod
-    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         """Return X W for rows of X, of the items from `first` to `last` - 1."""
 
-    def _said(self, users: NDArray[Any]) -> Rows:
+    def _interaction_rows(self, users: NDArray[Any]) -> Rows:
         """Return the rows of X of users: what each of their takes says."""
         takes = self._require_ratings(())
         indptr, entries = entries_of_rows(takes.indptr, users)
         return indptr, takes.indices[entries], strengths_of(self, takes, entries)
 
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
-        return self._weighed(self._said(users), first, last)
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+        return self._weighted_sums(self._interaction_rows(users), first, last)
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
         """Return the scores of rows that hold one take each."""
-        _, own, values = self._said(np.array([user]))
+        _, own, values = self._interaction_rows(np.array([user]))
         first, last = int(items.min()), int(items.max()) + 1
         step = max(1, _CELLS // (last - first))
         parts = []
         for lo in range(0, len(own), step):
             some, said = own[lo : lo + step], values[lo : lo + step]
-            parts.append(self._weighed((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
+            parts.append(self._weighted_sums((np.arange(len(some) + 1), some, said), first, last)[:, items - first])
         return np.concatenate(parts).T

@@ -208,14 +208,14 @@ class LogisticMF(FactorExposure):
         takes, generator, chosen = given.ratings, make_generator(self.random_state), self
         if isinstance(self.alpha, str):
             held_out = HeldOut.of(takes, int(generator.integers(2**31)))
-            chosen = clone(self).set_params(**self._tried(held_out, given.monitor)[0])
+            chosen = clone(self).set_params(**self._tune(held_out, given.monitor)[0])
         self.alpha_, n = float(chosen.alpha), len(takes.users)
         U, V, _ = self._start(takes, chosen._rank(takes), generator)
         share = np.clip(self.popularity_, 0.5 / max(n, 1), 1 - 0.5 / max(n, 1))
         self.user_bias_ = np.zeros(n, dtype=np.float32)
         self._solve(given, U, V, np.log(share / (1 - share)).astype(np.float32), self.max_iter)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Choose alpha, then how many factors."""
         given = FitInput(held_out.train)
         max_iter = min(_ITERATIONS, self.max_iter) if isinstance(self.alpha, str) else self.max_iter
@@ -288,7 +288,7 @@ class LogisticMF(FactorExposure):
         """Return how much lower scores are with each take among what was not taken, by a step of Newton's method."""
         own, weights = own_takes(self, user)
         F = with_constant(self.V_)
-        p = expit(self._table(np.array([user]), 0, len(F))[0].astype(np.float64))
+        p = expit(self._score_range(np.array([user]), 0, len(F))[0].astype(np.float64))
         curvatures = p * (1 - p)
         every = curvatures.copy()
         every[own] *= weights

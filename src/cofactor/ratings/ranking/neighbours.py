@@ -99,12 +99,12 @@ class _Neighbours(LinearExposure):
     def _level(self, takes: Ratings) -> float:
         """Return the mean positive score of what users took, from their other takes: what scores are measured by."""
         users = np.flatnonzero(takes.user_counts)[:1000]
-        scores = self._table(users.astype(np.int32), 0, len(takes.items))
+        scores = self._score_range(users.astype(np.int32), 0, len(takes.items))
         indptr, items, _ = takes.rows(users)
         found = scores[np.repeat(np.arange(len(users)), np.diff(indptr)), items]
         return float(found[found > 0].mean()) if (found > 0).any() else 1.0
 
-    def _weighed(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+    def _weighted_sums(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         indptr, items, values = rows
         shape = (len(indptr) - 1, len(self.items_))
         X = sparse.csr_array((values, items, indptr), shape=shape)
@@ -180,10 +180,10 @@ class ItemKNN(_Neighbours):
         super()._check_params()
         check_number("shrinkage", self.shrinkage, low=0)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         def learn(n_neighbors: int) -> NDArray[np.float32]:
             inner = clone(self).set_params(popularity_weight=0.0)._learn(FitInput(held_out.train))
-            return inner._in_levels(held_out.users)
+            return inner._scores_in_levels(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         trials.gain(n_neighbors=self.n_neighbors)
@@ -300,11 +300,11 @@ class RP3beta(_Neighbours):
         self.beta_ = float(self._chosen(given, 0, "beta")["beta"])
         self._weigh(given.ratings)
 
-    def _tried(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
+    def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         def learn(beta: float) -> NDArray[np.float32]:
             settings: dict[str, Any] = {"beta": beta, "popularity_weight": 0.0, "callback": None, "verbose": 0}
             inner = clone(self).set_params(**settings)._learn(FitInput(held_out.train))
-            return inner._in_levels(held_out.users)
+            return inner._scores_in_levels(held_out.users)
 
         trials = Trials(held_out, learn, monitor)
         highest = trials.gain(beta=_BETA if isinstance(self.beta, str) else float(self.beta))

@@ -75,7 +75,7 @@ class Popularity(ExposureModel):
             weights = weights * np.exp2((takes.times - takes.times.max()) / (self.half_life * _DAY))
         self.scores_ = np.bincount(takes.indices, weights, minlength=len(takes.items)) / max(len(takes.users), 1)
 
-    def _table(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
+    def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return np.tile(self.scores_[first:last], (len(users), 1))
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:

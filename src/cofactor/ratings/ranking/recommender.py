@@ -388,7 +388,7 @@ class Recommender(InteractionModel):
                 is_late = choosing.stopped or time.perf_counter() > end or not len(held_out.users)
                 if tables and self.exposure is None and is_late:
                     break
-                choices, table = part._tried(held_out, choosing.inside(type(part).__name__))
+                choices, table = part._tune(held_out, choosing.inside(type(part).__name__))
                 part.set_params(**choices)
                 tables.append(self._feature(part, table, held_out.counts))
                 self.tried_["model"].append(type(part).__name__)
@@ -827,7 +827,7 @@ class Recommender(InteractionModel):
             grown.exposures_ = []
             for part in self.exposures_:
                 later = copy.copy(part)
-                later._take(takes, None)
+                later._set_interactions(takes, None)
                 later._refit(FitInput(takes), part)
                 grown.exposures_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
