@@ -213,6 +213,27 @@ def test_fold_in_of_training_users_finds_their_factors_again(name):
 
 
 @every
+def test_fold_in_of_training_items_finds_their_factors_again(name):
+    """Under new ids, from the ratings that they had: items are then what they were, to those who rated others too."""
+    model, (X, y) = fitted(name), data(name)
+    if name.startswith("GPLVM"):  # it says what it does of a user by all that the user rated
+        assert not hasattr(model, "fold_in_items")
+        return
+    some = np.unique(X[:, 1])[[2, 9, 17]]
+    own = np.isin(X[:, 1], some)
+    copies = model.fold_in_items(X[own] + [0, 10_000], y[own])
+    assert copies.items_.ids.tolist() == (some + 10_000).tolist()
+    pairs = np.array([(user, item) for item in some for user in model.users_.ids])
+    renamed = np.add(pairs, [0, 10_000])
+    before, after = model.decision_function(pairs), copies.decision_function(renamed)
+    for k in range(3):
+        item = slice(k * len(model.users_), (k + 1) * len(model.users_))
+        assert np.corrcoef(before[item], after[item])[0, 1] > 0.98
+    assert np.abs(copies.predict(renamed) - model.predict(pairs)).mean() < 0.2
+    assert copies.recommend(model.users_.ids[:2], 2, exclude_seen=False).items.shape == (2, 2)
+
+
+@every
 def test_fold_in_of_a_user_does_not_depend_on_the_others(name):
     """Solved to high precision; with default tolerances, scores differ by less than a fiftieth of their spread."""
     X, y = data(name)

@@ -63,6 +63,10 @@ if TYPE_CHECKING:
     from cofactor.ratings.sharded import ShardedRatings
 
 
+def _knows_items_alone(model: RatingModel) -> bool:
+    return model._knows_items_by_rows
+
+
 def _has_probabilities(model: RatingModel) -> bool:
     return model._gives_probabilities()
 
@@ -119,6 +123,9 @@ class RatingModel(InteractionModel):
     _rows: ClassVar[Mapping[str, SideName]] = {}
 
     _knows_what_is_alike: ClassVar[bool] = False
+
+    #: Whether the rows of items say all of them, so that a fold-in of items predicts without those of training.
+    _knows_items_by_rows: ClassVar[bool] = True
 
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
@@ -656,6 +663,56 @@ class RatingModel(InteractionModel):
             was given here or merged.
         """
         return self._folded_in(self._new_users(X, y, user_features, known, time))
+
+    @available_if(_knows_items_alone)
+    def fold_in_items(
+        self,
+        X: Pairs | None = None,
+        y: RatingValues = None,
+        *,
+        time: ArrayLike | None = None,
+        item_features: SideFeatures | None = None,
+        known: str = "error",
+    ) -> Self:
+        """Return a model for items which were not in training, users held fixed.
+
+        Parameters
+        ----------
+        X, y : optional
+            Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
+            ``unknown="error"``.
+        time : array-like of shape (n,), optional
+            As in `fit`.
+        item_features : mapping, frame, or tuple, optional
+            Only for models that were fitted with such: the same columns, of new items. Items without ratings are known
+            by them alone (where priors know who rated what, that is guessed from the features too), but for those of
+            training, whose rows count only if they are in X too. Items without a row get the column means of training.
+        known : {"error", "merge", "replace"}, default="error"
+            As in `fold_in`, of items in X, or without X of those in `item_features`.
+
+        Returns
+        -------
+        RatingModel
+            Of the same class, with the same methods, knowing the same users and the new items only.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import OrdinalProbit
+        >>> X = [(u, i) for u in range(8) for i in range(6)]
+        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
+        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
+        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
+        >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
+        array([1., 4.])
+        """
+        from cofactor.ratings.features import FeatureTable, unknown_features
+
+        check_is_fitted(self)
+        table = None if item_features is None else FeatureTable.read(item_features, "item_features")
+        if table is not None and not self._knows_features("item"):
+            raise unknown_features("item_features")
+        ratings = self._new_items(X, y, known, table, time)
+        return self._items_folded_in(FitInput(ratings, item_features=table))
 
     def _new_users(self, X: Any, y: Any, user_features: SideFeatures | None, known: str, time: Any = None) -> FitInput:
         """Return what the users to fold in are known by.

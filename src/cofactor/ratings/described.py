@@ -98,51 +98,6 @@ class DescribedModel(Factored, RatingModel):
         self._check_params()
         return FitInput(self._read(X, y, time, sample_weight), user_features=users, item_features=items)
 
-    def fold_in_items(
-        self,
-        X: Pairs | None = None,
-        y: RatingValues = None,
-        *,
-        time: ArrayLike | None = None,
-        item_features: SideFeatures | None = None,
-        known: str = "error",
-    ) -> Self:
-        """Return a model for items which were not in training, users held fixed.
-
-        Parameters
-        ----------
-        X, y : optional
-            Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
-            ``unknown="error"``.
-        time : array-like of shape (n,), optional
-            As in `fit`.
-        item_features : mapping, frame, or tuple, optional
-            The same columns as in `fit`, of new items. Items without ratings are known by them alone (where priors know
-            who rated what, that is guessed from the features too), but for those of training, whose rows count only if
-            they are in X too. Items without a row get the column means of training.
-        known : {"error", "merge", "replace"}, default="error"
-            As in `fold_in`, of items in X, or without X of those in `item_features`.
-
-        Returns
-        -------
-        RatingModel
-            Of the same class, with the same methods, knowing the same users and the new items only.
-
-        Examples
-        --------
-        >>> from cofactor.ratings import OrdinalProbit
-        >>> X = [(u, i) for u in range(8) for i in range(6)]
-        >>> y = [1 + 3 * (u % 2 == i % 2) for u, i in X]
-        >>> genres = {i: ["drama" if i % 2 else "comedy"] for i in range(6)}
-        >>> model = OrdinalProbit(2, implicit=None, random_state=0).fit(X, y, item_features=genres)
-        >>> model.fold_in_items(item_features={"new": ["drama"]}).predict([(0, "new"), (1, "new")])
-        array([1., 4.])
-        """
-        check_is_fitted(self)
-        table = table_of(item_features, "item_features")
-        ratings = self._new_items(X, y, known, table, time)
-        return self._items_folded_in(FitInput(ratings, item_features=table))
-
     def _known_by_features(self, new_items: SideFeatures) -> Self:
         from cofactor.ratings.features import FeatureTable, unknown_features
 

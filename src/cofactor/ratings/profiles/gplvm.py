@@ -170,6 +170,9 @@ class GPLVM(RatingModel):
 
     _rows: ClassVar[Mapping[str, SideName]] = {"V_": "item", "item_bias_": "item"}
 
+    #: What it says of a user follows from the positions of all items that the user rated.
+    _knows_items_by_rows: ClassVar[bool] = False
+
     boundaries_: NDArray[np.float64]
     V_: NDArray[Any]
     kernel_: NDArray[np.float64]
