@@ -226,6 +226,23 @@ def test_what_cannot_be_had_is_refused(asked: dict[str, Any]) -> None:
         fitted().recommend(**{"users": [100], **asked})
 
 
+def test_ratings_are_read_as_its_parameters_say() -> None:
+    """In a fit, and after it as an error advises: those of one pair, and the levels there are."""
+    X, y = rated()
+    twice = np.vstack([X, X[:1]]), np.append(y, 6 - y[0])
+    unfitted = Recommender(Popularity(), SMALL, random_state=0)
+    with pytest.raises(InvalidInputError, match="duplicates='last'"):
+        unfitted.fit(*twice)
+    model = clone(unfitted).set_params(duplicates="last", levels=[1, 2, 3, 4, 5, 6]).fit(*twice)
+    assert model.ratings_.n_ratings == len(X)
+    assert model.scale_.tolist() == [1, 2, 3, 4, 5, 6]
+    model = unfitted.fit(X, y).set_params(duplicates="mean")
+    assert model.fold_in([("new", X[0, 1]), ("new", X[0, 1])], [1, 5]).ratings_.values.tolist() == [3]
+    assert model.update([("new", X[0, 1]), ("new", X[0, 1])], [1, 5]).ratings_.n_ratings == len(X) + 1
+    with pytest.raises(InvalidInputError, match="duplicates='first'"):
+        Recommender(duplicates="first").fit(X, y)
+
+
 def test_every_model_returns_recommendations() -> None:
     """Of one form, whatever ranks the items: pairs of items and scores, and tables."""
     model = fitted()

@@ -31,6 +31,7 @@ from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
+from cofactor.ratings.entries import check_levels
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
@@ -124,6 +125,11 @@ class Recommender(InteractionModel):
     ratings : RatingModel or "auto" or None, default="auto"
         What is liked once taken, a model with `predict_proba`. "auto" is `OrdinalProbit` with 10 factors, 150 sweeps,
         and without time, where the ratings have two levels or more; None for takes alone, and counts.
+    levels : array-like of shape (R,), optional
+        The values a rating can take, increasing; by default those of `ratings`, else the distinct ones in y.
+    duplicates : {"error", "last", "mean"}, optional
+        What to do with several ratings of one user for one item; by default what `ratings` does, else an error. Takes
+        of one pair add up.
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
         all takes. 0 leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without
@@ -207,6 +213,8 @@ class Recommender(InteractionModel):
         exposure: ExposureModel | Sequence[ExposureModel] | None = None,
         ratings: RatingModel | str | None = "auto",
         *,
+        levels: ArrayLike | None = None,
+        duplicates: str | None = None,
         max_seconds: float | None = None,
         random_state: RandomState = None,
         callback: Callback | None = None,
@@ -214,6 +222,8 @@ class Recommender(InteractionModel):
     ) -> None:
         self.exposure = exposure
         self.ratings = ratings
+        self.levels = levels
+        self.duplicates = duplicates
         self.max_seconds = max_seconds
         self.random_state = random_state
         self.callback = callback
@@ -239,6 +249,9 @@ class Recommender(InteractionModel):
                 )
             self.ratings._check_params()
         check_number("max_seconds", self.max_seconds, low=0, also=[None])
+        if self.duplicates is not None:
+            check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
+        check_levels(self.levels)
         check_callback(self.callback)
 
     def _exposure(self, n_cells: int = 0) -> list[Any]:
@@ -259,7 +272,14 @@ class Recommender(InteractionModel):
 
     def _rating_kind(self) -> Any:
         """Return the unfitted rating model."""
-        return clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(10, **_SWEEPS)
+        kind = clone(self.ratings) if isinstance(self.ratings, RatingModel) else OrdinalProbit(10, **_SWEEPS)
+        return kind.set_params(**self._of_ratings)
+
+    @property
+    def _of_ratings(self) -> dict[str, Any]:
+        """Parameters that the rating model has from this one."""
+        given = {"levels": self.levels, "duplicates": self.duplicates}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _takes_features(self) -> bool:
         """Return whether features of users and items can be given to a fit; see `takes_features`."""
@@ -762,7 +782,7 @@ class Recommender(InteractionModel):
                 unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
-            model = cast(RatingModel, self.rating_model_)
+            model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
             fresh = model._new_users(X, y, user_features, known, time)
             given = fresh.ratings
             takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
@@ -814,7 +834,7 @@ class Recommender(InteractionModel):
         if self.rating_model_ is None:
             new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
         else:
-            both, new = self.rating_model_._new_ratings(X, y, time)
+            both, new = copy.copy(self.rating_model_).set_params(**self._of_ratings)._new_ratings(X, y, time)
         if self._came_before(new, again, "take" if self.rating_model_ is None else "rating"):
             return self
         with committed(self, keep=learned_names(self)) as grown:
