@@ -21,8 +21,7 @@ from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import MANIFEST, StoredShard
-from cofactor.ratings.shard_sources import InMemory
-from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.solvers.parts import Answer, Question, Rounds
 from cofactor.solvers.result import Callback, Result
 
@@ -234,7 +233,7 @@ def _rest(ratings: ShardedRatings, key: np.uint64, cut: Rounds) -> ShardedRating
         firsts = ratings.bounds[:-1].tolist()
         shards = [rest_of(shard, first, key) for shard, first in zip(ratings, firsts, strict=True)]
         counts = {name: sum(getattr(shard, name) for shard in shards) for name in ("level_counts", "item_counts")}
-        return replace(ratings, **counts, has_times=False, coding=None, source=InMemory(shards))
+        return replace(ratings, **counts, has_times=False, coding=None, source=InMemory(shards), boundary=None)
     place = cut.journal.folder / _REST
     if not (place / MANIFEST).exists():
         place.mkdir(exist_ok=True)

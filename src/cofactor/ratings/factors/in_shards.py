@@ -26,7 +26,7 @@ from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest
 from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.shard_sources import OfItems
+from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
