@@ -105,9 +105,9 @@ class ALS(DescribedModel, FactorModel):
     _takes_weights: ClassVar[bool] = True
 
     def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
+        from cofactor.ratings.factors.in_shards import solve_least_squares
 
-        fit_least_squares_in_shards(self, given)
+        self._fit_by_parts(given, "exact", solve_least_squares)
 
     def __init__(
         self,
