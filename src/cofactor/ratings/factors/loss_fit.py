@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,6 @@ class LossFactorization(FactorModel):
 
     Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
     """
-
-    _takes_weights: ClassVar[bool] = True
 
     margin: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +99,8 @@ class MMMF(DescribedModel, LossFactorization):
     """
 
     _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "links_")
+
+    _takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,

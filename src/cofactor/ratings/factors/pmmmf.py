@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,6 +91,8 @@ class PMMMF(LossFactorization):
     _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "planes_")
 
     planes_: NDArray[Any]
+
+    _takes_weights: ClassVar[bool] = True
 
     def __init__(
         self,
