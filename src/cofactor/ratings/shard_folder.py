@@ -202,10 +202,6 @@ class Manifest:
             for name, stored in part.files.items():
                 yield f"{part.folder}/{name}", stored
 
-    def write(self, folder: Path) -> None:
-        """Put it into its folder, which from then on holds what it says."""
-        write_manifest(folder / MANIFEST, asdict(self))
-
     def check_files(self, folder: Path) -> None:
         """Refuse a folder in which a file is not there in full, or not itself; contents are not read."""
         for path in [folder / _SHARDS, folder / _ITEMS, *(folder / part.folder for part in self.parts())]:
@@ -486,8 +482,8 @@ def write_common(
     shards: Sequence[StoredShard],
     item_counts: NDArray[np.int64],
     name: str = items_name(0),
-) -> Manifest:
-    """Write what shards have in common into a new folder, ``folder/name``; return the manifest, which is there too.
+) -> None:
+    """Write what shards have in common into a new folder, ``folder/name``, and the manifest there and, last, above it.
 
     Parameters
     ----------
@@ -507,8 +503,8 @@ def write_common(
     level_counts = tuple(np.sum([shard.level_counts for shard in shards], axis=0).tolist())
     stored = StoredItems(name, len(items), files)
     manifest = Manifest(tuple(scale.tolist()), state, level_counts, stored, tuple(shards))
-    manifest.write(place)
-    return manifest
+    for there in (place, folder):
+        write_manifest(there / MANIFEST, asdict(manifest))
 
 
 def item_counts_of(folder: Path, shards: Sequence[StoredShard], n_items: int) -> NDArray[np.int64]:

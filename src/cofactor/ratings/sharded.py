@@ -31,14 +31,14 @@ from cofactor.solvers.parts import OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of
 
-__all__ = ["InMemory", "ShardedRatings", "Work", "shard_bounds"]
+__all__ = ["ExecutionConfig", "InMemory", "ShardedRatings", "shard_bounds"]
 
 #: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
 MOST_IN_MEMORY = 1 << 30
 
 
 @dataclass(frozen=True)
-class Work:
+class ExecutionConfig:
     """How fits of ratings in shards are carried out, see `ShardedRatings.on`.
 
     Attributes
@@ -123,7 +123,7 @@ class ShardedRatings:
         Where shards come from.
     boundary : int or None
         Which level is the last one that is -1, of bi-level ratings made from those of the source.
-    work : Work
+    work : ExecutionConfig
         How fits are carried out, see `on`.
 
     Examples
@@ -146,7 +146,7 @@ class ShardedRatings:
     has_times: bool
     source: InMemory | InFolder = field(repr=False)
     boundary: int | None = None
-    work: Work = field(default_factory=Work, repr=False)
+    work: ExecutionConfig = field(default_factory=ExecutionConfig, repr=False)
 
     @classmethod
     def from_ratings(cls, ratings: Ratings, n_shards: int) -> Self:
@@ -244,7 +244,7 @@ class ShardedRatings:
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
             common = self.items, self.scale, self.coding, shards, self.item_counts
-            shard_folder.write_common(partial, *common).write(partial)
+            shard_folder.write_common(partial, *common)
             os.replace(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -395,7 +395,7 @@ class ShardedRatings:
                 argument=argument,
                 advice="write them to one first, see ShardedRatings.save",
             )
-        return replace(self, work=Work(client, resume, every, users))
+        return replace(self, work=ExecutionConfig(client, resume, every, users))
 
     def of_fit(self, model: Any) -> Self:
         """Return the same for the fit of a model; tell where it is to go on and there is nothing of it."""

@@ -21,7 +21,7 @@ from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
+from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
@@ -267,6 +267,18 @@ class FactorModel(Factored, RatingModel):
         d = min(self.n_factors, *ratings.shape)
         users = first_users(ratings.user_counts, d, ratings.n_levels, generator)
         return users | first_items(ratings.item_counts, d, generator)
+
+    def _means(self, given: FitInput, argument: str) -> Mapping[str, NDArray[Any]]:
+        """Return what features say of new rows, by the name of each array; nothing without features in training."""
+        number = ARGUMENTS.index(argument)
+        link, table = self.links_[number], given.features[number]
+        if link is not None:
+            return link.means(side_of(given.ratings, argument), table)
+        if table is not None:
+            from cofactor.ratings.features import unknown_features
+
+            raise unknown_features(argument)
+        return {}
 
     def _saved(self) -> dict[str, Any]:
         links = [None if link is None else link.to_state() for link in self.links_]

@@ -29,10 +29,10 @@ from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.shard_folder import MANIFEST, OfItems, StoredShard
 from cofactor.ratings.sharded import InMemory, ShardedRatings
-from cofactor.ratings.stored_users import StoredUsers
+from cofactor.ratings.stored_users import Finish, StoredUsers
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Answer, Question, Rounds
+from cofactor.solvers.parts import Answer, Part, Question, Rounds
 from cofactor.solvers.result import Callback, Result, Trace
 
 __all__ = [
@@ -49,8 +49,6 @@ __all__ = [
 
 Arrays = Mapping[str, NDArray[Any]]
 
-#: Makes the arrays of users, by attribute of the model, of the number of a part and its arrays of rows.
-Finish = Callable[[int, Arrays], Answer]
 #: Returns the errors of pairs of users and items of known levels, where some arrays are learned.
 Errors = Callable[[Arrays, NDArray[Any], NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -353,18 +351,11 @@ def rest_of(shard: Ratings, first: int, key: np.uint64) -> Ratings:
     return replace(rest, users=users, items=IdMap.of_range(len(shard.items)))
 
 
-class _CutPart:
+class _HoldOut(Part):
     """One shard, of which some ratings are held out."""
 
     def __init__(self, ratings: ShardedRatings, key: np.uint64, k: int) -> None:
         self.ratings, self.key, self.k = ratings, key, k
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: questions change nothing."""
-        return {}
-
-    def restore(self, state: Arrays) -> None:
-        """Take nothing."""
 
     def answer(self, question: Question) -> Answer:
         """Write what is left of the shard; return what a manifest says of it."""
@@ -424,7 +415,7 @@ class _SplitOfShards:
     @classmethod
     def of(cls, model: Any, ratings: ShardedRatings, solve: Solve, errors: Errors, key: np.uint64, number: int) -> Self:
         """Hold ratings out."""
-        cut = ratings.parts(partial(_CutPart, ratings, key), model, f"validation {number}")
+        cut = ratings.parts(partial(_HoldOut, ratings, key), model, f"validation {number}")
         found = cls(ratings, _rest(ratings, key, cut), key, solve, errors, cut)
         if not found.n_held_out:
             cut.done()
@@ -468,5 +459,5 @@ def _rest(ratings: ShardedRatings, key: np.uint64, cut: Rounds) -> ShardedRating
         written = [StoredShard.of_state(json.loads(str(answer["stored"]))) for answer in answers]
         items = IdMap.of_range(len(ratings.items))
         item_counts = shard_folder.item_counts_of(place, written, len(items))
-        shard_folder.write_common(place, items, ratings.scale, None, written, item_counts).write(place)
+        shard_folder.write_common(place, items, ratings.scale, None, written, item_counts)
     return replace(ShardedRatings.open(place), work=replace(ratings.work, users="memory"))

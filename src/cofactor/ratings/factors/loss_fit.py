@@ -20,7 +20,7 @@ from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
+from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
@@ -181,7 +181,7 @@ class LossFactorization(FactorModel):
         penalties: dict[str, Penalty | None] = {"U": L2(self.alpha_)}
         penalties |= {k: L2(p.alpha) if p is not None else None for k, p in self._user_penalties().items()}
         start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
-        means = means_of(self.links_[0], ratings, given.user_features, "user_features")
+        means = self._means(given, "user_features")
         penalties, start = _with_features(penalties, around(means)), {**start, **means}
         fixed = {"V": self.V_, "c": self.item_bias_}
         if "own" in penalties:
@@ -203,7 +203,7 @@ class LossFactorization(FactorModel):
         ratings = given.ratings
         m, d = len(ratings.items), self.U_.shape[1]
         penalties = {name: p for name, p in self._penalties(self.alpha_).items() if name in ("V", "c")}
-        means = means_of(self.links_[1], ratings, given.item_features, "item_features")
+        means = self._means(given, "item_features")
         penalties = _with_features(penalties, around(means))
         fixed = {"U": self.U_, "b": self.user_bias_}
         if "own" in self._user_penalties():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,8 +24,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
 from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.sharding.build import Journal, Listener, Reading, first_repeated, sources_of
-from cofactor.ratings.sharding.encoder import IdEncoder, has_integers
+from cofactor.ratings.sharding.build import Listener, Reading, ShardingJournal, first_repeated, sources_of
 
 __all__ = ["append_files"]
 
@@ -110,7 +108,7 @@ def append_files(
         shard_folder.remove_old(target)
         try:
             work.mkdir()
-            journal = Journal(tuple(sources_of(files)), {})
+            journal = ShardingJournal(tuple(sources_of(files)), {})
             _append(target, Reading(work, journal, options, callback or (lambda *_: None)), duplicates)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -140,8 +138,7 @@ def _append(target: Path, reading: Reading, duplicates: Duplicates) -> None:
     )
     counts += more
     name = shard_folder.items_name(shard_folder.next_number(target, "items"))
-    found = shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
-    found.write(work)
+    shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
     shard_folder.publish(work, target)
 
 
@@ -191,8 +188,8 @@ class _News:
             return reading.place(int(np.flatnonzero(records[role] == number)[0]))
 
         of_users = (old.source.users(k) for k in range(len(old)))
-        users, user_index = _like(reading.users, of_users, place)
-        items, item_index = _like(reading.items, iter([old.items]), place)
+        users, user_index = reading.users.sorted_like(of_users, place)
+        items, item_index = reading.items.sorted_like(iter([old.items]), place)
         everything = union(old.items, items)
         return cls(
             old,
@@ -291,35 +288,3 @@ class _News:
             advice=(f"{advice}, or choose with ", Argument("duplicates"), " last or mean"),
             place=self.reading.place(int(chosen[again - n_before])),
         )
-
-
-def _like(
-    encoder: IdEncoder, known: Iterator[IdMap], place: Callable[[str, int], Place]
-) -> tuple[IdMap, NDArray[np.int32]]:
-    """Return new ids, in the type of the known ones, and the index of each by its number.
-
-    Whole numbers are text among text where some known id is written as a whole number too, as in files of which one has
-    numbers alone. Where none is, they are of another kind, and refused, as is text among numbers.
-
-    Parameters
-    ----------
-    encoder : IdEncoder
-        New ids.
-    known : iterator of IdMap
-        Those that are there, in parts; one part at least.
-    place : callable
-        From "user" or "item" and the number of a new id to where it stands first.
-    """
-    role, first, odd = encoder.role, next(known), encoder.first_text()
-    if first.ids.dtype == object and not all(isinstance(one, str) for one in first.ids.tolist()):
-        raise InvalidInputError(f"the ids of {role}s are of several types, so that nothing can be appended from files")
-    if first.ids.dtype == object:
-        if odd is None and not any(has_integers(part.ids) for part in chain([first], known)):
-            message = f"{role} {encoder.known[0].as_py()} is a whole number, and all {role}s that are there are "
-            message += f"text, such as {first.ids[0]!r}"
-            raise InvalidInputError(message, advice="is it the column?", place=place(role, 0))
-        return encoder.as_text().sorted()
-    if odd is not None:
-        message = f"{role} {encoder.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
-        raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))
-    return encoder.sorted()

@@ -37,7 +37,7 @@ from cofactor.ratings.shard_folder import StoredShard
 from cofactor.ratings.sharded import ShardedRatings, shard_bounds
 from cofactor.ratings.sharding.encoder import IdEncoder
 
-__all__ = ["Journal", "Listener", "Reading", "first_repeated", "shard_files", "sources_of"]
+__all__ = ["Listener", "Reading", "ShardingJournal", "first_repeated", "shard_files", "sources_of"]
 
 READ_CHECKPOINT = 1 << 23  #: ratings between two states of the journal while files are read
 ROUTE_CHECKPOINT = 1 << 25  #: likewise while records are routed
@@ -141,7 +141,7 @@ def shard_files(
             if (target / shard_folder.MANIFEST).exists():
                 shutil.rmtree(work, ignore_errors=True)
                 return ShardedRatings.open(target)
-            journal = Journal.begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
+            journal = ShardingJournal.begin(target, sources, json.loads(json.dumps(plain(told))), restart=restart)
             reading = Reading(work, journal, options, listener)
             return _built(target, reading, levels, coding, {"n_shards": n_shards, "duplicates": duplicates})
     except KeyboardInterrupt:
@@ -176,7 +176,7 @@ def _built(
         plan.route()
         shards = plan.build()
     counts = shard_folder.item_counts_of(work, shards, len(plan.items))
-    shard_folder.write_common(work, plan.items, scale, coding, shards, counts).write(work)
+    shard_folder.write_common(work, plan.items, scale, coding, shards, counts)
     shard_folder.publish(work, target)
     shutil.rmtree(work)
     return ShardedRatings.open(target)
@@ -214,7 +214,7 @@ def _levels_of(scale: Any) -> tuple[Coding | None, NDArray[np.float64] | None]:
     return None, as_scale(scale)
 
 
-def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _scale_of(journal: ShardingJournal, levels: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the scale that is given, or the distinct ratings; refuse no ratings, and ratings of one level."""
     if not journal.n_ratings:
         place = Place(", ".join(source.path for source in journal.sources))
@@ -231,7 +231,7 @@ def _scale_of(journal: Journal, levels: NDArray[np.float64] | None) -> NDArray[n
     return as_scale(np.unique(journal.values))
 
 
-def _keep_plan(work: Path, journal: Journal, plan: dict[str, Any]) -> None:
+def _keep_plan(work: Path, journal: ShardingJournal, plan: dict[str, Any]) -> None:
     """Throw away what was done for another number of shards, or another choice among duplicates."""
     if journal.plan == plan:
         return
@@ -242,7 +242,7 @@ def _keep_plan(work: Path, journal: Journal, plan: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file of ratings, as it was when reading began."""
 
     path: str
@@ -250,7 +250,7 @@ class Source:
     modified: int
 
     @classmethod
-    def of(cls, path: PathLike) -> Source:
+    def of(cls, path: PathLike) -> SourceFile:
         """Return it as it is now."""
         if os.path.isdir(path):
             raise IsADirectoryError(f"{os.fspath(path)}: is a folder, expected a file")
@@ -260,21 +260,21 @@ class Source:
         return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
 
 
-def sources_of(files: PathLike | Sequence[PathLike]) -> list[Source]:
+def sources_of(files: PathLike | Sequence[PathLike]) -> list[SourceFile]:
     """Return files as they are now; one, or several."""
     paths = [files] if not isinstance(files, Sequence) or isinstance(files, str) else list(files)
     if not paths:
         raise InvalidInputError("expected at least one file of ratings", argument="files")
-    return [Source.of(path) for path in paths]
+    return [SourceFile.of(path) for path in paths]
 
 
 @dataclass
-class Journal:
+class ShardingJournal:
     """What is done.
 
     Attributes
     ----------
-    sources : tuple of Source
+    sources : tuple of SourceFile
         What is read.
     options : dict
         How it is read.
@@ -299,7 +299,7 @@ class Journal:
         Those which are built.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceFile, ...]
     options: dict[str, Any]
     phase: Literal["reading", "routing", "building"] = "reading"
     lengths: dict[str, int] = field(default_factory=dict)
@@ -330,7 +330,7 @@ class Journal:
             state = json.loads((work / _JOURNAL).read_bytes())
             if state.pop("format") != _FORMAT:
                 raise ValueError("another format")
-            sources = tuple(Source(**one) for one in state.pop("sources"))
+            sources = tuple(SourceFile(**one) for one in state.pop("sources"))
             shards = [StoredShard.of_state(one) for one in state.pop("shards")]
             return cls(sources=sources, mark=Mark(**state.pop("mark")), shards=shards, **state)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -341,14 +341,14 @@ class Journal:
             ) from None
 
     @classmethod
-    def begin(cls, folder: Path, sources: Sequence[Source], options: dict[str, Any], *, restart: bool) -> Self:
+    def begin(cls, folder: Path, sources: Sequence[SourceFile], options: dict[str, Any], *, restart: bool) -> Self:
         """Return the journal of a folder: that of an earlier call, which was ended before it was done, or a new one.
 
         Parameters
         ----------
         folder : Path
             Where shards are to be.
-        sources : sequence of Source
+        sources : sequence of SourceFile
         options : dict
             How they are read, in a form that JSON can hold.
         restart : bool
@@ -367,7 +367,7 @@ class Journal:
         journal.write(work)
         return journal
 
-    def _check_same(self, sources: Sequence[Source], options: dict[str, Any], folder: Path) -> None:
+    def _check_same(self, sources: Sequence[SourceFile], options: dict[str, Any], folder: Path) -> None:
         """Refuse to go on with other files, or to read them otherwise."""
         changed = next(((new, old) for new, old in zip(sources, self.sources, strict=False) if new != old), None)
         if changed is not None:
@@ -435,13 +435,13 @@ class Reading:
     ----------
     work : Path
         Folder of spills.
-    journal : Journal
+    journal : ShardingJournal
         Brought up to date, and written.
     options : BatchOptions
     listener : callable
     """
 
-    def __init__(self, work: Path, journal: Journal, options: BatchOptions, listener: Listener) -> None:
+    def __init__(self, work: Path, journal: ShardingJournal, options: BatchOptions, listener: Listener) -> None:
         self.work, self.journal, self.options, self.listener = work, journal, options, listener
         self.users, self.items = (IdEncoder.read(role, work, journal.lengths) for role in ("user", "item"))
 
