@@ -140,7 +140,7 @@ def test_an_interruption_keeps_what_was_done(run, file: Path, tmp_path: Path, mo
         signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(build, "route", interrupted)
+        patch.setattr(build.Plan, "route", interrupted)
         outcome = run("shard", file, "--out", tmp_path / "big", "--shards", "4")
     signal.signal(signal.SIGINT, handler)
     kept = f"cofactor: interrupted: what was done is kept in {tmp_path / 'big'}, and the same command goes on\n"

@@ -123,6 +123,26 @@ def test_sharded_ratings_can_be_pickled(tmp_path) -> None:
     assert_same(pickle.loads(pickle.dumps(ShardedRatings.open(tmp_path / "big"))).to_ratings(), ratings)
 
 
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_a_boundary_of_shards_is_that_of_all_ratings(tmp_path, in_folder: bool) -> None:
+    ratings = some_ratings()
+    sharded, whole = ShardedRatings.from_ratings(ratings, 3), ratings.at_boundary(2)
+    if in_folder:
+        sharded.save(tmp_path / "big")
+        sharded = pickle.loads(pickle.dumps(ShardedRatings.open(tmp_path / "big").at_boundary(2)))
+    bilevel = sharded.at_boundary(1 if in_folder else 2)  # two levels have one boundary, where they are cut already
+    assert_same(bilevel.to_ratings(), whole)
+    np.testing.assert_array_equal(bilevel.level_counts, whole.level_counts)
+    for _ in range(2):  # the second time from what was read before
+        for ours, theirs in zip(bilevel.rows([50, 3, 3, 20]), whole.rows([50, 3, 3, 20]), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    levels = np.concatenate([bilevel.of_items(k, 4, 9)[2] for k in range(3)])
+    assert (
+        np.bincount(levels).tolist() == np.bincount(whole.levels[(whole.indices >= 4) & (whole.indices < 9)]).tolist()
+    )
+    np.testing.assert_array_equal(ShardedRatings.from_ratings(whole, 2).at_boundary(1).level_counts, whole.level_counts)
+
+
 def test_shards_hold_about_the_same_number_of_ratings() -> None:
     counts = np.random.default_rng(0).pareto(1.5, 5000).astype(int) % 300 + 1
     indptr = np.append(0, np.cumsum(counts))

@@ -326,10 +326,7 @@ class RatingModel(InteractionModel):
                 found=None,
                 advice="give a seed to fits that may have to go on",
             )
-        found = check_variety(ratings)
-        if found.folder is None:
-            return found
-        return replace(found, work=found.work.of(self, found.folder, found.source.key))
+        return check_variety(ratings).of_fit(self)
 
     def _check_takes_weights(self) -> None:
         """Refuse weights of ratings where the objective has no place for them."""
@@ -598,10 +595,8 @@ class RatingModel(InteractionModel):
         ndarray of shape (n_users, n_items), float32
             It takes 4 bytes for each user and item.
         """
-        from cofactor.ratings.shard_work import in_memory
-
         check_is_fitted(self)
-        ratings = in_memory(self._require_ratings(()), "complete")
+        ratings = self._ratings_in_memory("complete")
         n, m = len(self.users_), len(self.items_)
         full = np.empty((n, m), dtype=np.float32)
         cells = full.reshape(-1)
@@ -898,9 +893,7 @@ class RatingModel(InteractionModel):
         time : array-like, optional
             Their times.
         """
-        from cofactor.ratings.shard_work import in_memory
-
-        earlier = in_memory(self._require_ratings(("there is nothing to merge with; ",)), "update")
+        earlier = self._ratings_in_memory("update", ("there is nothing to merge with; ",))
         ranges = all(ids == IdMap.of_range(len(ids)) for ids in (self.users_, self.items_))
         if sparse.issparse(X) and not ranges:
             raise InvalidInputError(

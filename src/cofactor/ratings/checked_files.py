@@ -29,7 +29,6 @@ from cofactor.text import counted
 from cofactor.version import __version__
 
 __all__ = [
-    "FORMAT",
     "GIVE_BACK",
     "IDS",
     "StoredFile",
@@ -37,7 +36,6 @@ __all__ = [
     "damage",
     "load_ids",
     "map_array",
-    "opened",
     "read_array",
     "read_manifest",
     "refuse",
@@ -49,7 +47,7 @@ __all__ = [
     "write_manifest",
 ]
 
-FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
+_FORMAT = 1  #: Number of the layout which this version writes, and the only one which it reads.
 IDS = "ids.safetensors"
 
 _START = 10  # bytes before the header of an array; the last two are its length
@@ -117,7 +115,7 @@ def write_joined(path: Path, dtype: DTypeLike, shape: tuple[int, ...], pieces: I
 
 def load_ids(path: Path, stored: StoredFile, name: str, n: int) -> IdMap:
     """Read the ids of n users or items."""
-    with opened(path, stored) as stream:
+    with _opened(path, stored) as stream:
         if not _is_known(stream, stored):
             _check_sum(stream, stored, path)
         header, arrays = persistence.read_model(path)
@@ -129,7 +127,7 @@ def load_ids(path: Path, stored: StoredFile, name: str, n: int) -> IdMap:
 
 
 @contextmanager
-def opened(path: Path, stored: StoredFile) -> Iterator[IO[bytes]]:
+def _opened(path: Path, stored: StoredFile) -> Iterator[IO[bytes]]:
     """Open a file that lies here itself and has the size that was written; refuse it if it changes within the block."""
     try:
         handle = os.open(path, _FLAGS)
@@ -155,7 +153,7 @@ def read_array(
     It has the checksum that was written. That is computed when a file is first read, and again whenever it may have
     changed since; that of a file of which some rows are read, where its times tell that it has changed.
     """
-    with damage(path), opened(path, stored) as stream:
+    with damage(path), _opened(path, stored) as stream:
         known = _is_known(stream, stored, whole=part == slice(None))
         start = _read_start(stream, path, stored, dtype, shape)
         rows = range(shape[0])[part] if known else range(shape[0])
@@ -177,7 +175,7 @@ def map_array(path: Path, stored: StoredFile, dtype: type[np.generic], shape: tu
     The pages belong to this process alone as soon as it writes to them, so that the file cannot change. The array does
     not count as read-only: kernels which are compiled for arrays in memory take it, and give the same bits.
     """
-    with damage(path), opened(path, stored) as stream:
+    with damage(path), _opened(path, stored) as stream:
         start = _read_start(stream, path, stored, dtype, shape)
         if 0 in shape:
             return np.empty(shape, dtype)
@@ -224,7 +222,7 @@ def _described(start: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def verify_file(path: Path, stored: StoredFile) -> None:
     """Refuse a file of another content than was written."""
-    with opened(path, stored) as stream:
+    with _opened(path, stored) as stream:
         _check_sum(stream, stored, path)
 
 
@@ -273,7 +271,7 @@ def _remember(stream: IO[bytes], stored: StoredFile) -> None:
 
 def write_manifest(path: Path, state: Mapping[str, Any]) -> None:
     """Write a manifest with a checksum of its own; its folder holds from then on what it says."""
-    full: dict[str, Any] = {"format": FORMAT, "cofactor": __version__, **state}
+    full: dict[str, Any] = {"format": _FORMAT, "cofactor": __version__, **state}
     full["crc32"] = _checksum(full)
     with replacing(path) as stream:
         stream.write(json.dumps(full, indent=1).encode())
@@ -295,9 +293,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     number, version = state.pop("format"), state.pop("cofactor")
     crc = state.pop("crc32", None)
     changed = crc != _checksum({"format": number, "cofactor": version, **state})
-    if number != FORMAT and not (changed and version == __version__):  # else it was changed: its checksum tells
+    if number != _FORMAT and not (changed and version == __version__):  # else it was changed: its checksum tells
         found = f"is of format {number!r:.40}, written by cofactor {version!s:.40}, but this is cofactor {__version__}"
-        refuse(path, f"{found}, which reads format {FORMAT}")
+        refuse(path, f"{found}, which reads format {_FORMAT}")
     if changed:
         refuse(path, "was changed after it was written: its checksum does not match", "put it back as it was, or ")
     return dict(state)

@@ -135,6 +135,16 @@ class InteractionModel(BaseEstimator, ABC):
             )
         )
 
+    def _ratings_in_memory(self, what: str, otherwise: tuple[str | Argument, ...] = ()) -> Ratings:
+        """Return what the model was fitted on for what needs it in memory, or refuse ratings in shards."""
+        ratings = self._require_ratings(otherwise)
+        if isinstance(ratings, Ratings):
+            return ratings
+        raise InvalidInputError(
+            f"{what} needs the ratings of the model in memory, and they are in shards",
+            advice="where they fit, model.to_memory() takes them there in Python",
+        )
+
     def _check_learns_in_shards(self) -> None:
         """Refuse ratings in shards where the model cannot learn from them."""
         if self._fit_shards is None:
@@ -147,10 +157,8 @@ class InteractionModel(BaseEstimator, ABC):
 
     def _fitted_on(self) -> tuple[Updates, Ratings]:
         """Return what the model took in so far, and its ratings; refuse one that lacks those it was learned from."""
-        from cofactor.ratings.shard_work import in_memory
-
         advice = ("new ratings have nothing to be merged with; ",)
-        ratings = in_memory(self._require_ratings(advice), "update")
+        ratings = self._ratings_in_memory("update", advice)
         if self.updates_ is None:
             raise InvalidInputError(
                 "this model comes from a fold-in, and has other ratings than those it was learned from",
@@ -261,8 +269,6 @@ class InteractionModel(BaseEstimator, ABC):
 
     def _asked_why(self, user: Any, items: Ids) -> tuple[Ratings, int, NDArray[np.int32]]:
         """Return the ratings, and the indices of a user, who has some, and of items."""
-        from cofactor.ratings.shard_work import in_memory
-
         check_is_fitted(self)
         known = Lookup(self.users_, self.items_)
         if isinstance(user, list | set | dict | np.ndarray) or hasattr(user, "columns"):
@@ -274,7 +280,7 @@ class InteractionModel(BaseEstimator, ABC):
         if not len(columns):
             raise InvalidInputError("expected at least one item to explain", argument="items")
         advice = ("what is to be explained is what they say: ",)
-        ratings = in_memory(self._require_ratings(advice), "explain")
+        ratings = self._ratings_in_memory("explain", advice)
         if ratings.indptr[row] == ratings.indptr[row + 1]:
             raise InvalidInputError(
                 f"user {user!r} has no ratings, of which one could raise or lower a score",

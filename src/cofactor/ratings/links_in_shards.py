@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from scipy import sparse
 from cofactor.problems.block_lanczos import leading_by_passes
 from cofactor.ratings.links import SHRINKAGE, Link, project_rows, with_cold_row
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.solvers.parts import Answer, Question, Rounds
+from cofactor.solvers.parts import Answer, Part, Question, Rounds
 
 __all__ = ["NO_FEATURES", "MaskInShards", "decompose_mask"]
 
@@ -71,7 +71,7 @@ class MaskInShards:
 NO_FEATURES = MaskInShards(_none, None, None, (Link("user_features"), Link("item_features")))
 
 
-class MaskPart:
+class MaskPart(Part):
     """The scaled mask of one shard.
 
     Parameters
@@ -83,13 +83,6 @@ class MaskPart:
 
     def __init__(self, ratings: ShardedRatings, k: int) -> None:
         self.ratings, self.k = ratings, k
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: questions change nothing."""
-        return {}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take nothing."""
 
     def answer(self, question: Question) -> Answer:
         """Do what the question asks."""

@@ -19,10 +19,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,26 +37,32 @@ from cofactor.ratings.checked_files import (
     StoredFile,
     check_size,
     damage,
+    load_ids,
+    map_array,
     read_array,
     read_manifest,
     refuse,
+    stamp_of,
+    verify_file,
     write_array,
     write_ids,
     write_manifest,
 )
+from cofactor.ratings.column_entries import ColumnEntries, StoredColumnEntries
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import check_offsets, check_range, check_rows, entries_of_rows
 from cofactor.ratings.ids import IdMap
 
 __all__ = [
-    "ARRAYS",
-    "COUNTS",
     "MANIFEST",
+    "InFolder",
     "Manifest",
+    "OfItems",
+    "OfRows",
     "StoredItems",
     "StoredShard",
     "item_counts_of",
     "items_name",
-    "lock_of",
     "new_folder",
     "next_number",
     "publish",
@@ -65,11 +72,15 @@ __all__ = [
     "write_shard",
 ]
 
+#: Entries of some users: offsets, items and levels; and of some items: offsets, users and levels.
+OfRows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]
+OfItems: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]
+
 MANIFEST = SHARDS
-COUNTS = "counts.npy"
+_COUNTS = "counts.npy"
 
 #: The arrays of a shard, with their types; the last two are there only if the ratings have them.
-ARRAYS: Mapping[str, type[np.generic]] = {
+_ARRAYS: Mapping[str, type[np.generic]] = {
     "indptr": np.int64,
     "indices": np.int32,
     "levels": np.uint8,
@@ -81,9 +92,12 @@ ARRAYS: Mapping[str, type[np.generic]] = {
 }
 _SHARDS, _ITEMS = "shards", "items"
 _OPTIONAL = {"times.npy", "weights.npy"}
-_OF_SHARD = {IDS, *(f"{name}.npy" for name in ARRAYS)} - _OPTIONAL
+_OF_SHARD = {IDS, *(f"{name}.npy" for name in _ARRAYS)} - _OPTIONAL
 _NAME = re.compile(r"[0-9]{4,18}(-[0-9a-f]{8})?", re.ASCII)
 _MOST = 2**31 - 1  #: users, items, and ratings of a shard, which have numbers of 32 bits
+_ALL = slice(None)
+_BY_ITEM = ("indptr", "indices", "to_csr")
+_TRIES = 20  #: to open a folder that is changed again and again
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,7 @@ class StoredItems:
     def __post_init__(self) -> None:
         _check_folder(self.folder, _ITEMS)
         _check_number("n_items", self.n_items, 1)
-        if self.files.keys() != {IDS, COUNTS}:
+        if self.files.keys() != {IDS, _COUNTS}:
             raise InvalidInputError("it names other files of items than their ids and counts")
 
 
@@ -188,10 +202,6 @@ class Manifest:
             for name, stored in part.files.items():
                 yield f"{part.folder}/{name}", stored
 
-    def write(self, folder: Path) -> None:
-        """Put it into its folder, which from then on holds what it says."""
-        write_manifest(folder / MANIFEST, asdict(self))
-
     def check_files(self, folder: Path) -> None:
         """Refuse a folder in which a file is not there in full, or not itself; contents are not read."""
         for path in [folder / _SHARDS, folder / _ITEMS, *(folder / part.folder for part in self.parts())]:
@@ -199,6 +209,10 @@ class Manifest:
                 refuse(path, "is a link: what it leads to is not read", "put the folder itself there, or ")
         for name, stored in self.all_files():
             check_size(folder / name, stored)
+
+    def lock(self, folder: Path, *, shared: bool = True) -> Lock:
+        """Take the lock that those share who read what it names."""
+        return Lock(folder / self.items.folder / IDS, shared=shared)
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -214,6 +228,215 @@ class Manifest:
             items = StoredItems(**_with_files(state.pop("items")))
             tuples: dict[str, Any] = {name: tuple(state.pop(name)) for name in ("scale", "level_counts")}
             return cls(items=items, shards=shards, **tuples, **state)
+
+
+class InFolder:
+    """Shards in files. Ids of users are kept once they are read, arrays are not.
+
+    Whatever indexes something is checked in the very memory that is returned, each time that it is read. All that a
+    shard holds is checked when it is first read; from then on its files must have the same content. What the manifest
+    names stays there as long as this object lives, where file systems have locks.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : Manifest
+        Read from there, now or earlier.
+    lock : Lock, optional
+        Held by who reads what it names.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, lock: Lock | None = None) -> None:
+        self.folder, self.manifest = folder, manifest
+        self._lock = lock or manifest.lock(folder)
+        with self._reading():
+            place, files = folder / manifest.items.folder, manifest.items.files
+            self.items = load_ids(place / IDS, files[IDS], "items", manifest.items.n_items)
+            name = _COUNTS
+            self.item_counts = read_array(place / name, files[name], np.int64, (len(self.items),))
+        self.scale = np.array(manifest.scale, dtype=np.float64)
+        self.coding = None if manifest.coding is None else Coding.of_state(manifest.coding)
+        self._users: dict[int, IdMap] = {}
+        self._checked: set[int] = set()
+        self.key = str([shard.files for shard in manifest.shards])
+
+    @classmethod
+    def open(cls, folder: Path) -> InFolder:
+        """Open a folder as it is now; refuse one whose shards are not the parts of some ratings."""
+        for _ in range(_TRIES):
+            before = stamp_of(folder / MANIFEST)
+            manifest = Manifest.read(folder)
+            lock = manifest.lock(folder)
+            if lock.held and stamp_of(folder / MANIFEST) == before:  # so nobody removes what it names
+                manifest.check_files(folder)
+                found = cls(folder, manifest, lock)
+                found._check_parts()
+                return found
+            lock.release()
+        raise InvalidInputError(
+            "another process is changing this folder", advice="wait until it has ended", place=Place(str(folder))
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as the manifest: the folder may have another one by now."""
+        return InFolder, (self.folder, self.manifest)
+
+    def _check_parts(self) -> None:
+        """Refuse users that do not increase from shard to shard, and counts that are not the sums of all shards."""
+        counts, last = np.zeros(len(self.items), np.int64), None
+        for k, stored in enumerate(self.manifest.shards):
+            counts[: stored.n_items] += np.diff(self._array(k, "col_indptr"))
+            users = self._ids(k)
+            if not users.is_sorted() or not (last is None or last.ends_before(users)):
+                refuse(
+                    self.folder / stored.folder / IDS, "holds ids of users that do not increase, or are in two shards"
+                )
+            last = users
+        if not np.array_equal(counts, self.item_counts):
+            refuse(self.folder / self.manifest.items.folder / _COUNTS, "are not the counts of all shards")
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+        stored = self.manifest.shards[k]
+        with self._reading():
+            rows: dict[str, Any] = {name: self._array(k, name) for name in ("indptr", "indices", "levels")}
+            more: dict[str, Any] = {
+                name: self._mapped(k, name) for name in ("times", "weights") if f"{name}.npy" in stored.files
+            }
+            columns = StoredColumnEntries(partial(self._columns, k))
+            found = Ratings(self.users(k), self.items, self.scale, columns=columns, coding=self.coding, **rows, **more)
+            if k not in self._checked:
+                self._check(k, found)
+                self._checked.add(k)
+        return found
+
+    def rows(self, k: int, users: NDArray[np.int64]) -> OfRows:
+        """Return the entries of some users of a shard, see `Ratings.rows`; no others are read."""
+        if k not in self._checked or not len(users):
+            return self.ratings(k).rows(users)
+        distinct, place = np.unique(users, return_inverse=True)
+        counts: list[NDArray[np.int64]] = []
+        found: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        with self._reading():
+            for run in np.split(distinct, np.flatnonzero(np.diff(distinct) != 1) + 1):
+                starts = self._array(k, "indptr", slice(run[0], run[-1] + 2))
+                part = slice(starts[0], starts[-1])
+                counts.append(np.diff(starts))
+                found.append((self._array(k, "indices", part), self._array(k, "levels", part)))
+        indices, levels = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        indptr, entries = entries_of_rows(np.append(0, np.cumsum(np.concatenate(counts))), place)
+        return indptr, indices[entries], levels[entries]
+
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
+        """Return the entries of the items first..last-1 of a shard."""
+        stored = self.manifest.shards[k]
+        with self._reading():
+            ends = min(first, stored.n_items), min(last, stored.n_items)
+            starts = self._array(k, "col_indptr", slice(ends[0], ends[1] + 1))
+            part = slice(starts[0], starts[-1])
+            rows, order = (self._array(k, name, part) for name in ("col_indices", "to_csr"))
+            levels = self._array(k, "levels")[order]
+        return _padded(starts - starts[0], last - first + 1), rows, levels
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+        if k not in self._users:
+            with self._reading():
+                self._users[k] = self._ids(k)
+        return self._users[k]
+
+    def n_bytes(self) -> int:
+        """Return the size of all files of shards and of items, where a manifest is too."""
+        own = self.folder / self.manifest.items.folder / MANIFEST
+        named = sum(stored.bytes for _, stored in self.manifest.all_files())
+        return named + (own.stat().st_size if own.exists() else 0)
+
+    def verify(self) -> None:
+        """Compare all files with their checksums, and look whether arrays are those of ratings."""
+        with self._reading():
+            for name, stored in self.manifest.all_files():
+                verify_file(self.folder / name, stored)
+        self._check_parts()
+        self._checked.clear()
+        for k in range(len(self.manifest.shards)):
+            self.ratings(k)
+
+    def _ids(self, k: int) -> IdMap:
+        stored = self.manifest.shards[k]
+        return load_ids(self.folder / stored.folder / IDS, stored.files[IDS], "users", stored.n_users)
+
+    def _array(self, k: int, name: str, part: slice = _ALL) -> NDArray[Any]:
+        """Read an array of a shard, or a part of it, of which every number lies where it must."""
+        path, stored, dtype, shape = self._place(k, name)
+        array = read_array(path, stored, dtype, shape, part)
+        shard = self.manifest.shards[k]
+        n = shard.n_ratings
+        low, high = {
+            "indptr": (0, n),
+            "indices": (0, len(self.items) - 1),
+            "levels": (1, len(self.scale)),
+            "col_indptr": (0, n),
+            "col_indices": (0, shard.n_users - 1),
+            "to_csr": (0, n - 1),
+        }[name]
+        with damage(path):
+            check_range(array, low, high)
+            if name.endswith("indptr"):
+                check_offsets(array, *((0, n) if part == _ALL else (array[0], array[-1])))
+        return array
+
+    def _columns(self, k: int, name: str) -> NDArray[Any]:
+        """Return what `StoredColumnEntries` has; items which were appended since have no ratings."""
+        with self._reading():
+            array = self._array(k, name)
+        return _padded(array, len(self.items) + 1) if name == "col_indptr" else array
+
+    def _mapped(self, k: int, name: str) -> NDArray[Any]:
+        """Return what indexes nothing."""
+        path, stored, dtype, shape = self._place(k, name)
+        return map_array(path, stored, dtype, shape)
+
+    def _place(self, k: int, name: str) -> tuple[Path, StoredFile, type[np.generic], tuple[int, ...]]:
+        shard = self.manifest.shards[k]
+        n = {"indptr": shard.n_users + 1, "col_indptr": shard.n_items + 1}.get(name, shard.n_ratings)
+        file = f"{name}.npy"
+        return self.folder / shard.folder / file, shard.files[file], _ARRAYS[name], (n,)
+
+    def _check(self, k: int, found: Ratings) -> None:
+        """Refuse a shard that no ratings have."""
+        stored = self.manifest.shards[k]
+        for name in stored.files.keys() & {"times.npy", "weights.npy"}:
+            verify_file(self.folder / stored.folder / name, stored.files[name])
+        with damage(self.folder / stored.folder):
+            rows = found.indptr, found.indices, found.levels, found.times
+            check_rows(len(found.users), len(self.items), found.n_levels, *rows)
+            if found.weights is not None and not (np.isfinite(found.weights) & (found.weights > 0)).all():
+                raise InvalidInputError("weights of the ratings are not all finite and above 0")
+            if tuple(found.level_counts.tolist()) != stored.level_counts:
+                raise InvalidInputError("the ratings of each level are not as many as the manifest says")
+            made, kept = ColumnEntries(found.indptr, found.indices, len(self.items)), found.columns
+            if not all(np.array_equal(getattr(made, name), getattr(kept, name)) for name in _BY_ITEM):
+                raise InvalidInputError("the ratings by item are not those by user")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Within the block, what is missing since ratings were appended is told as such."""
+        try:
+            yield
+        except InvalidInputError as error:
+            if error.place is None or Path(error.place.file).exists() or self._is_present():
+                raise
+            raise InvalidInputError(
+                "is gone: ratings were appended after these were opened, and this file system has no locks to keep it",
+                advice="open the folder again, and append when nobody reads",
+                place=error.place,
+            ) from None
+
+    def _is_present(self) -> bool:
+        """Whether the folder has this manifest still, as far as can be told."""
+        with suppress(InvalidInputError, OSError):
+            return Manifest.read(self.folder).items.folder == self.manifest.items.folder
+        return True
 
 
 def new_folder(folder: PathLike) -> Path:
@@ -244,7 +467,7 @@ def write_shard(folder: Path, name: str, ratings: Ratings) -> StoredShard:
     place = folder / name
     place.mkdir(parents=True)
     files = {IDS: write_ids(place / IDS, ratings.users, "users")}
-    for array in ARRAYS:
+    for array in _ARRAYS:
         values = getattr(ratings, array)
         if values is not None:
             files[f"{array}.npy"] = write_array(place / f"{array}.npy", values)
@@ -259,8 +482,8 @@ def write_common(
     shards: Sequence[StoredShard],
     item_counts: NDArray[np.int64],
     name: str = items_name(0),
-) -> Manifest:
-    """Write what shards have in common into a new folder, ``folder/name``; return the manifest, which is there too.
+) -> None:
+    """Write what shards have in common into a new folder, ``folder/name``, and the manifest there and, last, above it.
 
     Parameters
     ----------
@@ -275,13 +498,13 @@ def write_common(
     """
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
-    files = {IDS: write_ids(place / IDS, items, "items"), COUNTS: write_array(place / COUNTS, item_counts)}
+    files = {IDS: write_ids(place / IDS, items, "items"), _COUNTS: write_array(place / _COUNTS, item_counts)}
     state = None if coding is None else coding.to_state()
     level_counts = tuple(np.sum([shard.level_counts for shard in shards], axis=0).tolist())
     stored = StoredItems(name, len(items), files)
     manifest = Manifest(tuple(scale.tolist()), state, level_counts, stored, tuple(shards))
-    manifest.write(place)
-    return manifest
+    for there in (place, folder):
+        write_manifest(there / MANIFEST, asdict(manifest))
 
 
 def item_counts_of(folder: Path, shards: Sequence[StoredShard], n_items: int) -> NDArray[np.int64]:
@@ -289,7 +512,7 @@ def item_counts_of(folder: Path, shards: Sequence[StoredShard], n_items: int) ->
     counts = np.zeros(n_items, dtype=np.int64)
     for shard in shards:
         path, name = folder / shard.folder, "col_indptr.npy"
-        starts = read_array(path / name, shard.files[name], ARRAYS["col_indptr"], (shard.n_items + 1,))
+        starts = read_array(path / name, shard.files[name], _ARRAYS["col_indptr"], (shard.n_items + 1,))
         counts[: shard.n_items] += np.diff(starts)
     return counts
 
@@ -310,11 +533,6 @@ def next_number(folder: Path, kind: str) -> int:
     return max(numbers, default=-1) + 1
 
 
-def lock_of(folder: Path, manifest: Manifest) -> Path:
-    """Return the file on which those hold a shared lock who read what a manifest names."""
-    return folder / manifest.items.folder / IDS
-
-
 def remove_old(folder: Path) -> None:
     """Remove the files that earlier manifests name, or those of calls that were ended, unless somebody reads them.
 
@@ -327,7 +545,7 @@ def remove_old(folder: Path) -> None:
             old = Manifest.read(path.parent)
             if folder / old.items.folder != path.parent or old.items.folder == present.items.folder:
                 continue
-            lock = Lock(lock_of(folder, old), shared=False)
+            lock = old.lock(folder, shared=False)
             if lock.held:
                 free.append((old, lock))
             else:
@@ -363,3 +581,8 @@ def _check_number(what: str, number: Any, least: int = 0) -> None:
 
 def _with_files(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "files": {name: StoredFile(**stored) for name, stored in state["files"].items()}}
+
+
+def _padded(offsets: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return offsets of more items, of which there are no ratings."""
+    return offsets if len(offsets) == n else np.pad(offsets, (0, n - len(offsets)), mode="edge")

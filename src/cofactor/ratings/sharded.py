@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,17 +18,73 @@ from cofactor.checks import check_choice
 from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.files import PathLike
+from cofactor.progress import tell
 from cofactor.ratings import shard_folder
 from cofactor.ratings.column_entries import ColumnEntries
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.entries import sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
-from cofactor.ratings.shard_sources import AtBoundary, InFolder, InMemory, OfItems, Shards
-from cofactor.ratings.shard_work import Work
-from cofactor.solvers.parts import Part, Rounds
+from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
+from cofactor.solvers.journal import Journal
+from cofactor.solvers.parts import OneByOne, Part, Rounds
+from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of
 
-__all__ = ["ShardedRatings", "shard_bounds"]
+__all__ = ["ExecutionConfig", "InMemory", "ShardedRatings", "shard_bounds"]
+
+#: Bytes of what a fit finds for users that it takes to memory, and a file of the model holds, if nothing else is asked.
+MOST_IN_MEMORY = 1 << 30
+
+
+@dataclass(frozen=True)
+class ExecutionConfig:
+    """How fits of ratings in shards are carried out, see `ShardedRatings.on`.
+
+    Attributes
+    ----------
+    client, resume, every, users
+        See there.
+    fit : str
+        Which fit it is: class of the model, and what tells its parameters and the ratings from any others. The folders
+        with what is done of it have its name.
+    """
+
+    client: Any = None
+    resume: bool = False
+    every: float = 60.0
+    users: str = "auto"
+    fit: str = ""
+
+    def stores(self, n_bytes: int) -> bool:
+        """Whether what a fit finds for users, so many bytes, is to stay in the folder."""
+        return self.users == "folder" or (self.users == "auto" and n_bytes > MOST_IN_MEMORY)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Shards which are there."""
+
+    shards: Sequence[Ratings]
+
+    def ratings(self, k: int) -> Ratings:
+        """Return the ratings of a shard."""
+        return self.shards[k]
+
+    def rows(self, k: int, users: NDArray[np.int64]) -> OfRows:
+        """Return the entries of some users of a shard."""
+        return self.shards[k].rows(users)
+
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
+        """Return the entries of some items of a shard."""
+        shard = self.shards[k]
+        starts = shard.col_indptr[first : last + 1]
+        part = slice(starts[0], starts[-1])
+        return starts - starts[0], shard.col_indices[part], shard.levels[shard.to_csr[part]]
+
+    def users(self, k: int) -> IdMap:
+        """Return the users of a shard."""
+        return self.shards[k].users
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,11 +119,11 @@ class ShardedRatings:
         Number of ratings of each item.
     has_times : bool
         Whether ratings have times.
-    source : Shards
+    source : InMemory or InFolder
         Where shards come from.
-    folder : Path or None
-        Where they are; None if they are in memory.
-    work : Work
+    boundary : int or None
+        Which level is the last one that is -1, of bi-level ratings made from those of the source.
+    work : ExecutionConfig
         How fits are carried out, see `on`.
 
     Examples
@@ -87,9 +144,9 @@ class ShardedRatings:
     level_counts: NDArray[np.int64]
     item_counts: NDArray[np.int64]
     has_times: bool
-    source: Shards = field(repr=False)
-    folder: Path | None = None
-    work: Work = field(default_factory=Work, repr=False)
+    source: InMemory | InFolder = field(repr=False)
+    boundary: int | None = None
+    work: ExecutionConfig = field(default_factory=ExecutionConfig, repr=False)
 
     @classmethod
     def from_ratings(cls, ratings: Ratings, n_shards: int) -> Self:
@@ -162,7 +219,6 @@ class ShardedRatings:
             source.item_counts,
             manifest.has_times,
             source,
-            source.folder,
         )
 
     def save(self, folder: PathLike) -> None:
@@ -188,7 +244,7 @@ class ShardedRatings:
                 shard_folder.write_shard(partial, shard_folder.shard_name(k), self.shard(k)) for k in range(len(self))
             ]
             common = self.items, self.scale, self.coding, shards, self.item_counts
-            shard_folder.write_common(partial, *common).write(partial)
+            shard_folder.write_common(partial, *common)
             os.replace(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -197,9 +253,7 @@ class ShardedRatings:
         """Pickle the folder, and what its manifest says, instead of what was read."""
         if self.folder is None:
             raise InvalidInputError("only ratings in a folder can be sent to other processes", argument="X")
-        if isinstance(self.source, AtBoundary):
-            return _reopened, (self.source.shards, self.source.level)
-        return _reopened, (self.source, None)
+        return _reopened, (self.source, self.boundary)
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -225,9 +279,14 @@ class ShardedRatings:
         return self.scale.size
 
     @property
+    def folder(self) -> Path | None:
+        """Where they are; None if they are in memory."""
+        return self.source.folder if isinstance(self.source, InFolder) else None
+
+    @property
     def n_bytes(self) -> int:
         """Size of all files of the folder, 0 in memory."""
-        return self.source.n_bytes()
+        return self.source.n_bytes() if isinstance(self.source, InFolder) else 0
 
     @cached_property
     def users(self) -> IdMap:
@@ -255,13 +314,15 @@ class ShardedRatings:
         """
         if not 0 <= k < len(self):
             raise InvalidInputError(f"expected 0 to {len(self) - 1}, a shard", argument="k", found=k)
-        return self.source.ratings(k)
+        found = self.source.ratings(k)
+        return found if self.boundary is None else found.at_boundary(self.boundary)
 
     def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return the entries of the items first..last-1 in shard k: offsets from 0 on, users there, and levels."""
-        return self.source.of_items(k, first, last)
+        offsets, users, levels = self.source.of_items(k, first, last)
+        return offsets, users, self._sides(levels)
 
-    def rows(self, users: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
+    def rows(self, users: ArrayLike) -> OfRows:
         """Return the entries of some users, see `Ratings.rows`; only their shards are looked at."""
         wanted = np.asarray(users, dtype=np.int64)
         owners = np.searchsorted(self.bounds, wanted, side="right") - 1
@@ -277,7 +338,11 @@ class ShardedRatings:
         entries = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
         indices = np.concatenate([np.zeros(0, np.int32), *(part for _, part, _ in found)])
         levels = np.concatenate([np.zeros(0, np.uint8), *(part for _, _, part in found)])
-        return indptr, indices[entries], levels[entries]
+        return indptr, indices[entries], self._sides(levels[entries])
+
+    def _sides(self, levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return levels of the source, or on which sides of the boundary they are."""
+        return levels if self.boundary is None else sides_of(levels, self.boundary)
 
     @cached_property
     def user_counts(self) -> NDArray[np.int64]:
@@ -286,10 +351,11 @@ class ShardedRatings:
 
     def at_boundary(self, level: int) -> Self:
         """Return the bi-level ratings at a boundary, see `Ratings.at_boundary`."""
+        if self.boundary is not None:
+            return self
         low = int(self.level_counts[:level].sum())
         counts = np.array([low, self.n_ratings - low])
-        source = AtBoundary(self.source, level)
-        return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, source=source)
+        return replace(self, scale=np.array([-1.0, 1.0]), coding=None, level_counts=counts, boundary=level)
 
     def on(self, client: Any = None, *, resume: bool = False, every: float = 60.0, users: str = "auto") -> Self:
         """Return the same ratings, whose fits are carried out elsewhere, or go on from where one was killed.
@@ -329,10 +395,36 @@ class ShardedRatings:
                 argument=argument,
                 advice="write them to one first, see ShardedRatings.save",
             )
-        return replace(self, work=Work(client, resume, every, users))
+        return replace(self, work=ExecutionConfig(client, resume, every, users))
+
+    def of_fit(self, model: Any) -> Self:
+        """Return the same for the fit of a model; tell where it is to go on and there is nothing of it."""
+        if self.folder is None:
+            return self
+        name = type(model).__name__
+        fit = f"{name}-{self._digest(model)[:8]}"
+        if self.work.resume and not any(self.folder.glob(f".fit-{fit}-*/**/round-*")):
+            unfinished = sorted(
+                {path.name.split("-")[1] for path in self.folder.glob(".fit-*") if fit not in path.name}
+            )
+            others = f"; unfinished there, with other settings or ratings: {', '.join(unfinished)}"
+            tell(f"nothing to go on with in {self.folder}: {name} begins anew{others if unfinished else ''}")
+        return replace(self, work=replace(self.work, fit=fit))
+
+    def place(self, model: Any, step: str) -> Path:
+        """Return the folder for what is done of a step of the fit, see `parts`; it is gone when all is done."""
+        assert self.folder is not None
+        return self.folder / f".fit-{self.work.fit or type(model).__name__}-{self._digest(model, step)[:16]}"
+
+    def _digest(self, model: Any, *steps: str) -> str:
+        """Return what tells these ratings and a model, but for parameters that change nothing of a fit, from others."""
+        assert isinstance(self.source, InFolder)
+        data = self.source.key if self.boundary is None else f"{self.source.key} at {self.boundary}"
+        told = {name: value for name, value in model.get_params().items() if name not in ("callback", "verbose")}
+        return hashlib.sha256(" ".join((data, f"{type(model).__name__}({told})", *steps)).encode()).hexdigest()
 
     def parts(self, make: Callable[[int], Part], model: Any, step: str) -> Rounds:
-        """Return objects that work on a shard each.
+        """Return objects that work on a shard each; what is done is kept in the folder, to go on after a kill.
 
         Parameters
         ----------
@@ -341,14 +433,16 @@ class ShardedRatings:
         model : estimator
             Whose parameters the work depends on.
         step : str
-            What else it depends on besides the ratings, in words.
+            What tells the work from any other for these ratings and this model, in words.
         """
-        return self.work.parts(make, len(self), self.folder, self.source.key, model, step, self.n_ratings)
-
-    def place(self, model: Any, step: str) -> Path:
-        """Return the folder for what is done of some work on ratings in a folder; see `parts`."""
-        assert self.folder is not None
-        return self.work.place(self.folder, self.source.key, model, step)
+        name, journal = type(model).__name__, None
+        if self.folder is not None:
+            journal = Journal(self.place(model, step), self.work.resume, self.work.every)
+            if journal.last_round:
+                tell(f"{name}, {step}: goes on after round {journal.last_round:,}")
+        if self.work.client is None:
+            return OneByOne(make, len(self), journal, self.n_ratings)
+        return OnWorkers(self.work.client, make, len(self), journal, name, self.n_ratings)
 
     def __iter__(self) -> Iterator[Ratings]:
         return (self.shard(k) for k in range(len(self)))
@@ -404,7 +498,8 @@ class ShardedRatings:
             If a file has another checksum than the manifest says, or its arrays are none that `Ratings` can have; the
             message names the file. There is nothing to verify of ratings in memory.
         """
-        self.source.verify()
+        if isinstance(self.source, InFolder):
+            self.source.verify()
 
 
 def shard_bounds(indptr: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
@@ -483,7 +578,7 @@ def _joined(shards: Sequence[Ratings], users: IdMap) -> Ratings:
     )
 
 
-def _reopened(source: Any, level: int | None) -> ShardedRatings:
+def _reopened(source: InFolder, level: int | None) -> ShardedRatings:
     """Return the ratings in a folder, or on which side of a boundary they are."""
     ratings = ShardedRatings._of(source)
     return ratings if level is None else ratings.at_boundary(level)

@@ -46,9 +46,9 @@ from cofactor.ratings.checked_files import (
 )
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["Rows", "StoredUsers", "copied", "stored_users_of"]
+__all__ = ["Finish", "Rows", "StoredUsers", "copied", "stored_users_of"]
 
-#: Makes the arrays that are kept of the number of a shard and of its arrays of rows.
+#: Makes the arrays that are kept of users, by attribute of the model, of the number of a shard and its arrays of rows.
 Finish = Callable[[int, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 #: Has something made of all shards, where they are worked on; yields what is returned there, in their order.
 Ask = Callable[[Finish], Iterable[Mapping[str, NDArray[Any]]]]

@@ -29,16 +29,18 @@ Then = Callable[[Answer], Answer]
 
 
 class Part(Protocol):
-    """One share of the data, and what an algorithm keeps there."""
+    """One share of the data, and what an algorithm keeps there: nothing, in parts that say nothing else."""
 
     def answer(self, question: Question) -> Answer:
         """Answer a question. The arrays are new ones; those of all parts have the same names and shapes."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that earlier questions changed."""
+        return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Be as the part was whose `state` this is."""
+        assert not state
 
 
 class Parts(Protocol):

@@ -20,8 +20,8 @@ from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
 from cofactor.model.selection import path
 from cofactor.ratings import ALS, HMF, MMMF, PMF, PMMMF, Ratings, ShardedRatings, as_ratings
-from cofactor.ratings.factors import choice_in_shards
-from cofactor.ratings.factors.choice_in_shards import held_out_of, rest_of
+from cofactor.ratings.factors import in_shards
+from cofactor.ratings.factors.in_shards import held_out_of, rest_of
 
 MODELS: dict[str, Callable[..., Any]] = {
     "ALS": lambda **more: ALS(3, random_state=0, **more),
@@ -165,13 +165,13 @@ def test_a_killed_choice_goes_on(folder: Path, tmp_path: Path, monkeypatch: pyte
     written = {path: os.stat(path).st_mtime_ns for path in folder.rglob("rest/manifest.json")}
     assert len(written) == len(list(folder.glob(".fit-*"))) == 3, "150 users, three splits"
     tried: list[int] = []
-    measured = choice_in_shards._Errors.__call__
+    measured = in_shards._Errors.__call__
 
     def counting(self: Any, k: int, rows: Any) -> Any:
         tried.append(k)
         return measured(self, k, rows)
 
-    monkeypatch.setattr(choice_in_shards._Errors, "__call__", counting)
+    monkeypatch.setattr(in_shards._Errors, "__call__", counting)
     assert_same(make().fit(ShardedRatings.open(folder).on(resume=True)), whole)
     assert tried.count(0) == 3 * (len(whole.validation_.alphas) - 3), "three candidates need not be tried again"
     assert not list(folder.glob(".fit-*"))

@@ -31,7 +31,6 @@ from cofactor.ratings import (
     append_files,
     as_ratings,
     checked_files,
-    shard_work,
 )
 from cofactor.ratings.stored_users import stored_users_of
 
@@ -243,7 +242,7 @@ def test_after_more_ratings_it_still_predicts(copied: Path, place: Path, monkeyp
 def test_the_size_decides_where_users_go(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharded = ShardedRatings.open(copied / "big")
     assert MODELS["ALS"]().fit(sharded).stored_users_ is None
-    monkeypatch.setattr(shard_work, "MOST_IN_MEMORY", 60 * 3 * 4 - 1)
+    monkeypatch.setattr("cofactor.ratings.sharded.MOST_IN_MEMORY", 60 * 3 * 4 - 1)
     stored = MODELS["ALS"]().fit(sharded).stored_users_
     assert stored is not None
     again = MODELS["ALS"]().fit(sharded).stored_users_

@@ -18,7 +18,7 @@ from tests.clusters import two_workers
 import cofactor
 from cofactor.datasets import make_ratings
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import BPMF, GibbsMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings, shard_work
+from cofactor.ratings import BPMF, GibbsMMMF, OrdinalProbit, Ratings, ShardedRatings, as_ratings
 from cofactor.samplers import SampleFile
 from cofactor.tasks.sharding import checked_shards
 
@@ -143,9 +143,9 @@ def test_a_full_disk_leaves_what_was_done(
 
 def test_the_size_decides_where_samples_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sharded, n_bytes = ShardedRatings.open(folder), 4 * 3 * 90 * (4 + 4)
-    monkeypatch.setattr(shard_work, "MOST_IN_MEMORY", n_bytes)
+    monkeypatch.setattr("cofactor.ratings.sharded.MOST_IN_MEMORY", n_bytes)
     assert MODELS["OrdinalProbit"]().fit(sharded).stored_users_ is None
-    monkeypatch.setattr(shard_work, "MOST_IN_MEMORY", n_bytes - 1)
+    monkeypatch.setattr("cofactor.ratings.sharded.MOST_IN_MEMORY", n_bytes - 1)
     stored = MODELS["OrdinalProbit"]().fit(sharded)
     assert stored.stored_users_ is not None
     assert MODELS["OrdinalProbit"]().fit(sharded.on(users="memory")).stored_users_ is None

@@ -16,16 +16,16 @@ import pyarrow.parquet
 from cofactor.datasets.readers import parquet, text_pieces
 from cofactor.ratings import append_files
 from cofactor.ratings import shard_folder as folders
-from cofactor.ratings.sharding import reading, routing
+from cofactor.ratings.sharding import build
 
 
 def small(put: Callable[[Any, str, Any], object] = setattr) -> None:
     """Let a few rows make several pieces, chunks and checkpoints."""
     put(text_pieces, "PIECE", 200)
     put(parquet, "PIECE_ROWS", 30)
-    put(reading, "CHECKPOINT", 50)
-    put(routing, "CHUNK", 70)
-    put(routing, "CHECKPOINT", 140)
+    put(build, "READ_CHECKPOINT", 50)
+    put(build, "CHUNK", 70)
+    put(build, "ROUTE_CHECKPOINT", 140)
 
 
 def rows(seed: int = 0, n: int = 300, kind: str = "int", *, timed: bool = False) -> dict[str, list]:

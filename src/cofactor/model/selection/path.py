@@ -78,11 +78,7 @@ class PenaltyModel(Protocol):
     def solve(self, ratings: Any, alpha: float, start: Arrays, *, tol: float | None = None) -> tuple[Result, Arrays]:
         """Fit."""
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]: ...
-
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]: ...
-
-    def _validation_errors(self, found: NDArray[Any], true: NDArray[Any]) -> NDArray[Any]: ...
+    def _held_out_errors(self, users: NDArray[Any], items: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -177,8 +173,7 @@ class _Repetition:
     def fit(self, alpha: float, start: Arrays) -> Tried:
         """Fit at `alpha` from `start`."""
         _, arrays = self.model.solve(self.train, alpha, start, tol=PATH_TOL)
-        levels = self.model._decode(self.model._margins(self.users, self.items))
-        errors = self.model._validation_errors(levels, self.levels)
+        errors = self.model._held_out_errors(self.users, self.items, self.levels)
         return Tried(errors, arrays, float(np.square(arrays["U"]).mean()))
 
 

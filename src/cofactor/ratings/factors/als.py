@@ -15,7 +15,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.explaining import products, with_constant
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.linked import Drawn, around, linked_penalties, means_of
+from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, alternating_least_squares
@@ -104,9 +104,9 @@ class ALS(DescribedModel, FactorModel):
     _takes_weights: ClassVar[bool] = True
 
     def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
+        from cofactor.ratings.factors.in_shards import solve_least_squares
 
-        fit_least_squares_in_shards(self, given)
+        self._fit_by_parts(given, "exact", solve_least_squares)
 
     def __init__(
         self,
@@ -204,14 +204,14 @@ class ALS(DescribedModel, FactorModel):
     def _fold_in(self, given: FitInput) -> None:
         """Solve the new users' ridge regressions exactly; one half step does it."""
         ratings = given.ratings
-        means = means_of(self.links_[0], ratings, given.user_features, "user_features")
+        means = self._means(given, "user_features")
         arrays = self._half_step(ratings, means, {"V": self.V_, "c": self.item_bias_})
         self.U_, self.user_bias_ = arrays["U"], arrays["b"]
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Solve the new items' ridge regressions exactly, likewise."""
         ratings = given.ratings
-        means = means_of(self.links_[1], ratings, given.item_features, "item_features")
+        means = self._means(given, "item_features")
         arrays = self._half_step(ratings, means, {"U": self.U_, "b": self.user_bias_})
         self.V_, self.item_bias_ = arrays["V"], arrays["c"]
 

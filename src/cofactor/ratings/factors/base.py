@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.errors import InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links
+from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
@@ -28,6 +32,7 @@ from cofactor.typing import RandomState, SideName
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
+    from cofactor.ratings.factors.in_shards import Solved
 
 #: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
 MOST_ALPHA = 1e12
@@ -141,6 +146,18 @@ class FactorModel(Factored, RatingModel):
         """Return the errors by which alpha is chosen, from levels found and true: here 1 for a wrong one."""
         return found != true
 
+    def _errors_having(
+        self, learned: Mapping[str, Any], users: NDArray[Any], items: NDArray[Any], levels: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return the errors on pairs of known levels of the model that has learned some attributes."""
+        some = copy.copy(self)
+        some.__dict__.update(learned)
+        return some._held_out_errors(users, items, levels)
+
+    def _held_out_errors(self, users: NDArray[Any], items: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
+        """Return the errors by which alpha is chosen, of pairs by index, given their levels."""
+        return self._validation_errors(self._decode(self._margins(users, items)), levels)
+
     # ---------------------------------------------------------------- predictions
 
     def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
@@ -168,24 +185,66 @@ class FactorModel(Factored, RatingModel):
         generator = make_generator(self.random_state)
         links, features = learned_links(given)
         start = self.first_arrays(ratings, generator) | features
-        self.validation_ = None
-        alpha = self.alpha
-        if alpha == "auto":
+
+        def choose() -> Validation:
             from cofactor.model.selection.path import select_alpha
 
-            self.validation_ = select_alpha(self, ratings, start, generator, monitor, self._alpha_unit(ratings))
-            alpha = self.validation_.best
-        self.alpha_ = float(alpha)
+            return select_alpha(self, ratings, start, generator, monitor, self._alpha_unit(ratings))
+
+        self._set_alpha(choose)
         result, arrays = self.solve(ratings, self.alpha_, start, callback=monitor.stage(type(self).__name__))
         users, items = (
             None if link is None else FactorLink.of(link, features.get(argument), arrays, names)
             for link, argument, names in zip(links, ARGUMENTS, self._linked, strict=True)
         )
         self.links_ = (users, items)
+        self._set_result(result, given)
+        self._warn_if_all_alike(given)
+
+    def _fit_by_parts(self, given: FitInput, solver: str, solve: Callable[..., Solved]) -> None:
+        """Fit to ratings in shards, where rows of users are; set all that a fit sets.
+
+        Parameters
+        ----------
+        given : FitInput
+        solver : str
+            What the model calls the way to solve it there.
+        solve : callable
+            Called with a model without ids and ratings, a `Start`, ratings and an alpha.
+        """
+        if self.solver != solver:
+            raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=self.solver)
+        if any(table is not None for table in given.features):
+            raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
+        from cofactor.ratings.factors.in_shards import Start, choose_alpha_in_shards
+
+        ratings: Any = given.ratings
+        monitor, generator = given.monitor, make_generator(self.random_state)
+        start = Start.of(self.n_factors, ratings, generator)
+        lean = clone(self).set_params(callback=None)
+        lean.scale_ = ratings.scale
+        ready: Any = partial(solve, lean, start)
+        unit = self._alpha_unit(ratings)
+        self._set_alpha(
+            lambda: choose_alpha_in_shards(lean, ratings, ready, lean._errors_having, generator, monitor, unit)
+        )
+        found = ready(ratings, self.alpha_, callback=monitor.stage(type(self).__name__))
+        self.stored_users_, users = found.users(ratings, type(self).__name__)
+        self.__dict__.update(found.learned, **users)
+        found.parts.done()
+        self.links_ = (None, None)
+        self._set_result(found.result, given)
+
+    def _set_alpha(self, choose: Callable[[], Validation]) -> None:
+        """Set alpha, and how it was chosen if it is not given."""
+        self.validation_ = choose() if self.alpha == "auto" else None
+        self.alpha_ = float(self.alpha if self.validation_ is None else self.validation_.best)
+
+    def _set_result(self, result: Result, given: FitInput) -> None:
+        """Set what a solver says of its solution, and warn if it has not finished."""
         self.objective_, self.certificate_, self.n_iter_ = result.objective, result.certificate, result.n_iter
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self, name=given.name)
-        self._warn_if_all_alike(given)
 
     def _warn_if_all_alike(self, given: FitInput) -> None:
         """Warn about a penalty so strong that factors are zero and everybody is alike.
@@ -208,6 +267,18 @@ class FactorModel(Factored, RatingModel):
         d = min(self.n_factors, *ratings.shape)
         users = first_users(ratings.user_counts, d, ratings.n_levels, generator)
         return users | first_items(ratings.item_counts, d, generator)
+
+    def _means(self, given: FitInput, argument: str) -> Mapping[str, NDArray[Any]]:
+        """Return what features say of new rows, by the name of each array; nothing without features in training."""
+        number = ARGUMENTS.index(argument)
+        link, table = self.links_[number], given.features[number]
+        if link is not None:
+            return link.means(side_of(given.ratings, argument), table)
+        if table is not None:
+            from cofactor.ratings.features import unknown_features
+
+            raise unknown_features(argument)
+        return {}
 
     def _saved(self) -> dict[str, Any]:
         links = [None if link is None else link.to_state() for link in self.links_]

@@ -15,15 +15,12 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision
-from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import check_loss_params, fold_in_by_loss, fold_items_in_by_loss, solve_by_loss
-from cofactor.ratings.fit_input import FitInput
-from cofactor.solvers import Result
+from cofactor.ratings.factors.loss_fit import LossFactorization
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class BinaryMMMF(FactorModel):
+class BinaryMMMF(LossFactorization):
     r"""Maximum margin matrix factorization of ratings with two levels, -1 and +1.
 
     .. math::
@@ -86,14 +83,9 @@ class BinaryMMMF(FactorModel):
     array([-1.,  1.])
     """
 
-    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_")
+    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_")
 
     _takes_weights: ClassVar[bool] = True
-
-    def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_in_shards
-
-        fit_in_shards(self, given)
 
     def __init__(
         self,
@@ -137,28 +129,7 @@ class BinaryMMMF(FactorModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_loss_params(self)
         check_number("threshold", self.threshold, low=-np.inf)
-
-    def solve(
-        self,
-        ratings: Ratings,
-        alpha: float,
-        start: Mapping[str, NDArray[Any]],
-        *,
-        tol: float | None = None,
-        callback: Callback | None = None,
-    ) -> tuple[Result, dict[str, NDArray[Any]]]:
-        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
-        return solve_by_loss(self, ratings, alpha, start, tol, callback)
-
-    def _fold_in(self, given: FitInput) -> None:
-        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
-        fold_in_by_loss(self, given)
-
-    def _fold_in_items(self, given: FitInput) -> None:
-        """Minimise J over the items' arrays; what belongs to users is fixed."""
-        fold_items_in_by_loss(self, given)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:
@@ -183,8 +154,10 @@ class BinaryMMMF(FactorModel):
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))
         return self._boundary(2 * n_low > ratings.user_counts)[:, None]
 
-    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
-        n_low, n_high = ratings.level_counts
+    def _common_thresholds(
+        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> NDArray[Any]:
+        n_low, n_high = level_counts
         return self._boundary(np.array([n_low > n_high]))
 
     def _boundary(self, tie_is_low: NDArray[np.bool_]) -> NDArray[Any]:

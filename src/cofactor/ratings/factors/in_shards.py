@@ -3,183 +3,247 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from cofactor.checks import make_generator
-from cofactor.errors import InvalidInputError
-from cofactor.model.convergence import warn_if_unfinished
+from cofactor.kernels.random import moved_on, uniforms
+from cofactor.model.progress import Monitor
+from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
 from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
 from cofactor.problems.samples_in_shards import generators_of_shards
+from cofactor.ratings import shard_folder
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.choice_in_shards import Solved, choose_alpha_in_shards
-from cofactor.ratings.factors.loss_fit import NEGLIGIBLE, all_penalties, longest_row
-from cofactor.ratings.factors.rows_in_shards import RowsByLoss, longest_of, of_rows, set_users
 from cofactor.ratings.factors.start import first_items, first_users
-from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.shard_sources import OfItems
-from cofactor.ratings.sharded import ShardedRatings
+from cofactor.ratings.ids import IdMap
+from cofactor.ratings.shard_folder import MANIFEST, OfItems, StoredShard
+from cofactor.ratings.sharded import InMemory, ShardedRatings
+from cofactor.ratings.stored_users import Finish, StoredUsers
 from cofactor.solvers.descent import descend
 from cofactor.solvers.lbfgs import quasi_newton
-from cofactor.solvers.parts import Answer, Rounds
-from cofactor.solvers.result import Callback, Trace
+from cofactor.solvers.parts import Answer, Part, Question, Rounds
+from cofactor.solvers.result import Callback, Result, Trace
 
-if TYPE_CHECKING:
-    from cofactor.ratings.factors.base import FactorModel
+__all__ = [
+    "KeptLoss",
+    "Opened",
+    "ShardProblem",
+    "Solve",
+    "Solved",
+    "Start",
+    "choose_alpha_in_shards",
+    "minimise_by_parts",
+    "solve_least_squares",
+]
 
-__all__ = ["fit_in_shards", "fit_least_squares_in_shards"]
+Arrays = Mapping[str, NDArray[Any]]
 
-#: What a fit finds that is not of users, by attribute, as far as a model has it.
-_OF_ITEMS = ("V_", "item_bias_", "common_thresholds_", "boundaries_", "mean_")
+#: Returns the errors of pairs of users and items of known levels, where some arrays are learned.
+Errors = Callable[[Arrays, NDArray[Any], NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 #: Number of stored pairs: that of `lbfgs` where curvatures are known.
 _MEMORY = 2
 
-
-def fit_in_shards(model: Any, given: FitInput) -> None:
-    """Minimise the objective of `solve_by_loss` over ratings in shards; set all that a fit sets."""
-    _check(model, given, "lbfgs")
-    _fit(model, given, _solve_by_loss)
-
-
-def fit_least_squares_in_shards(model: Any, given: FitInput, solver: str = "exact", by_count: bool = False) -> None:
-    """Minimise the objective of `ALS`, or of `PMF`, over ratings in shards; set all that a fit sets.
-
-    Parameters
-    ----------
-    model : ALS or PMF
-    given : FitInput
-    solver : str, default="exact"
-        What the model calls this way to solve it.
-    by_count : bool, default=False
-        Whether penalties of users and items count once for each rating.
-    """
-    _check(model, given, solver)
-    _fit(model, given, partial(_solve_least_squares, by_count))
+_REST = "rest"
 
 
 @dataclass(frozen=True)
-class _Start:
+class FirstUsers:
+    """Makes the arrays of the users of any shard at the start."""
+
+    generators: list[np.random.Generator]
+    n_factors: int
+    n_levels: int
+
+    def __call__(self, k: int, entries: Entries) -> dict[str, NDArray[Any]]:
+        counts = np.diff(entries.indptr)
+        return first_users(counts, self.n_factors, self.n_levels, copy.deepcopy(self.generators[k]))
+
+
+@dataclass(frozen=True)
+class Start:
     """Where fits of a model begin.
 
     Attributes
     ----------
     items : mapping from str to ndarray
         Arrays of items.
-    generators : list of Generator
-        With which each shard makes the arrays of its users.
+    users : FirstUsers
     own : ndarray of shape (R - 1,)
         Thresholds of each user.
     """
 
-    items: Mapping[str, NDArray[Any]]
-    generators: list[np.random.Generator]
+    items: Arrays
+    users: FirstUsers
     own: NDArray[Any]
 
     @classmethod
-    def of(cls, model: FactorModel, ratings: ShardedRatings, generator: np.random.Generator) -> _Start:
+    def of(cls, n_factors: int, ratings: ShardedRatings, generator: np.random.Generator) -> Self:
         """Return that of a fit to some ratings."""
-        d = min(model.n_factors, *ratings.shape)
-        generators = generators_of_shards(generator, np.diff(ratings.bounds), d)
-        own = first_users(np.ones(1, np.int64), d, ratings.n_levels, np.random.default_rng(0))["own"][0]
-        return cls(first_items(ratings.item_counts, d, generator), generators, own)
+        d, R = min(n_factors, *ratings.shape), ratings.n_levels
+        users = FirstUsers(generators_of_shards(generator, np.diff(ratings.bounds), d), d, R)
+        own = first_users(np.ones(1, np.int64), d, R, np.random.default_rng(0))["own"][0]
+        return cls(first_items(ratings.item_counts, d, generator), users, own)
 
 
-def _fit(model: Any, given: FitInput, solve: Callable[..., Solved]) -> None:
-    """Choose alpha where it is not given, minimise, and set all that a fit sets."""
-    ratings: Any = given.ratings
-    generator = make_generator(model.random_state)
-    start = _Start.of(model, ratings, generator)
-    lean = clone(model).set_params(callback=None)
-    lean.scale_ = ratings.scale
-    ready: Any = partial(solve, lean, start)
-    alpha, model.validation_ = model.alpha, None
-    if alpha == "auto":
-        model.validation_ = choose_alpha_in_shards(lean, ratings, ready, generator, given.monitor)
-        alpha = model.validation_.best
-    found = ready(ratings, float(alpha), callback=given.monitor.stage(type(model).__name__))
-    for name in _OF_ITEMS:
-        if hasattr(found.model, name):
-            setattr(model, name, getattr(found.model, name))
-    set_users(model, ratings, found.parts, found.finish)
-    found.parts.done()
-    result = found.result
-    model.alpha_, model.links_ = float(alpha), (None, None)
-    model.objective_, model.certificate_, model.n_iter_ = result.objective, result.certificate, result.n_iter
-    model.history_, model.seconds_ = result.history, result.seconds
-    warn_if_unfinished(result, model, name=given.name)
+@dataclass(frozen=True)
+class Solved:
+    """What a minimisation over ratings in shards found: rows are with the parts still.
+
+    Attributes
+    ----------
+    learned : mapping from str to array or number
+        All attributes of the model that are not of users.
+    finish : callable
+        Makes the arrays of users.
+    result : Result
+    parts : Rounds
+    """
+
+    learned: Mapping[str, Any]
+    finish: Finish
+    result: Result
+    parts: Rounds
+
+    def users(self, ratings: ShardedRatings, kind: str) -> tuple[StoredUsers | None, Arrays]:
+        """Return the arrays of all users, by attribute, in memory or where a model of a class leaves them."""
+
+        def ask(then: Finish) -> Iterable[Answer]:
+            return self.parts.each({"op": "arrays", "then": then})
+
+        V, journal = self.learned["V_"], self.parts.journal
+        if journal is None or not ratings.work.stores(ratings.shape[0] * V.shape[1] * V.itemsize):
+            return None, _whole(ask(self.finish), ratings.bounds)
+        assert ratings.folder is not None
+        stored = StoredUsers.write(ratings.folder, journal.folder, kind, ratings.users, ask, self.finish)
+        return stored, stored.arrays
 
 
-def _solve_by_loss(
-    lean: Any,
-    start: _Start,
+class Solve(Protocol):
+    """Minimises the objective of a model over ratings in shards at an alpha, always from the same start."""
+
+    def __call__(
+        self, ratings: ShardedRatings, alpha: float, *, tol: float | None = None, callback: Callback | None = None
+    ) -> Solved:
+        """Minimise."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The entries of any shard, and their targets."""
+
+    ratings: ShardedRatings
+    targets: Callable[[Ratings], NDArray[Any]]
+
+    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
+        """Return those of shard k."""
+        shard = self.ratings.shard(k)
+        return shard, self.targets(shard)
+
+    def of_items(self, k: int, first: int, last: int) -> OfItems:
+        """Return entries and levels of the items first..last-1."""
+        return self.ratings.of_items(k, first, last)
+
+
+def minimise_by_parts(
+    problem: ShardProblem,
+    model: Any,
+    start: Start,
     ratings: ShardedRatings,
     alpha: float,
-    *,
-    tol: float | None = None,
-    callback: Callback | None = None,
-) -> Solved:
-    """Minimise the objective of `solve_by_loss` at `alpha`."""
-    R, d = ratings.n_levels, start.items["V"].shape[1]
-    tol = lean.tol if tol is None else tol
-    opened, penalties = _Opened(ratings, lean), all_penalties(lean, alpha)
-    problem = ShardProblem(opened, lean._loss(R), penalties, np.dtype(lean.dtype))
-    parts = ratings.parts(partial(_part, problem, R, d, start.generators), lean, _step(alpha, tol))
-    own = start.own if "own" in penalties else np.zeros(0)
-    vectors = ShardVectors(
-        parts,
-        problem,
-        start.items,
-        ratings.shape[0],
-        ratings.item_counts,
-        ratings.shape[0] * own,
-        _MEMORY,
-        partial(Trace, max_iter=lean.max_iter, tol=tol, callback=callback),
-    )
+    tol: float | None,
+    callback: Callback | None,
+) -> tuple[Result, dict[str, NDArray[Any]], Rounds]:
+    """Minimise a loss and penalties by L-BFGS; return also the arrays of items, and the parts, which have the rows."""
+    tol = model.tol if tol is None else tol
+    parts = ratings.parts(partial(_user_part, problem, start.users), model, _step(alpha, tol))
+    own = start.own if "own" in problem.penalties else np.zeros(0)
+    n = ratings.shape[0]
+    trace = partial(Trace, max_iter=model.max_iter, tol=tol, callback=callback)
+    vectors = ShardVectors(parts, problem, start.items, n, ratings.item_counts, n * own, _MEMORY, trace)
     result = quasi_newton(vectors, vectors.trace)
-    model, rows = _by_loss(lean, ratings, parts, vectors.arrays())
-    columns = {"V": model.V_, "c": model.item_bias_}
-    objective = float(parts.told(lambda: {"op": "arrays", "then": _Kept(problem, rows, columns)})["value"])
-    objective += sum(p.value(columns[name]) for name, p in problem.of_columns.items() if p is not None)
-    return Solved(model, rows, replace(result, objective=objective), parts)
+    return result, vectors.arrays(), parts
 
 
-def _solve_least_squares(
-    by_count: bool,
-    lean: Any,
-    start: _Start,
+@dataclass(frozen=True)
+class KeptLoss:
+    """The objective of the users of a shard at what a model keeps of them.
+
+    Attributes
+    ----------
+    problem : ShardProblem
+    finish : callable
+        Makes what is kept.
+    columns : mapping from str to ndarray
+        Arrays of columns.
+    common : ndarray
+        Mean thresholds.
+    """
+
+    problem: ShardProblem
+    finish: Finish
+    columns: Arrays
+    common: NDArray[Any]
+
+    def __call__(self, k: int, rows: Arrays) -> Answer:
+        """Return the objective of shard k, given its arrays of rows."""
+        kept = self.finish(k, rows)
+        arrays = {"U": kept["U_"], "b": kept["user_bias_"], "own": kept["thresholds_"]}
+        problem = self.problem.of_shard(k, arrays, self.columns, self.common)
+        x = problem.pack(arrays)
+        return {"value": np.array(problem.losses(problem.arrays(x), {}) + problem.smooth_value(x))}
+
+
+def solve_least_squares(
+    model: Any,
+    start: Start,
     ratings: ShardedRatings,
     alpha: float,
     *,
+    by_count: bool = False,
     tol: float | None = None,
     callback: Callback | None = None,
 ) -> Solved:
-    """Minimise the objective of `ALS`, or of `PMF`, at `alpha`; to no finer tolerance than theirs."""
-    d, tol = start.items["V"].shape[1], max(tol or 0, lean.tol)
-    model = copy.copy(lean)
-    model.boundaries_ = half_way(ratings.scale)
-    model.mean_ = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
-    values = np.append(0.0, ratings.scale - model.mean_).astype(lean.dtype)
+    """Minimise the objective of `ALS`, or of `PMF`, at `alpha`; to no finer tolerance than theirs.
+
+    Parameters
+    ----------
+    model : ALS or PMF
+        Only its parameters are looked at.
+    start : Start
+    ratings : ShardedRatings
+    alpha : float
+    by_count : bool, default=False
+        Whether penalties of users and items count once for each rating.
+    tol : float, optional
+    callback : callable, optional
+    """
+    d, tol = start.users.n_factors, max(tol or 0, model.tol)
+    mean = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
+    values = np.append(0.0, ratings.scale - mean).astype(model.dtype)
+    opened = Opened(ratings, attrgetter("levels"))
     problem = ShardLeastSquares(
-        _Levels(ratings), values, ratings.bounds, ratings.item_counts, d, alpha, lean.alpha_bias, by_count
+        opened, values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias, by_count
     )
-    make = partial(_least_squares_part, problem, ratings.n_levels, start.generators)
-    parts = ratings.parts(make, lean, _step(alpha, tol))
+    parts = ratings.parts(partial(_least_squares_part, problem, start.users), model, _step(alpha, tol))
     columns = ColumnsInShards(parts, problem)
-    trace = Trace(columns, lean.max_iter, tol, callback)
+    trace = Trace(columns, model.max_iter, tol, callback)
     result = descend(columns, columns.pack(start.items), columns.update, trace)
     found = columns.arrays(result.x)
-    model.V_, model.item_bias_ = np.array(found["V"]), np.array(found["c"])
-    return Solved(model, of_rows, result, parts)
+    learned: dict[str, Any] = {"V_": np.array(found["V"]), "item_bias_": np.array(found["c"])}
+    learned |= {"boundaries_": half_way(ratings.scale), "mean_": mean}
+    return Solved(learned, _as_they_are, result, parts)
 
 
 def _step(alpha: float, tol: float) -> str:
@@ -187,94 +251,213 @@ def _step(alpha: float, tol: float) -> str:
     return f"alpha {alpha!r} to {tol!r}"
 
 
-def _check(model: FactorModel, given: FitInput, solver: str) -> None:
-    """Refuse what a fit in shards cannot do."""
-    if model.solver != solver:
-        raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=model.solver)
-    if any(table is not None for table in given.features):
-        raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
+def _user_part(problem: ShardProblem, first: FirstUsers, k: int) -> UserPart:
+    """Return the rows of shard k at the start."""
+    return UserPart(k, problem, first(k, problem.open(k)[0]), _MEMORY)
 
 
-class HasTargets(Protocol):
-    """What says the targets of ratings."""
+def _least_squares_part(problem: ShardLeastSquares, first: FirstUsers, k: int) -> LeastSquaresPart:
+    """Return the rows of shard k at the start."""
+    return LeastSquaresPart(k, problem, first(k, problem.open(k)[0]))
 
-    def _targets(self, ratings: Ratings) -> NDArray[Any]:
-        """Return the targets of the loss in the order of the entries."""
+
+def _as_they_are(k: int, rows: Arrays) -> Answer:
+    """Return the factors and biases of the users of a shard."""
+    return {"U_": rows["U"], "user_bias_": rows["b"]}
+
+
+def _whole(answers: Iterable[Answer], bounds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of all users, those of a shard after those of another."""
+    whole: dict[str, NDArray[Any]] = {}
+    for k, arrays in enumerate(answers):
+        for name, array in arrays.items():
+            if k == 0:
+                whole[name] = np.empty((int(bounds[-1]), *array.shape[1:]), array.dtype)
+            whole[name][bounds[k] : bounds[k + 1]] = array
+    return whole
+
+
+def choose_alpha_in_shards(
+    model: Any,
+    ratings: ShardedRatings,
+    solve: Solve,
+    errors: Errors,
+    generator: np.random.Generator,
+    monitor: Monitor,
+    unit: float = 1.0,
+) -> Validation:
+    """Choose alpha as `select_alpha` does, but that all candidates begin at the same start.
+
+    One rating of each user is held out, which depends on the user's row among all, and on the seed, but not on the
+    shards. What is left of a folder of shards is written into that folder for as long as the choice takes: some 14
+    bytes a rating. Candidates that were tried are not tried again by a fit that is resumed.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose parameters the work depends on.
+    ratings : ShardedRatings
+    solve : Solve
+    errors : callable
+    generator : Generator
+        Source of the splits.
+    monitor : Monitor
+    unit : float, default=1.0
+        What candidates are multiples of.
+    """
+    numbers = iter(range(1, 100))
+
+    def split() -> _SplitOfShards:
+        return _SplitOfShards.of(model, ratings, solve, errors, np.uint64(generator.integers(2**63)), next(numbers))
+
+    splits = repeated(split)
+    found = search_alpha(splits, None, monitor, unit)
+    for one in splits:
+        one.cut.done()
+    return found
+
+
+def held_out_of(shard: Ratings, first: int, key: np.uint64) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return users of a shard with two ratings at least, and the position of a random one of each.
+
+    Parameters
+    ----------
+    shard : Ratings
+    first : int
+        Number of its first user among all.
+    key : uint64
+
+    Examples
+    --------
+    >>> ratings = Ratings.from_pairs([(u, i) for u in range(9) for i in range(1 + u % 4)], [1, 2] * 10 + [1])
+    >>> users, positions = held_out_of(ratings, 0, np.uint64(7))
+    >>> users.tolist(), ratings.row_of_entry[positions].tolist()
+    ([1, 2, 3, 5, 6, 7], [1, 2, 3, 5, 6, 7])
+    """
+    drawn = np.empty(len(shard.users))
+    uniforms(moved_on(key, first), drawn)
+    counts = np.diff(shard.indptr)
+    users = np.flatnonzero(counts >= 2)
+    picks = np.minimum((drawn[users] * counts[users]).astype(np.int64), counts[users] - 1)
+    return users, shard.indptr[users] + picks
+
+
+def rest_of(shard: Ratings, first: int, key: np.uint64) -> Ratings:
+    """Return the ratings of a shard that are not held out; ids are numbers, and there are no times."""
+    keep = np.ones(shard.n_ratings, dtype=np.bool_)
+    keep[held_out_of(shard, first, key)[1]] = False
+    rest = replace(shard, times=None, coding=None).subset(keep)
+    users = IdMap.of_sorted(np.arange(first, first + len(shard.users), dtype=np.int64))
+    return replace(rest, users=users, items=IdMap.of_range(len(shard.items)))
+
+
+class _HoldOut(Part):
+    """One shard, of which some ratings are held out."""
+
+    def __init__(self, ratings: ShardedRatings, key: np.uint64, k: int) -> None:
+        self.ratings, self.key, self.k = ratings, key, k
+
+    def answer(self, question: Question) -> Answer:
+        """Write what is left of the shard; return what a manifest says of it."""
+        rest = rest_of(self.ratings.shard(self.k), int(self.ratings.bounds[self.k]), self.key)
+        # A name of its own: a worker that was given up may still write.
+        name = f"{shard_folder.shard_name(self.k)}-{uuid.uuid4().hex[:8]}"
+        stored = shard_folder.write_shard(Path(question["folder"]), name, rest)
+        return {"stored": np.array(json.dumps(asdict(stored)))}
 
 
 @dataclass(frozen=True)
-class _Opened:
-    """The entries and targets of any shard."""
+class _Errors:
+    """Measures, where a shard is, how a fit to the rest of its ratings does on those that were held out."""
 
     ratings: ShardedRatings
-    model: HasTargets
+    key: np.uint64
+    solved: Mapping[str, Any]
+    finish: Finish
+    errors: Errors
 
-    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
+    def __call__(self, k: int, rows: Arrays) -> Answer:
+        """Return the error of each rating that was held out, and the sum over users of mean squares of factors."""
         shard = self.ratings.shard(k)
-        return shard, self.model._targets(shard)
+        users, held_out = held_out_of(shard, int(self.ratings.bounds[k]), self.key)
+        learned = {**self.solved, **self.finish(k, rows)}
+        errors = self.errors(learned, users, shard.indices[held_out], shard.levels[held_out])
+        errors = errors if errors.dtype == np.bool_ else errors.astype(np.float32)  # all of them come together
+        return {"errors": errors, "squares": np.array(np.square(rows["U"], dtype=np.float64).mean(axis=1).sum())}
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """The entries of any shard and their levels."""
+@dataclass
+class _SplitOfShards:
+    """One validation split of ratings in shards.
+
+    Attributes
+    ----------
+    ratings, rest : ShardedRatings
+        All ratings, and those that are not held out.
+    key : uint64
+        Which are held out.
+    solve : Solve
+    errors : callable
+    cut : Rounds
+        Parts that held ratings out; their journal keeps what came out of candidates.
+    n_tried : int
+        Candidates so far.
+    """
 
     ratings: ShardedRatings
+    rest: ShardedRatings
+    key: np.uint64
+    solve: Solve
+    errors: Errors
+    cut: Rounds
+    n_tried: int = 0
 
-    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
-        shard = self.ratings.shard(k)
-        return shard, shard.levels
+    @classmethod
+    def of(cls, model: Any, ratings: ShardedRatings, solve: Solve, errors: Errors, key: np.uint64, number: int) -> Self:
+        """Hold ratings out."""
+        cut = ratings.parts(partial(_HoldOut, ratings, key), model, f"validation {number}")
+        found = cls(ratings, _rest(ratings, key, cut), key, solve, errors, cut)
+        if not found.n_held_out:
+            cut.done()
+        return found
 
-    def of_items(self, k: int, first: int, last: int) -> OfItems:
-        """Return entries and levels of the items first..last-1."""
-        return self.ratings.of_items(k, first, last)
+    @property
+    def n_held_out(self) -> int:
+        """Number of ratings that are held out."""
+        return self.ratings.n_ratings - self.rest.n_ratings
 
-
-def _part(problem: ShardProblem, n_levels: int, d: int, generators: list[np.random.Generator], k: int) -> UserPart:
-    """Return the rows of shard k at the start."""
-    return UserPart(k, problem, _first_of(problem.open, k, d, n_levels, generators), _MEMORY)
-
-
-def _least_squares_part(
-    problem: ShardLeastSquares, n_levels: int, generators: list[np.random.Generator], k: int
-) -> LeastSquaresPart:
-    """Return the rows of shard k at the start."""
-    return LeastSquaresPart(k, problem, _first_of(problem.open, k, problem.n_factors, n_levels, generators))
-
-
-def _first_of(
-    open_: Callable[[int], tuple[Entries, Any]], k: int, d: int, n_levels: int, generators: list[np.random.Generator]
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the users of shard k at the start."""
-    entries, _ = open_(k)
-    return first_users(np.diff(entries.indptr), d, n_levels, copy.deepcopy(generators[k]))
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The objective of the users of a shard at what a model keeps of them, given the arrays of columns."""
-
-    problem: ShardProblem
-    rows: RowsByLoss
-    columns: Mapping[str, NDArray[Any]]
-
-    def __call__(self, k: int, rows: Mapping[str, NDArray[Any]]) -> Answer:
-        kept = self.rows(k, rows)
-        arrays = {"U": kept["U_"], "b": kept["user_bias_"], "own": kept["thresholds_"]}
-        problem = self.problem.of_shard(k, arrays, self.columns, self.rows.common)
-        x = problem.pack(arrays)
-        return {"value": np.array(problem.losses(problem.arrays(x), {}) + problem.smooth_value(x))}
+    def fit(self, alpha: float, start: None) -> Tried:
+        """Return what comes out at `alpha`."""
+        self.n_tried += 1
+        journal = self.cut.journal
+        found = None if journal is None else journal.read(self.n_tried)
+        if found is None:
+            solved = self.solve(self.rest, alpha, tol=PATH_TOL)
+            then = _Errors(self.ratings, self.key, solved.learned, solved.finish, self.errors)
+            answers = list(solved.parts.each({"op": "arrays", "then": then}))
+            found = {
+                "errors": np.concatenate([answer["errors"] for answer in answers]),
+                "squares": np.sum([answer["squares"] for answer in answers]),
+            }
+            if journal is not None:
+                journal.write(self.n_tried, found)
+            solved.parts.done()
+        return Tried(found["errors"], start, float(found["squares"]) / self.ratings.shape[0])
 
 
-def _by_loss(
-    lean: Any, ratings: ShardedRatings, parts: Rounds, columns: dict[str, NDArray[Any]]
-) -> tuple[Any, RowsByLoss]:
-    """Return a model with what a minimisation found for columns, and what makes the arrays of users."""
-    model = copy.copy(lean)
-    model.V_, model.item_bias_ = columns["V"], columns["c"]
-    rows = RowsByLoss(ratings, model)
-    longest = max(float(answer["longest"]) for answer in parts.each({"op": "arrays", "then": longest_of}))
-    if longest * longest_row(columns["V"]) < NEGLIGIBLE:
-        model.V_, rows = np.zeros_like(model.V_), replace(rows, negligible=True)
-    common = model._common_thresholds(ratings, lambda: parts.told(lambda: {"op": "arrays", "then": rows.sums}))
-    model.common_thresholds_ = common.astype(model.dtype, copy=False)
-    return model, replace(rows, common=model.common_thresholds_)
+def _rest(ratings: ShardedRatings, key: np.uint64, cut: Rounds) -> ShardedRatings:
+    """Return the ratings that are not held out: in memory, or in a folder within that of all."""
+    if cut.journal is None:
+        firsts = ratings.bounds[:-1].tolist()
+        shards = [rest_of(shard, first, key) for shard, first in zip(ratings, firsts, strict=True)]
+        counts = {name: sum(getattr(shard, name) for shard in shards) for name in ("level_counts", "item_counts")}
+        return replace(ratings, **counts, has_times=False, coding=None, source=InMemory(shards), boundary=None)
+    place = cut.journal.folder / _REST
+    if not (place / MANIFEST).exists():
+        place.mkdir(exist_ok=True)
+        answers = cut.each({"op": "write", "folder": str(place)})
+        written = [StoredShard.of_state(json.loads(str(answer["stored"]))) for answer in answers]
+        items = IdMap.of_range(len(ratings.items))
+        item_counts = shard_folder.item_counts_of(place, written, len(items))
+        shard_folder.write_common(place, items, ratings.scale, None, written, item_counts)
+    return replace(ShardedRatings.open(place), work=replace(ratings.work, users="memory"))

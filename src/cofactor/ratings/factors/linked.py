@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
     from cofactor.ratings.links import Link, Side
 
-__all__ = ["ARGUMENTS", "FactorLink", "around", "learned_links", "linked_penalties", "means_of"]
+__all__ = ["ARGUMENTS", "FactorLink", "around", "learned_links", "linked_penalties", "side_of"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -98,7 +98,7 @@ def learned_links(given: FitInput) -> tuple[tuple[Link | None, Link | None], dic
         if table is not None:
             from cofactor.ratings.links import Link
 
-            link, found = Link.learned(argument, _side(given.ratings, argument), table, None, False)
+            link, found = Link.learned(argument, side_of(given.ratings, argument), table, None, False)
             if isinstance(found, np.ndarray):
                 features[argument] = found[:-1]
         links.append(link)
@@ -120,18 +120,7 @@ def around(means: Arrays) -> Drawn:
     return {name: partial(AroundL2, given=mean) for name, mean in means.items()}
 
 
-def means_of(link: FactorLink | None, ratings: Ratings, table: FeatureTable | None, argument: str) -> Arrays:
-    """Return what features say of new rows, by the name of each array; nothing where none were given in training."""
-    if link is not None:
-        return link.means(_side(ratings, argument), table)
-    if table is not None:
-        from cofactor.ratings.features import unknown_features
-
-        raise unknown_features(argument)
-    return {}
-
-
-def _side(ratings: Ratings, argument: str) -> Side:
+def side_of(ratings: Ratings, argument: str) -> Side:
     """Return users or items, of whom an argument has features."""
     from cofactor.ratings.links import Side
 

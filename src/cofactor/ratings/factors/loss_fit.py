@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +19,17 @@ from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.linked import Drawn, FactorLink, around, linked_penalties, means_of
+from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import SOLVERS, Result, SolverMismatchError
 from cofactor.solvers.result import Callback
 
-__all__ = [
-    "LossFactorization",
-    "all_penalties",
-    "check_loss_params",
-    "fold_in_by_loss",
-    "fold_items_in_by_loss",
-    "longest_row",
-    "mean_thresholds",
-    "solve_by_loss",
-    "threshold_sums",
-    "without_rounding",
-]
+if TYPE_CHECKING:
+    from cofactor.ratings.factors.in_shards import Solved, Start
+    from cofactor.ratings.sharded import ShardedRatings
+
+__all__ = ["LossFactorization", "mean_thresholds", "threshold_sums", "without_rounding"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -40,142 +37,221 @@ Arrays = Mapping[str, NDArray[Any]]
 #: what is left depends on rounding and on where the solver stopped.
 NEGLIGIBLE = 1e-3
 
+#: What is kept of users, by attribute.
+_OF_USERS = ("U_", "user_bias_", "thresholds_", "planes_")
 
-class LossFactorization(Protocol):
-    """What the functions of this module need of a model."""
 
-    U_: NDArray[Any]
-    V_: NDArray[Any]
-    user_bias_: NDArray[Any]
-    item_bias_: NDArray[Any]
-    thresholds_: NDArray[Any]
-    common_thresholds_: NDArray[Any]
-    alpha_: float
-    links_: tuple[FactorLink | None, FactorLink | None]
-    alpha_bias: float | None
+class LossFactorization(FactorModel):
+    """A factorization that minimises a margin loss on observed entries plus ridge penalties.
+
+    Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
+    """
+
     margin: str
-    solver: str
-    max_iter: int
-    tol: float
-    dtype: str
 
-    @property
-    def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the arrays of users, and of items, of which features say something."""
+    # ---------------------------------------------------------------- what a subclass provides
 
+    @abstractmethod
     def _loss(self, n_levels: int) -> EntryLoss:
         """Return the loss."""
 
     def _targets(self, ratings: Ratings) -> NDArray[Any]:
         """Return the targets of the loss in the order of the entries."""
+        return ratings.levels
 
     def _user_penalties(self) -> dict[str, Penalty | None]:
         """Return the free arrays b and own, as far as the model has them, with their penalties."""
+        return {}
 
+    @abstractmethod
     def _user_thresholds(self, ratings: Ratings, arrays: Arrays) -> NDArray[Any]:
         """Return the boundaries of the users in `ratings`; factors and biases are set already."""
 
-    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Arrays]) -> NDArray[Any]:
+    @abstractmethod
+    def _common_thresholds(self, level_counts: NDArray[np.int64], sums: Callable[[], Arrays]) -> NDArray[Any]:
         """Return the boundaries for unknown users; `sums` has the `threshold_sums` of the users with ratings."""
 
+    # ---------------------------------------------------------------- learning
 
-def check_loss_params(model: LossFactorization) -> None:
-    """Refuse a loss or a solver that does not exist, and a loss that no solver here can take."""
-    check_choice("margin", model.margin, MARGIN_LOSSES)
-    if not MARGIN_LOSSES[model.margin].smooth:
-        smooth = " or ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if loss.smooth)
-        raise SolverMismatchError(
-            (Argument("margin", model.margin), f" has no gradient, which every solver here needs: take {smooth}"),
-            argument="margin",
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice("margin", self.margin, MARGIN_LOSSES)
+        if not MARGIN_LOSSES[self.margin].smooth:
+            smooth = " or ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if loss.smooth)
+            raise SolverMismatchError(
+                (Argument("margin", self.margin), f" has no gradient, which every solver here needs: take {smooth}"),
+                argument="margin",
+            )
+        check_choice("solver", self.solver, SOLVERS)
+
+    def solve(
+        self,
+        ratings: Ratings,
+        alpha: float,
+        start: Arrays,
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds.
+
+        The objective of the result is that of what the model keeps.
+        """
+        penalties = _with_features(self._penalties(alpha), linked_penalties(start, self._linked))
+        problem = self._problem(ratings, penalties, start, {})
+        result, arrays = self._minimise(problem, start, tol, callback)
+        U, self.V_ = without_rounding(arrays["U"], arrays["V"])
+        self.item_bias_ = arrays["c"]
+        self._set_users(ratings, {**arrays, "U": U})
+        rated = ratings.user_counts > 0
+        common = self._common_thresholds(ratings.level_counts, lambda: threshold_sums(self.thresholds_[rated]))
+        self.common_thresholds_ = common.astype(self.dtype, copy=False)
+        if not isinstance(penalties.get("own"), RegressedL2):
+            self.thresholds_[~rated] = self.common_thresholds_
+        kept = {**arrays, "U": self.U_, "V": self.V_, "own": self.thresholds_}
+        return _at(problem, problem.pack(kept), result), {**start, **arrays}
+
+    def _fit_shards(self, given: FitInput) -> None:
+        self._fit_by_parts(given, "lbfgs", type(self)._solve_shards)
+
+    def _solve_shards(
+        self,
+        start: Start,
+        ratings: ShardedRatings,
+        alpha: float,
+        *,
+        tol: float | None = None,
+        callback: Callback | None = None,
+    ) -> Solved:
+        """Minimise the same objective over ratings in shards, where rows of users are."""
+        from cofactor.ratings.factors.in_shards import KeptLoss, Opened, ShardProblem, Solved, minimise_by_parts
+
+        penalties = self._penalties(alpha)
+        loss, opened = self._loss(ratings.n_levels), Opened(ratings, self._targets)
+        problem = ShardProblem(opened, loss, penalties, np.dtype(self.dtype))
+        result, arrays, parts = minimise_by_parts(problem, self, start, ratings, alpha, tol, callback)
+        some = copy.copy(self)
+        some.V_, some.item_bias_ = arrays["V"], arrays["c"]
+        longest = max(float(answer["longest"]) for answer in parts.each({"op": "arrays", "then": _longest_of}))
+        negligible = longest * _longest_row(some.V_) < NEGLIGIBLE
+        if negligible:
+            some.V_ = np.zeros_like(some.V_)
+        sums = partial(some._sums_of_shard, ratings, negligible)
+        common = some._common_thresholds(
+            ratings.level_counts, lambda: parts.told(lambda: {"op": "arrays", "then": sums})
         )
-    check_choice("solver", model.solver, SOLVERS)
+        common = common.astype(self.dtype, copy=False)
+        finish = partial(some._users_of_shard, ratings, negligible, common)
+        columns = {"V": some.V_, "c": some.item_bias_}
+        kept = KeptLoss(problem, finish, columns, common)
+        objective = float(parts.told(lambda: {"op": "arrays", "then": kept})["value"])
+        objective += sum(p.value(columns[name]) for name, p in problem.of_columns.items() if p is not None)
+        learned = {"V_": some.V_, "item_bias_": some.item_bias_, "common_thresholds_": common}
+        return Solved(learned, finish, replace(result, objective=objective), parts)
 
+    def _users_of_shard(
+        self, ratings: ShardedRatings, negligible: bool, common: NDArray[Any] | None, k: int, rows: Arrays
+    ) -> dict[str, NDArray[Any]]:
+        """Return what is kept of the users of a shard, by attribute; zeros where all products of factors are."""
+        some, U = copy.copy(self), rows["U"]
+        some._set_users(ratings.shard(k), {**rows, "U": np.zeros_like(U) if negligible else U}, common)
+        return {name: getattr(some, name) for name in _OF_USERS if hasattr(some, name)}
 
-def solve_by_loss(
-    model: LossFactorization,
-    ratings: Ratings,
-    alpha: float,
-    start: Arrays,
-    tol: float | None,
-    callback: Callback | None,
-) -> tuple[Result, dict[str, NDArray[Any]]]:
-    """Minimise the objective at `alpha` from the arrays `start`; set factors, biases and thresholds of the model.
+    def _sums_of_shard(
+        self, ratings: ShardedRatings, negligible: bool, k: int, rows: Arrays
+    ) -> dict[str, NDArray[Any]]:
+        """Return the `threshold_sums` of the users of a shard who have ratings."""
+        thresholds = self._users_of_shard(ratings, negligible, None, k, rows)["thresholds_"]
+        return threshold_sums(thresholds[ratings.shard(k).user_counts > 0])
 
-    The objective of the result is that of what the model keeps.
-    """
-    penalties = _with_features(all_penalties(model, alpha), linked_penalties(start, model._linked))
-    problem = _problem(model, ratings, penalties, start, {})
-    result, arrays = _minimise(model, problem, start, tol, callback)
-    model.U_, model.V_ = without_rounding(arrays["U"], arrays["V"])
-    model.user_bias_, model.item_bias_ = arrays["b"], arrays["c"]
-    rated = ratings.user_counts > 0
-    model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
-    common = model._common_thresholds(ratings, lambda: threshold_sums(model.thresholds_[rated]))
-    model.common_thresholds_ = common.astype(model.dtype, copy=False)
-    if not isinstance(penalties.get("own"), RegressedL2):
-        model.thresholds_[~rated] = model.common_thresholds_
-    kept = {**arrays, "U": model.U_, "V": model.V_, "own": model.thresholds_}
-    return _at(problem, problem.pack(kept), result), {**start, **arrays}
+    def _set_users(self, ratings: Ratings, arrays: Arrays, common: NDArray[Any] | None = None) -> None:
+        """Set the arrays of users, of whom those without ratings have common thresholds, where these are known."""
+        self.U_ = arrays["U"]
+        self.user_bias_ = arrays["b"] if "b" in arrays else np.zeros(len(self.U_), self.dtype)
+        self.thresholds_ = self._user_thresholds(ratings, arrays).astype(self.dtype, copy=False)
+        if common is not None:
+            self.thresholds_[ratings.user_counts == 0] = common
 
+    def _fold_in(self, given: FitInput) -> None:
+        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
+        from cofactor.problems.each_row import minimise_rows
 
-def all_penalties(model: LossFactorization, alpha: float) -> dict[str, Penalty | None]:
-    """Return the free arrays with their penalties."""
-    penalties: dict[str, Penalty | None] = {"U": L2(alpha), "V": L2(alpha)}
-    if model.alpha_bias is not None:
-        penalties["c"] = L2(model.alpha_bias)
-    return penalties | model._user_penalties()
+        ratings = given.ratings
+        n, d = len(ratings.users), self.V_.shape[1]
+        penalties: dict[str, Penalty | None] = {"U": L2(self.alpha_)}
+        penalties |= {k: L2(p.alpha) if p is not None else None for k, p in self._user_penalties().items()}
+        start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
+        means = self._means(given, "user_features")
+        penalties, start = _with_features(penalties, around(means)), {**start, **means}
+        fixed = {"V": self.V_, "c": self.item_bias_}
+        if "own" in penalties:
+            fixed["common"] = self.common_thresholds_
+        problem = self._problem(ratings, penalties, start, fixed)
+        found, n_unsolved = minimise_rows(problem, start, self.max_iter)
+        warn_of_unsolved(n_unsolved, n, self, given.name)
+        arrays = {**problem.arrays(problem.pack(start)), **found}
+        if "own" in arrays:
+            arrays["own"] = arrays["own"] + self.common_thresholds_
+        self._set_users(ratings, arrays, None if "own" in means else self.common_thresholds_)
 
+    def _fold_in_items(self, given: FitInput) -> None:
+        """Minimise J over the items' arrays; what belongs to users is fixed."""
+        self._fold_items_in_by(given, None)
 
-def fold_in_by_loss(model: LossFactorization, given: FitInput) -> None:
-    """Minimise the same objective by each new user's arrays; V, c and the mean thresholds are fixed."""
-    from cofactor.problems.each_row import minimise_rows
+    def _fold_items_in_by(self, given: FitInput, loss: EntryLoss | None) -> None:
+        """Minimise J over the items' arrays, perhaps with another loss: one that keeps users' arrays where they are."""
+        ratings = given.ratings
+        m, d = len(ratings.items), self.U_.shape[1]
+        penalties = {name: p for name, p in self._penalties(self.alpha_).items() if name in ("V", "c")}
+        means = self._means(given, "item_features")
+        penalties = _with_features(penalties, around(means))
+        fixed = {"U": self.U_, "b": self.user_bias_}
+        if "own" in self._user_penalties():
+            fixed["own"] = self.thresholds_
+        start: Arrays = {"V": np.zeros((m, d)), "c": np.zeros(m), **means}
+        result, arrays = self._minimise(self._problem(ratings, penalties, start, fixed, loss), start, None, None)
+        warn_if_unfinished(result, self, name=given.name)
+        self.V_, self.item_bias_ = arrays["V"], arrays["c"]
 
-    ratings = given.ratings
-    n, d = len(ratings.users), model.V_.shape[1]
-    penalties: dict[str, Penalty | None] = {"U": L2(model.alpha_)}
-    penalties |= {k: L2(p.alpha) if p is not None else None for k, p in model._user_penalties().items()}
-    start: Arrays = {"U": np.zeros((n, d)), "b": np.zeros(n), "own": np.zeros((n, ratings.n_levels - 1))}
-    means = means_of(model.links_[0], ratings, given.user_features, "user_features")
-    penalties, start = _with_features(penalties, around(means)), {**start, **means}
-    fixed = {"V": model.V_, "c": model.item_bias_}
-    if "own" in penalties:
-        fixed["common"] = model.common_thresholds_
-    problem = _problem(model, ratings, penalties, start, fixed)
-    found, n_unsolved = minimise_rows(problem, start, model.max_iter)
-    warn_of_unsolved(n_unsolved, n, model, given.name)
-    arrays = {**problem.arrays(problem.pack(start)), **found}
-    model.U_, model.user_bias_ = arrays["U"], arrays["b"]
-    if "own" in arrays:
-        arrays["own"] = arrays["own"] + model.common_thresholds_
-    model.thresholds_ = model._user_thresholds(ratings, arrays).astype(model.dtype, copy=False)
-    if "own" not in means:
-        model.thresholds_[ratings.user_counts == 0] = model.common_thresholds_
+    def _penalties(self, alpha: float) -> dict[str, Penalty | None]:
+        """Return the free arrays with their penalties."""
+        penalties: dict[str, Penalty | None] = {"U": L2(alpha), "V": L2(alpha)}
+        if self.alpha_bias is not None:
+            penalties["c"] = L2(self.alpha_bias)
+        return penalties | self._user_penalties()
 
+    def _problem(
+        self,
+        ratings: Ratings,
+        penalties: Mapping[str, Penalty | None],
+        start: Arrays,
+        fixed: Arrays,
+        loss: EntryLoss | None = None,
+    ) -> ObservedProblem:
+        return ObservedProblem(
+            ratings,
+            self._targets(ratings),
+            loss or self._loss(ratings.n_levels),
+            {name: start[name].shape for name in penalties},
+            {name: penalty for name, penalty in penalties.items() if penalty is not None},
+            fixed,
+            self.dtype,
+            ratings.weights,
+        )
 
-def fold_items_in_by_loss(model: LossFactorization, given: FitInput, loss: EntryLoss | None = None) -> None:
-    """Minimise the same objective, or that of another loss, over V and c of the given items; users' arrays are fixed.
-
-    Parameters
-    ----------
-    model : LossFactorization
-    given : FitInput
-    loss : EntryLoss, optional
-        In place of the model's, where that would let users' arrays move.
-    """
-    ratings = given.ratings
-    m, d = len(ratings.items), model.U_.shape[1]
-    penalties: dict[str, Penalty | None] = {"V": L2(model.alpha_)}
-    if model.alpha_bias is not None:
-        penalties["c"] = L2(model.alpha_bias)
-    means = means_of(model.links_[1], ratings, given.item_features, "item_features")
-    penalties = _with_features(penalties, around(means))
-    fixed = {"U": model.U_, "b": model.user_bias_}
-    if "own" in model._user_penalties():
-        fixed["own"] = model.thresholds_
-    start: Arrays = {"V": np.zeros((m, d)), "c": np.zeros(m), **means}
-    result, arrays = _minimise(model, _problem(model, ratings, penalties, start, fixed, loss), start, None, None)
-    warn_if_unfinished(result, model, name=given.name)
-    model.V_, model.item_bias_ = arrays["V"], arrays["c"]
+    def _minimise(
+        self, problem: ObservedProblem, start: Arrays, tol: float | None, callback: Callback | None
+    ) -> tuple[Result, dict[str, NDArray[Any]]]:
+        result = SOLVERS[self.solver](
+            problem,
+            problem.pack(start),
+            max_iter=self.max_iter,
+            tol=self.tol if tol is None else tol,
+            callback=callback,
+        )
+        arrays = problem.arrays(result.x)
+        # Copies of free arrays: views would keep the whole vector of parameters alive for one small array.
+        return result, arrays | {name: np.array(arrays[name]) for name in problem.layout.shapes}
 
 
 def _with_features(penalties: Mapping[str, Penalty | None], drawn: Drawn) -> dict[str, Penalty | None]:
@@ -184,41 +260,6 @@ def _with_features(penalties: Mapping[str, Penalty | None], drawn: Drawn) -> dic
         name: drawn[name](penalty.alpha) if name in drawn and penalty is not None else penalty
         for name, penalty in penalties.items()
     }
-
-
-def _problem(
-    model: LossFactorization,
-    ratings: Ratings,
-    penalties: Mapping[str, Penalty | None],
-    start: Arrays,
-    fixed: Arrays,
-    loss: EntryLoss | None = None,
-) -> ObservedProblem:
-    return ObservedProblem(
-        ratings,
-        model._targets(ratings),
-        loss or model._loss(ratings.n_levels),
-        {name: start[name].shape for name in penalties},
-        {name: penalty for name, penalty in penalties.items() if penalty is not None},
-        fixed,
-        model.dtype,
-        ratings.weights,
-    )
-
-
-def _minimise(
-    model: LossFactorization, problem: ObservedProblem, start: Arrays, tol: float | None, callback: Callback | None
-) -> tuple[Result, dict[str, NDArray[Any]]]:
-    result = SOLVERS[model.solver](
-        problem,
-        problem.pack(start),
-        max_iter=model.max_iter,
-        tol=model.tol if tol is None else tol,
-        callback=callback,
-    )
-    arrays = problem.arrays(result.x)
-    # Copies of free arrays: views would keep the whole vector of parameters alive for one small array.
-    return result, arrays | {name: np.array(arrays[name]) for name in problem.layout.shapes}
 
 
 def _at(problem: ObservedProblem, x: NDArray[Any], result: Result) -> Result:
@@ -232,14 +273,19 @@ def _at(problem: ObservedProblem, x: NDArray[Any], result: Result) -> Result:
 
 def without_rounding(U: NDArray[Any], V: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return factors, or exact zeros where all their products are negligible."""
-    if longest_row(U) * longest_row(V) < NEGLIGIBLE:
+    if _longest_row(U) * _longest_row(V) < NEGLIGIBLE:
         return np.zeros_like(U), np.zeros_like(V)
     return U, V
 
 
-def longest_row(factors: NDArray[Any]) -> float:
+def _longest_row(factors: NDArray[Any]) -> float:
     """Return the largest norm of a row."""
     return float(np.linalg.norm(factors, axis=1).max())
+
+
+def _longest_of(k: int, rows: Arrays) -> dict[str, NDArray[Any]]:
+    """Return the largest norm of the factors of a user of a shard."""
+    return {"longest": np.array(_longest_row(rows["U"]))}
 
 
 def threshold_sums(thresholds: NDArray[Any]) -> dict[str, NDArray[Any]]:

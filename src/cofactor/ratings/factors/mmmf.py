@@ -13,22 +13,14 @@ from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThr
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
-from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import (
-    check_loss_params,
-    fold_in_by_loss,
-    fold_items_in_by_loss,
-    solve_by_loss,
-)
-from cofactor.ratings.fit_input import FitInput
-from cofactor.solvers import Result
+from cofactor.ratings.factors.loss_fit import LossFactorization
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
 
-class MMMF(DescribedModel, FactorModel):
+class MMMF(DescribedModel, LossFactorization):
     r"""Maximum margin matrix factorization: scores between thresholds of each user.
 
     .. math::
@@ -106,14 +98,9 @@ class MMMF(DescribedModel, FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "links_")
+    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "links_")
 
     _takes_weights: ClassVar[bool] = True
-
-    def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_in_shards
-
-        fit_in_shards(self, given)
 
     def __init__(
         self,
@@ -154,29 +141,8 @@ class MMMF(DescribedModel, FactorModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_loss_params(self)
         check_choice("construction", self.construction, CONSTRUCTIONS)
         check_number("alpha_thresholds", self.alpha_thresholds, low=0)
-
-    def solve(
-        self,
-        ratings: Ratings,
-        alpha: float,
-        start: Mapping[str, NDArray[Any]],
-        *,
-        tol: float | None = None,
-        callback: Callback | None = None,
-    ) -> tuple[Result, dict[str, NDArray[Any]]]:
-        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
-        return solve_by_loss(self, ratings, alpha, start, tol, callback)
-
-    def _fold_in(self, given: FitInput) -> None:
-        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
-        fold_in_by_loss(self, given)
-
-    def _fold_in_items(self, given: FitInput) -> None:
-        """Minimise J over the items' arrays; what belongs to users is fixed."""
-        fold_items_in_by_loss(self, given)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -185,9 +151,6 @@ class MMMF(DescribedModel, FactorModel):
 
     def _loss(self, n_levels: int) -> EntryLoss:
         return CONSTRUCTIONS[self.construction](MARGIN_LOSSES[self.margin]())
-
-    def _targets(self, ratings: Ratings) -> NDArray[Any]:
-        return ratings.levels
 
     def _user_penalties(self) -> dict[str, Penalty | None]:
         return {"own": CentredL2(self.alpha_thresholds) if self.alpha_thresholds > 0 else None}
@@ -199,7 +162,9 @@ class MMMF(DescribedModel, FactorModel):
         # Of all thresholds, unsorted ones come from unfinished optimisation alone (corrections.md, C7).
         return np.sort(thresholds, axis=1) if self.construction == "all" else thresholds
 
-    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
+    def _common_thresholds(
+        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> NDArray[Any]:
         found = sums()
         return np.asarray(found["sum"] / found["users"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -202,9 +203,9 @@ class PMF(FactorModel):
         return super().first_arrays(ratings, generator) | {"seed": generator.integers(2**32, size=1)}
 
     def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_least_squares_in_shards
+        from cofactor.ratings.factors.in_shards import solve_least_squares
 
-        fit_least_squares_in_shards(self, given, "als", self.weighted)
+        self._fit_by_parts(given, "als", partial(solve_least_squares, by_count=self.weighted))
 
     def solve(
         self,

@@ -12,18 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal, ToPlanes
 from cofactor.model.state import check_array
-from cofactor.penalties import Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.loss_fit import (
-    check_loss_params,
-    fold_in_by_loss,
-    fold_items_in_by_loss,
-    mean_thresholds,
-    solve_by_loss,
-)
+from cofactor.ratings.factors.loss_fit import LossFactorization, mean_thresholds
 from cofactor.ratings.fit_input import FitInput
-from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -31,7 +22,7 @@ from cofactor.typing import RandomState
 _NEXT_TO = 1e-6
 
 
-class PMMMF(FactorModel):
+class PMMMF(LossFactorization):
     r"""Proximal maximum margin matrix factorization: scores near the plane of their level, planes in closed form.
 
     .. math::
@@ -97,16 +88,11 @@ class PMMMF(FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "planes_")
+    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "planes_")
 
     planes_: NDArray[Any]
 
     _takes_weights: ClassVar[bool] = True
-
-    def _fit_shards(self, given: FitInput) -> None:
-        from cofactor.ratings.factors.in_shards import fit_in_shards
-
-        fit_in_shards(self, given)
 
     def __init__(
         self,
@@ -141,41 +127,15 @@ class PMMMF(FactorModel):
         self.callback = callback
         self.verbose = verbose
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_loss_params(self)
-
-    def solve(
-        self,
-        ratings: Ratings,
-        alpha: float,
-        start: Mapping[str, NDArray[Any]],
-        *,
-        tol: float | None = None,
-        callback: Callback | None = None,
-    ) -> tuple[Result, dict[str, NDArray[Any]]]:
-        """Minimise J at `alpha` from the arrays `start`; set factors, biases and thresholds."""
-        return solve_by_loss(self, ratings, alpha, start, tol, callback)
-
-    def _fold_in(self, given: FitInput) -> None:
-        """Minimise J over the new users' arrays; what belongs to items, and the mean thresholds, are fixed."""
-        fold_in_by_loss(self, given)
-
     def _fold_in_items(self, given: FitInput) -> None:
         """Minimise J over the items' arrays; what belongs to users is fixed, their planes too."""
         ratings, loss = given.ratings, ToPlanes(MARGIN_LOSSES[self.margin](), self.planes_)
         # A rating of a level without a plane has no loss, until the user's own row is learned anew.
         ratings = ratings.subset(np.isfinite(self.planes_[ratings.row_of_entry, ratings.levels - 1]))
-        fold_items_in_by_loss(self, replace(given, ratings=ratings), loss)
+        self._fold_items_in_by(replace(given, ratings=ratings), loss)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         return Proximal(MARGIN_LOSSES[self.margin](), n_levels)
-
-    def _targets(self, ratings: Ratings) -> NDArray[Any]:
-        return ratings.levels
-
-    def _user_penalties(self) -> dict[str, Penalty | None]:
-        return {}
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n, R = len(ratings.users), ratings.n_levels
@@ -186,7 +146,9 @@ class PMMMF(FactorModel):
         self.planes_ = planes
         return boundaries(planes, counts)
 
-    def _common_thresholds(self, ratings: Ratings, sums: Callable[[], Mapping[str, NDArray[Any]]]) -> NDArray[Any]:
+    def _common_thresholds(
+        self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> NDArray[Any]:
         return mean_thresholds(sums())
 
     def _check_learned(self) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.ratings.column_entries import ColumnEntries, OfColumns
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.shard_sources import OfItems
+from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 
 __all__ = ["PaddedRatings", "PaddedShards", "PaddedShardsWithLevels"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,10 +24,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import union
 from cofactor.ratings.shard_folder import Manifest, StoredShard
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.sharding.encoder import IdEncoder, has_integers
-from cofactor.ratings.sharding.journal import Journal, sources_of
-from cofactor.ratings.sharding.reading import RATINGS, Listener, place_of, read_all
-from cofactor.ratings.sharding.spill import record_type
+from cofactor.ratings.sharding.build import Listener, Reading, ShardingJournal, first_repeated, sources_of
 
 __all__ = ["append_files"]
 
@@ -104,7 +100,7 @@ def append_files(
     """
     check_duplicates(duplicates)
     target = Path(os.path.realpath(folder))
-    scale = _scale_of(ShardedRatings.open(target))
+    scale = _scale_of(ShardedRatings.open(target))  # which is not kept open: it would keep old shards
     options = BatchOptions(user, item, rating, timestamp, sep, header, encoding, scale, drop_rating)
     work = target / _WORK
     with alone(target):
@@ -112,7 +108,8 @@ def append_files(
         shard_folder.remove_old(target)
         try:
             work.mkdir()
-            _append(files, target, work, options, duplicates, callback or (lambda *_: None))
+            journal = ShardingJournal(tuple(sources_of(files)), {})
+            _append(target, Reading(work, journal, options, callback or (lambda *_: None)), duplicates)
         finally:
             shutil.rmtree(work, ignore_errors=True)
             shard_folder.remove_old(target)
@@ -124,24 +121,16 @@ def _scale_of(ratings: ShardedRatings) -> Any:
     return ratings.scale.tolist() if ratings.coding is None else ratings.coding
 
 
-def _append(
-    files: PathLike | Sequence[PathLike],
-    target: Path,
-    work: Path,
-    options: BatchOptions,
-    duplicates: Duplicates,
-    listener: Listener,
-) -> None:
+def _append(target: Path, reading: Reading, duplicates: Duplicates) -> None:
     """Append files to a folder that no other process changes.
 
-    All is written in `work`, and moved once a manifest in the folder names it, which is that of its items: what a call
-    leaves that is ended in between is removed by the next one.
+    All is written in the folder of the spill, and moved once a manifest in the folder names it, which is that of its
+    items: what a call leaves that is ended in between is removed by the next one.
     """
-    old, manifest = ShardedRatings.open(target), Manifest.read(target)
-    journal = Journal(tuple(sources_of(files)), {})
-    encoders = read_all(work, journal, options, listener)
-    new = _News.of(work, journal, encoders, old, options)
-    shards = _merged(target, work, manifest, old, new, duplicates)
+    old, manifest, work = ShardedRatings.open(target), Manifest.read(target), reading.work
+    reading.run()
+    new = _News.of(reading, old)
+    shards = new.merged(manifest, shard_folder.next_number(target, "shards"), duplicates)
     made = [shard for shard in shards if (work / shard.folder).exists()]
     kept = [shard for shard in shards if not (work / shard.folder).exists()]
     counts, more = (
@@ -149,8 +138,7 @@ def _append(
     )
     counts += more
     name = shard_folder.items_name(shard_folder.next_number(target, "items"))
-    found = shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
-    found.write(work)
+    shard_folder.write_common(work, new.items, old.scale, old.coding, shards, counts, name)
     shard_folder.publish(work, target)
 
 
@@ -160,6 +148,10 @@ class _News:
 
     Attributes
     ----------
+    old : ShardedRatings
+        Those that are there.
+    reading : Reading
+        Which finds the place of a rating.
     users : IdMap
         Those who rated.
     items : IdMap
@@ -167,29 +159,21 @@ class _News:
     user_index, item_index, levels : ndarray
         Of each rating, in the order of the files.
     times : ndarray or None
-    journal, options
-        With which the place of a rating is found.
     """
 
+    old: ShardedRatings
+    reading: Reading
     users: IdMap
     items: IdMap
     user_index: NDArray[np.int32]
     item_index: NDArray[np.int32]
     levels: NDArray[np.uint8]
     times: NDArray[np.float64] | None
-    journal: Journal
-    options: BatchOptions
 
     @classmethod
-    def of(
-        cls,
-        work: Path,
-        journal: Journal,
-        encoders: tuple[IdEncoder, IdEncoder],
-        old: ShardedRatings,
-        options: BatchOptions,
-    ) -> _News:
+    def of(cls, reading: Reading, old: ShardedRatings) -> _News:
         """Return the ratings that were read, if they fit to those that are there."""
+        journal = reading.journal
         file = Place(journal.sources[0].path)
         if old.shard(0).weights is not None:
             raise InvalidInputError("the ratings that are there have weights, so that none can be appended from files")
@@ -198,156 +182,109 @@ class _News:
         if journal.timed != old.has_times:
             what = ("no times", "have times") if old.has_times else ("times", "have none")
             raise InvalidInputError(f"has {what[0]}, and the ratings in {old.folder} {what[1]}", place=file)
-        records = np.fromfile(work / RATINGS, record_type(old.has_times))
+        records = reading.records()
 
         def place(role: str, number: int) -> Place:
-            return place_of(int(np.flatnonzero(records[role] == number)[0]), journal, options)
+            return reading.place(int(np.flatnonzero(records[role] == number)[0]))
 
         of_users = (old.source.users(k) for k in range(len(old)))
-        users, user_index = _like(encoders[0], of_users, place)
-        items, item_index = _like(encoders[1], iter([old.items]), place)
+        users, user_index = reading.users.sorted_like(of_users, place)
+        items, item_index = reading.items.sorted_like(iter([old.items]), place)
         everything = union(old.items, items)
-        level_of = (np.searchsorted(old.scale, journal.values) + 1).astype(np.uint8)
         return cls(
+            old,
+            reading,
             users,
             everything,
             user_index[records["user"]],
             everything.index(items.ids)[item_index][records["item"]],
-            level_of[records["level"]],
+            reading.levels(old.scale)[records["level"]],
             records["time"] if old.has_times else None,
-            journal,
-            options,
         )
 
+    def merged(self, manifest: Manifest, number: int, duplicates: Duplicates) -> list[StoredShard]:
+        """Write the shards that change beside the spill, from a number on; return all."""
+        old = self.old
+        where = self.items.index(old.items.ids)
+        moved = bool((where != np.arange(len(where))).any())
+        shard_of, behind = self._shards_of_users()
+        sizes = np.bincount(shard_of[self.user_index], minlength=len(old))
+        if manifest.shards[-1].n_ratings + sizes[-1] > _FULL * old.n_ratings / len(old) and behind.any():
+            shard_of = np.where(behind, len(old), shard_of)
+        found: list[StoredShard] = []
+        for k in range(len(old) + int((shard_of == len(old)).any())):
+            chosen = np.flatnonzero(shard_of[self.user_index] == k)
+            if k < len(old) and not moved and not len(chosen):
+                found.append(manifest.shards[k])
+                continue
+            before = old.shard(k) if k < len(old) else None
+            ratings = self._with(before, where, chosen, shard_of == k, duplicates)
+            found.append(shard_folder.write_shard(self.reading.work, shard_folder.shard_name(number), ratings))
+            number += 1
+        return found
 
-def _like(
-    encoder: IdEncoder, known: Iterator[IdMap], place: Callable[[str, int], Place]
-) -> tuple[IdMap, NDArray[np.int32]]:
-    """Return new ids, in the type of the known ones, and the index of each by its number.
+    def _shards_of_users(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the shard to which each user belongs by its id, and whether it stands behind all that are there."""
+        ids, n = self.users.ids.tolist(), len(self.old)
+        firsts = [self.old.source.users(k).ids[0] for k in range(n)]
+        last = self.old.source.users(n - 1).ids[-1]
+        shards = [max(bisect_right(firsts, one) - 1, 0) for one in ids]
+        return np.array(shards), np.array([one > last for one in ids])
 
-    Whole numbers are text among text where some known id is written as a whole number too, as in files of which one has
-    numbers alone. Where none is, they are of another kind, and refused, as is text among numbers.
+    def _with(
+        self,
+        before: Ratings | None,
+        where: NDArray[np.int32],
+        chosen: NDArray[np.intp],
+        here: NDArray[np.bool_],
+        duplicates: Duplicates,
+    ) -> Ratings:
+        """Return the ratings of a shard with new ones.
 
-    Parameters
-    ----------
-    encoder : IdEncoder
-        New ids.
-    known : iterator of IdMap
-        Those that are there, in parts; one part at least.
-    place : callable
-        From "user" or "item" and the number of a new id to where it stands first.
-    """
-    role, first, odd = encoder.role, next(known), encoder.first_text()
-    if first.ids.dtype == object and not all(isinstance(one, str) for one in first.ids.tolist()):
-        raise InvalidInputError(f"the ids of {role}s are of several types, so that nothing can be appended from files")
-    if first.ids.dtype == object:
-        if odd is None and not any(has_integers(part.ids) for part in chain([first], known)):
-            message = f"{role} {encoder.known[0].as_py()} is a whole number, and all {role}s that are there are "
-            message += f"text, such as {first.ids[0]!r}"
-            raise InvalidInputError(message, advice="is it the column?", place=place(role, 0))
-        return encoder.as_text().sorted()
-    if odd is not None:
-        message = f"{role} {encoder.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
-        raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))
-    return encoder.sorted()
+        Parameters
+        ----------
+        before : Ratings or None
+            Those that are there; None for a new shard.
+        where : ndarray
+            Index among all items of those that were there.
+        chosen : ndarray of int
+            Which of the new ratings belong here.
+        here : ndarray of bool
+            Which of the users with new ones do.
+        duplicates : {"error", "last", "mean"}
+        """
+        scale, arriving = self.old.scale, IdMap.of_sorted(self.users.ids[here].copy())
+        users = arriving if before is None else union(before.users, arriving)
+        index = np.full(len(self.users), -1, dtype=np.int32)
+        index[here] = users.index(arriving.ids)
+        rows, columns, levels = index[self.user_index[chosen]], self.item_index[chosen], self.levels[chosen]
+        times = None if self.times is None else self.times[chosen]
+        if before is not None:
+            rows = np.concatenate([users.index(before.users.ids)[before.row_of_entry], rows])
+            columns = np.concatenate([where[before.indices], columns])
+            levels = np.concatenate([before.levels, levels])
+            if times is not None and before.times is not None:
+                times = np.concatenate([before.times, times])
+        try:
+            found = Ratings.from_entries(users, self.items, rows, columns, scale[levels - 1], scale, duplicates, times)
+        except InvalidInputError as error:
+            if error.argument != "duplicates":
+                raise
+            self._refuse_duplicates(users, rows, columns, chosen)
+        return replace(found, coding=self.old.coding)
 
-
-def _merged(
-    target: Path, work: Path, manifest: Manifest, old: ShardedRatings, new: _News, duplicates: Duplicates
-) -> list[StoredShard]:
-    """Write the shards that change into `work`; return all."""
-    where = new.items.index(old.items.ids)
-    moved = bool((where != np.arange(len(where))).any())
-    shard_of, behind = _shards_of(old, new.users)
-    mean = old.n_ratings / len(old)
-    sizes = np.bincount(shard_of[new.user_index], minlength=len(old))
-    if manifest.shards[-1].n_ratings + sizes[-1] > _FULL * mean and behind.any():
-        shard_of = np.where(behind, len(old), shard_of)
-    number = shard_folder.next_number(target, "shards")
-    found: list[StoredShard] = []
-    for k in range(len(old) + int((shard_of == len(old)).any())):
-        chosen = np.flatnonzero(shard_of[new.user_index] == k)
-        if k < len(old) and not moved and not len(chosen):
-            found.append(manifest.shards[k])
-            continue
-        before = old.shard(k) if k < len(old) else None
-        ratings = _joined(before, where, new, chosen, shard_of == k, old, duplicates)
-        found.append(shard_folder.write_shard(work, shard_folder.shard_name(number), ratings))
-        number += 1
-    return found
-
-
-def _shards_of(old: ShardedRatings, users: IdMap) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the shard to which each user belongs by its id, and whether it stands behind all that are there."""
-    firsts = [old.source.users(k).ids[0] for k in range(len(old))]
-    last = old.source.users(len(old) - 1).ids[-1]
-    shards = [max(bisect_right(firsts, one) - 1, 0) for one in users.ids.tolist()]
-    return np.array(shards), np.array([one > last for one in users.ids.tolist()])
-
-
-def _joined(
-    before: Ratings | None,
-    where: NDArray[np.int32],
-    new: _News,
-    chosen: NDArray[np.intp],
-    here: NDArray[np.bool_],
-    old: ShardedRatings,
-    duplicates: Duplicates,
-) -> Ratings:
-    """Return the ratings of a shard with new ones.
-
-    Parameters
-    ----------
-    before : Ratings or None
-        Those that are there; None for a new shard.
-    where : ndarray
-        Index among all items of those that were there.
-    new : _News
-    chosen : ndarray of int
-        Which of its ratings belong here.
-    here : ndarray of bool
-        Which of its users do.
-    old : ShardedRatings
-    duplicates : {"error", "last", "mean"}
-    """
-    arriving = IdMap.of_sorted(new.users.ids[here].copy())
-    users = arriving if before is None else union(before.users, arriving)
-    index = np.full(len(new.users), -1, dtype=np.int32)
-    index[here] = users.index(arriving.ids)
-    rows, columns, levels = index[new.user_index[chosen]], new.item_index[chosen], new.levels[chosen]
-    times = None if new.times is None else new.times[chosen]
-    if before is not None:
-        rows = np.concatenate([users.index(before.users.ids)[before.row_of_entry], rows])
-        columns = np.concatenate([where[before.indices], columns])
-        levels = np.concatenate([before.levels, levels])
-        if times is not None and before.times is not None:
-            times = np.concatenate([before.times, times])
-    try:
-        found = Ratings.from_entries(
-            users, new.items, rows, columns, old.scale[levels - 1], old.scale, duplicates, times
+    def _refuse_duplicates(
+        self, users: IdMap, rows: NDArray[Any], columns: NDArray[Any], chosen: NDArray[np.intp]
+    ) -> NoReturn:
+        """Refuse the first new rating of a pair that was rated before: where it stands, and whether it was there."""
+        first, again = first_repeated(rows, columns, len(self.items))
+        n_before = len(rows) - len(chosen)
+        where, advice = "", "leave it out"
+        if first < n_before:
+            where = ", among the ratings that are there"
+            advice = "the file may have been appended already; if not, leave it out"
+        raise InvalidInputError(
+            f"user {users.ids[rows[again]]} has rated item {self.items.ids[columns[again]]} before{where}",
+            advice=(f"{advice}, or choose with ", Argument("duplicates"), " last or mean"),
+            place=self.reading.place(int(chosen[again - n_before])),
         )
-    except InvalidInputError as error:
-        if error.argument != "duplicates":
-            raise
-        _refuse_duplicates(users, rows, columns, new, chosen)
-    return replace(found, coding=old.coding)
-
-
-def _refuse_duplicates(
-    users: IdMap, rows: NDArray[Any], columns: NDArray[Any], new: _News, chosen: NDArray[np.intp]
-) -> NoReturn:
-    """Refuse the first new rating of a pair that was rated before, saying where it stands, and whether it was there."""
-    pairs = rows * np.int64(len(new.items)) + columns
-    _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
-    again = int(np.flatnonzero(first[number] != np.arange(len(pairs)))[0])
-    n_before = len(pairs) - len(chosen)
-    place = place_of(int(chosen[again - n_before]), new.journal, new.options)
-    where, advice = "", "leave it out"
-    if first[number[again]] < n_before:
-        where = ", among the ratings that are there"
-        advice = "the file may have been appended already; if not, leave it out"
-    raise InvalidInputError(
-        f"user {users.ids[rows[again]]} has rated item {new.items.ids[columns[again]]} before{where}",
-        advice=(f"{advice}, or choose with ", Argument("duplicates"), " last or mean"),
-        place=place,
-    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,11 +15,11 @@ from numpy.typing import NDArray
 from pyarrow import compute
 
 from cofactor.datasets.table import is_text, numpy_of
-from cofactor.errors import InvalidInputError
+from cofactor.errors import InvalidInputError, Place
 from cofactor.files import naming_file
 from cofactor.ratings.ids import IdMap
 
-__all__ = ["IdEncoder", "has_integers"]
+__all__ = ["IdEncoder"]
 
 _INTEGER = "^(-?[1-9][0-9]{0,18}|0)$"  # as `cofactor.datasets.cells` reads integers
 
@@ -99,14 +100,14 @@ class IdEncoder:
             if compute.all(compute.match_substring_regex(values, _INTEGER), min_count=0).as_py():
                 with suppress(pa.ArrowInvalid):  # beyond 64 bits
                     return values.cast(pa.int64())
-            self.known, self._fresh = self.as_text().known, []
+            self.known, self._fresh = self._as_text().known, []
         return values.cast(pa.large_string())
 
-    def as_text(self) -> IdEncoder:
+    def _as_text(self) -> IdEncoder:
         """Return the same ids as text."""
         return IdEncoder(self.role, self.known.cast(pa.large_string()))
 
-    def first_text(self) -> int | None:
+    def _first_text(self) -> int | None:
         """Return the number of the first id that is written as no integer; None if all are integers."""
         if pa.types.is_int64(self.known.type):
             return None
@@ -122,6 +123,37 @@ class IdEncoder:
         if pa.types.is_int64(ids.type):
             return IdMap.of_sorted(numpy_of(ids).copy()), index
         return IdMap.of_sorted(np.fromiter(ids.to_pylist(), dtype=object, count=len(ids))), index
+
+    def sorted_like(
+        self, known: Iterator[IdMap], place: Callable[[str, int], Place]
+    ) -> tuple[IdMap, NDArray[np.int32]]:
+        """Return the map of all ids, in the type of others, and where each stands in it, as `sorted` does.
+
+        Whole numbers are text among text where some known id is written as a whole number too, as in files of which one
+        has numbers alone. Where none is, they are of another kind, and refused, as is text among numbers.
+
+        Parameters
+        ----------
+        known : iterator of IdMap
+            Those that are there, in parts; one part at least.
+        place : callable
+            From "user" or "item" and the number of a new id to where it stands first.
+        """
+        role, first, odd = self.role, next(known), self._first_text()
+        if first.ids.dtype == object and not all(isinstance(one, str) for one in first.ids.tolist()):
+            raise InvalidInputError(
+                f"the ids of {role}s are of several types, so that nothing can be appended from files"
+            )
+        if first.ids.dtype == object:
+            if odd is None and not any(_has_integers(part.ids) for part in chain([first], known)):
+                message = f"{role} {self.known[0].as_py()} is a whole number, and all {role}s that are there are "
+                message += f"text, such as {first.ids[0]!r}"
+                raise InvalidInputError(message, advice="is it the column?", place=place(role, 0))
+            return self._as_text().sorted()
+        if odd is not None:
+            message = f"{role} {self.known[odd].as_py()!r} is no whole number, as the {role}s are that are there"
+            raise InvalidInputError(message, advice="is it the column?", place=place(role, odd))
+        return self.sorted()
 
     def append_to(self, folder: Path, lengths: dict[str, int]) -> None:
         """Write the ids that came since the last call; all of them if they became text, to another file.
@@ -161,12 +193,12 @@ class IdEncoder:
         return cls(role, pa.concat_arrays(parts))
 
 
-def has_integers(ids: NDArray[Any]) -> bool:
+def _has_integers(ids: NDArray[Any]) -> bool:
     """Return whether some of these texts is written as an integer.
 
     Examples
     --------
-    >>> has_integers(np.array(["ann", "007"], dtype=object)), has_integers(np.array(["ann", "7"], dtype=object))
+    >>> _has_integers(np.array(["ann", "007"], dtype=object)), _has_integers(np.array(["ann", "7"], dtype=object))
     (False, True)
     """
     written = compute.match_substring_regex(pa.array(ids, pa.large_string()), _INTEGER)
