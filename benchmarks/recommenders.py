@@ -137,7 +137,6 @@ def bins_of(name: str, seed: int) -> list[tuple[float, float, float, int]]:
     data = load_ratings(name)
     train, test = next(PerUserHoldout(0.2, n_splits=1, random_state=seed).split(data.X, data.y))
     model = Recommender(ratings=None, random_state=seed).fit(data.X[train])
-    rows = np.arange(len(model.users_))
     seen = np.zeros(model.ratings_.shape, dtype=np.bool_)
     seen[model.ratings_.row_of_entry, model.ratings_.indices] = True
     users, items = model.users_.index(data.X[test, 0]), model.items_.index(data.X[test, 1])
