@@ -26,7 +26,7 @@ from cofactor.ratings import (
     as_ratings,
 )
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import Joint, among
+from cofactor.ratings.merging import RowMerge, among
 from cofactor.ratings.updates import Updates
 
 from .reference import planted
@@ -158,7 +158,7 @@ def test_what_is_refused_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPa
     def fail(self: object, ratings: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(ALS, "_settle", fail)
+    monkeypatch.setattr(ALS, "_finalize_update", fail)
     with pytest.raises(RuntimeError):
         model.update(X[:5], Y[:5])
     assert all(vars(model)[name] is value for name, value in before.items())
@@ -268,7 +268,7 @@ def test_shadow_users_become_users() -> None:
 
 
 def test_rows_of_several_lengths_are_joined() -> None:
-    joint = Joint("user", IdMap([1, 2, 3, 4]), np.array([0, 2, 3]), np.array([1, 2]))
+    joint = RowMerge("user", IdMap([1, 2, 3, 4]), np.array([0, 2, 3]), np.array([1, 2]))
     ours = np.array([0, 2, 3, 5]), np.array([10, 11, 30, 40, 41])
     theirs = np.array([0, 1, 4]), np.array([20, 31, 32, 33])
     indptr, entries = joint.ragged(ours, theirs)

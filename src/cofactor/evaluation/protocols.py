@@ -23,7 +23,7 @@ from cofactor.model.facts import chosen_alpha
 from cofactor.model.named_splits import parts_of, splitter_of
 from cofactor.model.splits import Parts, pair_numbers
 from cofactor.model.times import pairs_for, timed_pairs
-from cofactor.ratings.described import Asked, tables_of, takes_features
+from cofactor.ratings.described import PairQuery, tables_of, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.typing import Pairs, RandomState, SideFeatures
@@ -211,7 +211,7 @@ def measure_ratings(
         users, items = (features.get(name) for name in ("user_features", "item_features"))
         now = None if times is None else times[test]
         described = getattr(fitted, "rating_model_", fitted)  # of a recommender, which predicts by it
-        ask = Asked.of(described, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
+        ask = PairQuery.of(described, np.asarray(_safe_indexing(pairs, test), dtype=object), users, items, now).answers
     predicted = ask("predict")
     seconds["predict_seconds"] = time.perf_counter() - started
     errors = rating_report(y[test], predicted, scale)

@@ -27,7 +27,7 @@ from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_course
 from cofactor.model.times import seconds_of
-from cofactor.ratings.best import Closer, Ranking
+from cofactor.ratings.best import Ranking, Rescorer
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
@@ -38,7 +38,7 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, split_xy
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.merging import Joint, among, merged, without_ratings
+from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
 from cofactor.ratings.probability import (
     Criterion,
     Expectation,
@@ -49,8 +49,8 @@ from cofactor.ratings.probability import (
     margins_of,
     of_all_pairs,
 )
+from cofactor.ratings.timed_users import TimedUsers
 from cofactor.ratings.updates import Updates
-from cofactor.ratings.visits import Visits
 from cofactor.solvers.result import Callback
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
@@ -151,13 +151,13 @@ class RatingModel(InteractionModel):
     def _fold_in_items(self, given: FitInput) -> None:
         """Replace what belongs to items by what the given items' ratings, by all users, say; users stay."""
 
-    def _join(self, part: Self, joint: Joint) -> None:
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
         """Put the rows of a part, which knows some users or items, among one's own, or in their place."""
         for name, side in self._rows.items():
-            if side == joint.side and name in self._learned:
-                setattr(self, name, joint.rows(getattr(self, name), getattr(part, name)))
+            if side == merge.side and name in self._learned:
+                setattr(self, name, merge.rows(getattr(self, name), getattr(part, name)))
 
-    def _settle(self, ratings: Ratings) -> None:
+    def _finalize_update(self, ratings: Ratings) -> None:
         """Make good, at the end of an update, what follows from the rows and from all ratings."""
 
     def _fit_bytes(self, ratings: Any) -> int:
@@ -189,11 +189,11 @@ class RatingModel(InteractionModel):
         """Return how good some items are for some users, by another measure than scores, likewise."""
         return of_all_pairs(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
 
-    def _ranks_roughly(self) -> bool:
+    def _ranks_coarsely(self) -> bool:
         """Whether `_score_block` and `_criterion_block` are rough, so that the best need their exact scores."""
         return False
 
-    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
         """Return the scores of some items of each user, (len(users), m) as `items`, or another measure.
 
         Where blocks are rough, these are nearer to what is exact.
@@ -216,7 +216,7 @@ class RatingModel(InteractionModel):
 
     @property
     def _knows_time(self) -> bool:
-        """Whether predictions depend on time: then users may be `Visits`, and stand for themselves now otherwise."""
+        """Whether predictions depend on time: users may be `TimedUsers` then, and stand for themselves now if not."""
         return self._now is not None
 
     @property
@@ -391,7 +391,7 @@ class RatingModel(InteractionModel):
         return self._predicted(*self._asked(X, time))
 
     def _asked(self, X: Pairs, time: ArrayLike | None) -> tuple[Any, NDArray[np.int32]]:
-        """Return users, or their `Visits`, and items of pairs by index."""
+        """Return users, or their `TimedUsers`, and items of pairs by index."""
         check_is_fitted(self)
         users, items, times = Lookup(self.users_, self.items_).pairs(X, self.unknown, time)
         if not self._knows_time and time is None:
@@ -402,9 +402,9 @@ class RatingModel(InteractionModel):
                 argument="time",
                 advice=("give the time of each pair with ", Argument("time")),
             )
-        return self._visits(users, times), items
+        return self._timed_users(users, times), items
 
-    def _visits(self, users: NDArray[np.int32], time: Any) -> Any:
+    def _timed_users(self, users: NDArray[np.int32], time: Any) -> Any:
         """Return users at times, one for all or one for each; without times the users.
 
         Parameters
@@ -424,10 +424,10 @@ class RatingModel(InteractionModel):
             )
         one = np.ndim(time) == 0
         seconds = seconds_of([time] if one else time, None if one else len(users))
-        return Visits(users, np.broadcast_to(seconds, len(users)))
+        return TimedUsers(users, np.broadcast_to(seconds, len(users)))
 
     def _predicted(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the ratings of pairs by index; users may be `Visits`."""
+        """Return the ratings of pairs by index; users may be `TimedUsers`."""
         levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), users, items)
         return np.asarray(self.scale_[levels - 1])
 
@@ -552,9 +552,9 @@ class RatingModel(InteractionModel):
             part = self._known_by_features(new_items)
             catalog = catalog.with_items(part.items_)
             ranking = ranking.beside(part._ranking(at_least, quantile), len(self.items_))
-        visitors = self._visits(Lookup(self.users_, self.items_).asked(users), time)
+        timed_users = self._timed_users(Lookup(self.users_, self.items_).asked(users), time)
         limits: dict[str, Any] = {"exclude": exclude, "candidates": candidates, "rules": rules}
-        return catalog.best_lists(ranking, visitors, int(n), exclude_seen=exclude_seen, **limits)
+        return catalog.best_lists(ranking, timed_users, int(n), exclude_seen=exclude_seen, **limits)
 
     def _known_by_features(self, new_items: SideFeatures) -> Self:
         """Return a model of the same users and of new items, which it knows by features alone."""
@@ -573,7 +573,7 @@ class RatingModel(InteractionModel):
             )
         block = self._score_block if criterion is None else partial(self._criterion_block, criterion=criterion)
         n_pairs = pairs_per_block(len(self.scale_))
-        if not self._ranks_roughly():
+        if not self._ranks_coarsely():
             return Ranking(block, n_pairs)
 
         def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
@@ -581,7 +581,7 @@ class RatingModel(InteractionModel):
                 return self._scores(users, items)
             return self._in_blocks(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
 
-        return Ranking(block, n_pairs, Closer(partial(self._nearly, criterion=criterion), exact))
+        return Ranking(block, n_pairs, Rescorer(partial(self._rescore, criterion=criterion), exact))
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
@@ -932,7 +932,7 @@ class RatingModel(InteractionModel):
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
             grown.ratings_, grown.updates_ = both, known.after(new)
-            grown._settle(both)
+            grown._finalize_update(both)
         return self
 
     def _features_of(self, side: SideName, given: SideFeatures | None, ids: IdMap) -> FeatureTable | None:
@@ -965,25 +965,25 @@ class RatingModel(InteractionModel):
             return replace(given, ratings=among(both, **ids))
 
         if len(new_users):
-            self._join_part(self._folded_in(of(users=new_users, items=self.items_)), "user", both.users)
+            self._merge_part(self._folded_in(of(users=new_users, items=self.items_)), "user", both.users)
         if len(new_items):
-            self._join_part(self._items_folded_in(of(items=new_items)), "item", both.items)
-        self._join_part(self._items_folded_in(of(items=items)), "item", both.items)
-        self._join_part(self._folded_in(of(users=users)), "user", both.users)
+            self._merge_part(self._items_folded_in(of(items=new_items)), "item", both.items)
+        self._merge_part(self._items_folded_in(of(items=items)), "item", both.items)
+        self._merge_part(self._folded_in(of(users=users)), "user", both.users)
 
-    def _join_part(self, part: Self, side: SideName, ids: IdMap) -> None:
+    def _merge_part(self, part: Self, side: SideName, ids: IdMap) -> None:
         """Join a part, by the ids of both."""
         ours, theirs = (getattr(each, f"{side}s_").ids for each in (self, part))
-        self._join(part, Joint(side, ids, ids.index(ours), ids.index(theirs)))
+        self._merge_rows(part, RowMerge(side, ids, ids.index(ours), ids.index(theirs)))
         setattr(self, f"{side}s_", ids)
 
     @staticmethod
-    def _joined_parts(ours: Sequence[Any], theirs: Sequence[Any], joint: Joint) -> list[Any]:
+    def _merged_parts(ours: Sequence[Any], theirs: Sequence[Any], merge: RowMerge) -> list[Any]:
         """Return copies of the parts of a model, to each of which that of another one is joined."""
         joined = [copy.copy(part) for part in ours]
         for part, other in zip(joined, theirs, strict=True):
-            part._join(other, joint)
-            setattr(part, f"{joint.side}s_", joint.ids)
+            part._merge_rows(other, merge)
+            setattr(part, f"{merge.side}s_", merge.ids)
         return joined
 
     # ---------------------------------------------------------------- files

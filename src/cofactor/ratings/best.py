@@ -19,12 +19,12 @@ from cofactor.ratings.ids import IdMap
 from cofactor.ratings.probability import Pairwise
 from cofactor.text import counted
 
-__all__ = ["Closer", "Hidden", "Ranking", "best_items", "ids_of"]
+__all__ = ["ExclusionMask", "Ranking", "Rescorer", "best_items", "ids_of"]
 
 
 @dataclass(frozen=True)
-class Closer:
-    """A closer look at items that are among the best by rough scores.
+class Rescorer:
+    """A rescorer look at items that are among the best by rough scores.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Closer:
 
         Parameters
         ----------
-        users : ndarray or Visits
+        users : ndarray or TimedUsers
         items : ndarray of shape (len(users), m)
             Some for each user; -1 stands for none.
         n : int
@@ -67,7 +67,7 @@ class Ranking:
         Returns the scores (len(users), len(items)) of some items for some users, given their indices.
     n_pairs : int
         For how many pairs of a user and an item scores are computed at a time.
-    closer : Closer, optional
+    rescorer : Rescorer, optional
         If those of `block` are rough.
     n_items : int, optional
         For how many items at least: all of them where they cost hardly more than some.
@@ -75,7 +75,7 @@ class Ranking:
 
     block: Pairwise
     n_pairs: int
-    closer: Closer | None = None
+    rescorer: Rescorer | None = None
     n_items: int = 0
 
     def beside(self, new: Ranking, n_known: int) -> Ranking:
@@ -103,11 +103,11 @@ class Ranking:
             parts = (self.block, items[~is_new]), (new.block, items[is_new] - n_known)
             return np.hstack([scores(users, some) for scores, some in parts if len(some)])
 
-        closer = None
-        if self.closer is not None and new.closer is not None:
-            nearly = of_each(self.closer.nearly, new.closer.nearly)
-            closer = Closer(nearly, of_pairs(self.closer.exact, new.closer.exact))
-        return replace(self, block=block, closer=closer)
+        rescorer = None
+        if self.rescorer is not None and new.rescorer is not None:
+            nearly = of_each(self.rescorer.nearly, new.rescorer.nearly)
+            rescorer = Rescorer(nearly, of_pairs(self.rescorer.exact, new.rescorer.exact))
+        return replace(self, block=block, rescorer=rescorer)
 
     def raised(self, bonus: NDArray[np.float64]) -> Ranking:
         """Return the same scores with a bonus for each item."""
@@ -115,12 +115,12 @@ class Ranking:
         def higher(scores: Pairwise) -> Pairwise:
             return lambda users, items: scores(users, items) + bonus[items]
 
-        closer = self.closer and Closer(higher(self.closer.nearly), higher(self.closer.exact))
-        return replace(self, block=higher(self.block), closer=closer)
+        rescorer = self.rescorer and Rescorer(higher(self.rescorer.nearly), higher(self.rescorer.exact))
+        return replace(self, block=higher(self.block), rescorer=rescorer)
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
+class ExclusionMask:
     """What is not shown to users: what they rated, or took, and what the caller leaves out.
 
     Attributes
@@ -139,7 +139,7 @@ class Hidden:
         --------
         >>> from cofactor.ratings.lookup import Lookup
         >>> known = Lookup(IdMap(["ann", "bob"]), IdMap(["Alien", "Heat", "Up"]))
-        >>> hidden = Hidden(None, Excluded.of(known, {"bob": ["Up", "Alien"]}))
+        >>> hidden = ExclusionMask(None, Excluded.of(known, {"bob": ["Up", "Alien"]}))
         >>> [part.tolist() for part in hidden.places(np.array([0, 1]), np.array([1, 2]))]
         [[1], [1]]
         """
@@ -174,7 +174,7 @@ def ids_of(items: IdMap, best: NDArray[Any]) -> NDArray[Any]:
 
 
 def best_items(
-    ranking: Ranking, users: Any, items: NDArray[Any], n: int, hidden: Hidden
+    ranking: Ranking, users: Any, items: NDArray[Any], n: int, hidden: ExclusionMask
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return items with the highest scores, best first, ties by index, and these scores, both (len(users), n).
 
@@ -184,21 +184,21 @@ def best_items(
     Parameters
     ----------
     ranking : Ranking
-    users : ndarray or Visits
+    users : ndarray or TimedUsers
         Indices, or users at times.
     items : ndarray
         Indices, ascending.
     n : int
         Number of items for each user; where fewer are left, the rest is -1, with scores of -inf. Far more than
         there are items are refused, where they would fill the memory (`cofactor.limits.CELLS`).
-    hidden : Hidden
+    hidden : ExclusionMask
         Which items to leave out.
     """
     n_best = min(n, len(items))
     cells = int(n) * len(users)
     what = (Argument("n", int(n)), f" for {counted(len(users), 'user', form=',')} asks for {cells:,} items")
     CELLS.check(cells, what, size=n_best * len(users))
-    n_kept = n_best if ranking.closer is None else min(max(8 * n_scored(n_best), len(items) // 16), len(items))
+    n_kept = n_best if ranking.rescorer is None else min(max(8 * n_scored(n_best), len(items) // 16), len(items))
     height, width = tile_shape(len(users), ranking.n_pairs, ranking.n_items)
     height = max(1, min(height, ranking.n_pairs // max(n_kept, 1)))
     found, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
@@ -212,9 +212,9 @@ def best_items(
             table[rows[here], columns[here] - start] = -np.inf
             keep_best(table, start, best, where)
         where[where >= 0] = items[where[where >= 0]]
-        if ranking.closer is not None:
+        if ranking.rescorer is not None:
             with thread_limit(1):  # the other threads have blocks of their own
-                where, best = ranking.closer.ranked(users[lo:hi], where, n_best)
+                where, best = ranking.rescorer.ranked(users[lo:hi], where, n_best)
         found[lo:hi, :n_best], scores[lo:hi, :n_best] = highest(where, best, n_best)
 
     each_block(search, len(users), height)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.exclusion import Excluded, Exclusion
-from cofactor.ratings.ids import Appended, IdMap
+from cofactor.ratings.ids import ConcatIds, IdMap
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommendations import Recommendations
 
@@ -58,7 +58,7 @@ class Catalog:
             known = self.directions()
             return np.vstack([known, np.zeros((len(new), known.shape[1]))])
 
-        return replace(self, items=Appended(self.items, new), support=support, directions=directions)
+        return replace(self, items=ConcatIds(self.items, new), support=support, directions=directions)
 
     def best_lists(
         self,
@@ -76,7 +76,7 @@ class Catalog:
         Parameters
         ----------
         ranking : Ranking
-        users : ndarray of int, or Visits
+        users : ndarray of int, or TimedUsers
             By index.
         n, exclude_seen, exclude, candidates, rules
             As in `recommend`.
@@ -86,7 +86,7 @@ class Catalog:
         if len(excluded.everywhere):
             columns = np.setdiff1d(columns, excluded.everywhere)
         columns = columns.astype(np.int32)
-        hidden = Hidden(self.seen if exclude_seen else None, excluded)
+        hidden = ExclusionMask(self.seen if exclude_seen else None, excluded)
         ids = self.users.ids[np.asarray(users)]
         if rules is None:
             best, scores = best_items(ranking, users, columns, n, hidden)

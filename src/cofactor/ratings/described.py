@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from cofactor.ratings.features import FeatureTable
 
 __all__ = [
-    "Asked",
     "DescribedModel",
+    "PairQuery",
     "new_rows",
     "table_of",
     "tables_of",
@@ -168,7 +168,7 @@ class DescribedModel(Factored, RatingModel):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PairQuery:
     """Pairs of user and item, and for each part of them the model that knows it.
 
     Attributes
@@ -189,7 +189,7 @@ class Asked:
         users: FeatureTable | None,
         items: FeatureTable | None,
         times: NDArray[np.float64] | None = None,
-    ) -> Asked:
+    ) -> PairQuery:
         """Fold in those who are new, as far as features describe them.
 
         Parameters
@@ -210,7 +210,7 @@ class Asked:
         >>> y = [1 + 2 * (u % 2 == i % 2) + (i < 3) for u, i in X]
         >>> genres = table_of({i: ["drama" if i % 2 else "comedy"] for i in range(8)}, "item_features")
         >>> model = ALS(2, 0.1, random_state=0).fit(X, y, item_features=genres)
-        >>> Asked.of(model, np.array([(0, 5), (0, 7), (1, 7)]), None, genres).answers("predict")
+        >>> PairQuery.of(model, np.array([(0, 5), (0, 7), (1, 7)]), None, genres).answers("predict")
         array([1., 2., 3.])
         """
         new = np.zeros((len(X), 2), dtype=np.bool_)

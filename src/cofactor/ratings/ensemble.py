@@ -19,7 +19,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -189,12 +189,12 @@ class Ensemble(RatingModel):
     def _fold_in_items(self, given: FitInput) -> None:
         self.members_ = [member._items_folded_in(given)._without_ratings() for member in self.members_]
 
-    def _join(self, part: Ensemble, joint: Joint) -> None:
-        self.members_ = self._joined_parts(self.members_, part.members_, joint)
+    def _merge_rows(self, part: Ensemble, merge: RowMerge) -> None:
+        self.members_ = self._merged_parts(self.members_, part.members_, merge)
 
-    def _settle(self, ratings: Ratings) -> None:
+    def _finalize_update(self, ratings: Ratings) -> None:
         for member in self.members_:  # copies, since the items were joined
-            member._settle(ratings)
+            member._finalize_update(ratings)
 
     @property
     def _decision(self) -> Decision:
@@ -228,13 +228,13 @@ class Ensemble(RatingModel):
     def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(sum(member._score_block(users, items) for member in self.members_) / len(self.members_))
 
-    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
         if criterion is not None:
-            return super()._nearly(users, items, criterion)
-        return np.asarray(sum(member._nearly(users, items, None) for member in self.members_) / len(self.members_))
+            return super()._rescore(users, items, criterion)
+        return np.asarray(sum(member._rescore(users, items, None) for member in self.members_) / len(self.members_))
 
-    def _ranks_roughly(self) -> bool:
-        return any(member._ranks_roughly() for member in self.members_)
+    def _ranks_coarsely(self) -> bool:
+        return any(member._ranks_coarsely() for member in self.members_)
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -19,7 +19,7 @@ from cofactor.model.state import member
 from cofactor.text import counted, some_of
 from cofactor.typing import Ids
 
-__all__ = ["Appended", "IdMap", "id_column"]
+__all__ = ["ConcatIds", "IdMap", "id_column"]
 
 _DENSE_TABLE = 1 << 20  # a lookup table of up to this many int32 (4 MB) is always worth it
 _EXACT_FLOAT = 2.0**53  # whole floats beyond this may stand for several integers
@@ -447,12 +447,12 @@ def saved_ids(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], nam
     return found
 
 
-class Appended:
+class ConcatIds:
     """Ids of two maps, those of the second after the others; an `IdMap` would sort them.
 
     Examples
     --------
-    >>> both = Appended(IdMap(["Heat", "Up"]), IdMap(["Alien"]))
+    >>> both = ConcatIds(IdMap(["Heat", "Up"]), IdMap(["Alien"]))
     >>> both.ids.tolist(), both.index(["Alien", "Up", "?"]).tolist()
     (['Heat', 'Up', 'Alien'], [2, 1, -1])
     """

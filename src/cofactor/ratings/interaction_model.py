@@ -25,13 +25,13 @@ from cofactor.model.docs import fill_docs
 from cofactor.model.kinds import kinds_of
 from cofactor.model.shown import html_of
 from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
-from cofactor.ratings.best import Hidden, Ranking, best_items, ids_of
+from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Excluded
 from cofactor.ratings.folding import warn_of_lost_times
-from cofactor.ratings.ids import Appended, IdMap, saved_ids
+from cofactor.ratings.ids import ConcatIds, IdMap, saved_ids
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.similar import Vectors, covariance, directions, directions_of_takes
 from cofactor.ratings.updates import Updates
@@ -490,7 +490,7 @@ class InteractionModel(BaseEstimator, ABC):
         check_number("min_ratings", min_ratings, low=0, whole=True)
         known = self.users_ if side == "user" else self.items_
         lookup = Lookup(self.users_, self.items_)
-        items: Any = self.items_ if new_items is None else Appended(self.items_, new_items)
+        items: Any = self.items_ if new_items is None else ConcatIds(self.items_, new_items)
         rows, columns = Lookup(self.users_, items).known(asked, side), lookup.candidates(candidates, side)
         vectors = vectors_of()  # first: some need ratings, however few others may have
         if min_ratings:
@@ -503,7 +503,7 @@ class InteractionModel(BaseEstimator, ABC):
             found[ours[:, None] == others] = -np.inf
             return found
 
-        nothing = Hidden(None, Excluded.of(lookup, None))
+        nothing = ExclusionMask(None, Excluded.of(lookup, None))
         places, similarities = best_items(
             Ranking(block, pairs_per_block(1)), rows, columns.astype(np.int32), n, nothing
         )

@@ -13,7 +13,7 @@ from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.ids import IdMap
 from cofactor.typing import SideName
 
-__all__ = ["Joint", "among", "merged", "union", "without_ratings"]
+__all__ = ["RowMerge", "among", "merged", "union", "without_ratings"]
 
 
 def merged(earlier: Ratings, later: Ratings) -> Ratings:
@@ -96,7 +96,7 @@ def _both(known: IdMap, wanted: IdMap | None) -> IdMap:
 
 
 @dataclass(frozen=True)
-class Joint:
+class RowMerge:
     """Where the users, or items, of a model and of a part stand among those of both.
 
     Attributes
@@ -118,8 +118,8 @@ class Joint:
 
         Examples
         --------
-        >>> joint = Joint("user", IdMap(["a", "b", "c"]), np.array([0, 2]), np.array([1, 2]))
-        >>> joint.rows(np.array([1.0, 3.0]), np.array([20.0, 30.0]))
+        >>> merge = RowMerge("user", IdMap(["a", "b", "c"]), np.array([0, 2]), np.array([1, 2]))
+        >>> merge.rows(np.array([1.0, 3.0]), np.array([20.0, 30.0]))
         array([ 1., 20., 30.])
         """
         out = np.zeros((len(self.ids), *ours.shape[1:]), dtype=ours.dtype)

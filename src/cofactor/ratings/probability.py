@@ -108,7 +108,7 @@ def in_blocks(function: Pairwise, users: NDArray[Any], items: NDArray[Any], n_le
 
 
 def of_all_pairs(function: Pairwise, users: Any, items: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of pairs for all pairs of some users, or `Visits`, and items, shape (len(users), m).
+    """Return a function of pairs for all pairs of some users, or `TimedUsers`, and items, shape (len(users), m).
 
     Items are those of all users, shape (m,), or of each, shape (len(users), m).
 

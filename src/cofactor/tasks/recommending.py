@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.model.times import pairs_for
 from cofactor.ratings import ExposureModel, Recommender
-from cofactor.ratings.described import Asked
+from cofactor.ratings.described import PairQuery
 from cofactor.ratings.facts import predicts_ratings
 from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.matching import hint
@@ -190,10 +190,10 @@ def _predicted(
         pairs = np.column_stack([np.repeat(np.array([*ids, None], dtype=object)[:-1], lengths), items.astype(object)])
         described = new if rating_model._knows_features("item") else None
         latest = latest_times(rating_model, len(pairs))
-        return with_meaning(rating_model, Asked.of(rating_model, pairs, None, described, latest).answers("predict"))
+        return with_meaning(rating_model, PairQuery.of(rating_model, pairs, None, described, latest).answers("predict"))
     users = np.repeat(rating_model.users_.index(ids), lengths)
-    visitors = rating_model._visits(users, rating_model._now)
-    return with_meaning(rating_model, rating_model._predicted(visitors, rating_model.items_.index(items)))
+    timed_users = rating_model._timed_users(users, rating_model._now)
+    return with_meaning(rating_model, rating_model._predicted(timed_users, rating_model.items_.index(items)))
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:

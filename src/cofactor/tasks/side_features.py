@@ -12,7 +12,7 @@ from cofactor.datasets import load_side_features, read_side_features
 from cofactor.datasets.readers.movielens_features import SETS_WITH_FEATURES
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.ratings import MODELS, IdMap, Ratings
-from cofactor.ratings.described import Asked, DescribedModel, new_rows, takes_features
+from cofactor.ratings.described import DescribedModel, PairQuery, new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.tasks.matching import match_ids
 from cofactor.tasks.models import short_names
@@ -98,13 +98,15 @@ def only_new(model: Any, table: FeatureTable) -> FeatureTable:
     return table.among(new)
 
 
-def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArray[np.float64] | None = None) -> Asked:
+def asked(
+    model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArray[np.float64] | None = None
+) -> PairQuery:
     """Return pairs with the models that know them; those who are new are folded in if files of features have them.
 
     Parameters
     ----------
     model, X, times
-        As `Asked.of` takes them.
+        As `PairQuery.of` takes them.
     options : mapping from str to object
         As for `features_of`.
     """
@@ -114,7 +116,7 @@ def asked(model: Any, X: NDArray[Any], options: Mapping[str, Any], times: NDArra
         if table is not None:
             matched = matched.astype(object)
             matched[:, side] = match_ids(X[:, side], table.ids)
-    return Asked.of(model, matched, users, items, times)
+    return PairQuery.of(model, matched, users, items, times)
 
 
 def _read(file: str, argument: str, known: IdMap, options: Mapping[str, Any]) -> FeatureTable:

@@ -17,7 +17,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import RandomState
@@ -201,8 +201,8 @@ class HMF(RatingModel):
     def _fold_in_items(self, given: FitInput) -> None:
         self.stages_ = [stage._items_folded_in(part)._without_ratings() for stage, part in self._parts(given)]
 
-    def _join(self, part: HMF, joint: Joint) -> None:
-        self.stages_ = self._joined_parts(self.stages_, part.stages_, joint)
+    def _merge_rows(self, part: HMF, merge: RowMerge) -> None:
+        self.stages_ = self._merged_parts(self.stages_, part.stages_, merge)
 
     def to_memory(self) -> Self:
         """Return a model that needs no folder of shards, see `RatingModel`."""

@@ -337,7 +337,8 @@ class GPLVM(RatingModel):
     def _fold_in_items(self, given: FitInput) -> None:
         """Minimise J over the items' positions; those of other items are fixed, and users who rated none of them out.
 
-        The ratings of other items by the same users take part. Weights of users belong to all ratings: `_settle`.
+        The ratings of other items by the same users take part. Weights of users belong to all ratings, see
+        `_finalize_update`.
         """
         ratings, before = given.ratings, cast(GPLVM, given.before)
         whole = ratings if given.whole is None else given.whole
@@ -362,7 +363,7 @@ class GPLVM(RatingModel):
         self.V_ = problem.arrays(part.filled(result.x))[0][mine].copy()
         self.item_bias_ = biases
 
-    def _settle(self, ratings: Ratings) -> None:
+    def _finalize_update(self, ratings: Ratings) -> None:
         """Solve for the weights of all users, whose items may have moved."""
         self._set_weights(ratings)
 

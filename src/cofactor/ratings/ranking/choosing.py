@@ -41,7 +41,7 @@ class Offer:
     catalog : Catalog
     scale : ndarray of shape (R,), or None
         The levels of ratings, None where nothing says how items are liked.
-    visits : callable
+    timed_users : callable
         Returns what `probabilities` takes for users by index, given a time, or None.
     utilities : callable
         Returns c · ℓ of all items for users by index, given what they took.
@@ -51,7 +51,7 @@ class Offer:
 
     catalog: Catalog
     scale: NDArray[np.float64] | None
-    visits: Callable[[NDArray[np.int32], Any], Any]
+    timed_users: Callable[[NDArray[np.int32], Any], Any]
     utilities: Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.float32]]
     probabilities: Callable[[Any, NDArray[np.int32]], NDArray[Any]]
 
@@ -109,7 +109,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
     allowed, own = np.zeros(m, dtype=np.bool_), Excluded.of(known, options.exclude)
     allowed[known.candidates(options.candidates)] = True
     allowed[own.everywhere] = False
-    gain, visitors = _gain(offer.scale, options), offer.visits(rows, options.time)
+    gain, timed_users = _gain(offer.scale, options), offer.timed_users(rows, options.time)
     bonus = np.zeros(0)
     if options.rules is not None:
         looked_up = options.rules, catalog.items, allowed, options.n
@@ -132,7 +132,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
             if len(bonus):
                 open_ += bonus.astype(np.float32)
             by_share = gain is None or options.rank_by == "take"
-            found, total = _best(open_, n, None if by_share else _gains_of(offer, visitors[asked[lo:hi]], gain))
+            found, total = _best(open_, n, None if by_share else _gains_of(offer, timed_users[asked[lo:hi]], gain))
             there = np.nonzero(found >= 0)
             log_shares_found = log_share[there[0], found[there]].astype(np.float64)
             if len(bonus):
@@ -152,7 +152,7 @@ def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommen
         best, scores, shares, likes = arranged(search, arrangement, k, m, options.n)
     if gain is not None and options.rank_by in ("take", "gain"):
         there = np.nonzero(best >= 0)
-        p = offer.probabilities(visitors[there[0]], best[there].astype(np.int32))
+        p = offer.probabilities(timed_users[there[0]], best[there].astype(np.int32))
         likes[there] = expected(p, gain.liked)
     found = ids_of(catalog.items, best)
     return Recommendations(catalog.users.ids[rows], found, scores, shares, None if gain is None else likes)
@@ -217,10 +217,10 @@ def _with_gains(
     return total
 
 
-def _gains_of(offer: Offer, visitors: Any, gain: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+def _gains_of(offer: Offer, timed_users: Any, gain: Any) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
     def gains(rows: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
         with thread_limit(1):  # the other threads have blocks of their own
-            return gain.log_gain(offer.probabilities(visitors[rows], items.astype(np.int32)))
+            return gain.log_gain(offer.probabilities(timed_users[rows], items.astype(np.int32)))
 
     return gains
 

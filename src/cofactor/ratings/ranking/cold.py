@@ -149,16 +149,16 @@ def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, tabl
         known = offer.utilities(users, seen[:, :n_known])
         return np.hstack([known, cold.utilities(known, seen[:, :n_known], features)])
 
-    def probabilities(visitors: Any, asked: NDArray[np.int32]) -> NDArray[Any]:
+    def probabilities(timed_users: Any, asked: NDArray[np.int32]) -> NDArray[Any]:
         is_new = asked >= n_known
         out = np.empty((len(asked), len(cast(Any, offer.scale))))
         if not is_new.all():
-            out[~is_new] = offer.probabilities(visitors[np.flatnonzero(~is_new)], asked[~is_new])
+            out[~is_new] = offer.probabilities(timed_users[np.flatnonzero(~is_new)], asked[~is_new])
         if is_new.any():
             model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
             if part is not None:
                 model, place = part, part.items_.index(catalog.items.ids[asked[is_new]])
-            out[is_new] = model._all_probabilities(visitors[np.flatnonzero(is_new)], place)
+            out[is_new] = model._all_probabilities(timed_users[np.flatnonzero(is_new)], place)
         return out
 
     return replace(offer, catalog=catalog, utilities=utilities, probabilities=probabilities)

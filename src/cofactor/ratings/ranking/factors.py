@@ -15,7 +15,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.similar import covariance, directions
 
@@ -89,8 +89,8 @@ class FactorExposure(Factored, ExposureModel):
         """Go on from where the rows stood, new ones from zero; half as many rounds as a fit has do."""
         takes = given.ratings
         none = np.zeros(0, np.int32)
-        users = Joint("user", takes.users, takes.users.index(before.users_.ids), none)
-        items = Joint("item", takes.items, takes.items.index(before.items_.ids), none)
+        users = RowMerge("user", takes.users, takes.users.index(before.users_.ids), none)
+        items = RowMerge("item", takes.items, takes.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
         self.__dict__.pop("user_covariance_", None)

@@ -495,9 +495,9 @@ class Recommender(InteractionModel):
         return Offer(
             self._catalog(),
             None if model is None else self.scale_,
-            visits=lambda users, time: None if model is None else model._visits(users, time),
+            timed_users=lambda users, time: None if model is None else model._timed_users(users, time),
             utilities=lambda users, seen: self._utilities(users),
-            probabilities=lambda visitors, items: model._all_probabilities(visitors, items),
+            probabilities=lambda timed_users, items: model._all_probabilities(timed_users, items),
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:

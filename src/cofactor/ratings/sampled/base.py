@@ -29,7 +29,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.chains import (
     FitChains,
@@ -228,7 +228,7 @@ class SampledModel(RatingModel):
     def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
         return self._coarse_scores(users, items, criterion, _FEW)
 
-    def _nearly(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
         return self._coarse_scores(users, items, criterion or Expectation(self.scale_), _MORE)
 
     def _coarse_scores(
@@ -252,7 +252,7 @@ class SampledModel(RatingModel):
 
         return in_groups(of_samples, self.samples_, self._of_users, users, items)
 
-    def _ranks_roughly(self) -> bool:
+    def _ranks_coarsely(self) -> bool:
         return True
 
     def _target(self, given: FitInput) -> dict[str, Any]:
@@ -560,12 +560,12 @@ class SampledModel(RatingModel):
     def _keep_frames(self, fitted: Any, chosen: NDArray[np.int64]) -> None:
         """Note which samples of the fitted model those of a fold-in were drawn under, where their means need that."""
 
-    def _join(self, part: Self, joint: Joint) -> None:
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
         """Join all samples, whose rows are along the second axis; chains end here."""
         joined = {
-            name: joint.rows_of_samples(self.samples_[name], part.samples_[name])
+            name: merge.rows_of_samples(self.samples_[name], part.samples_[name])
             for name, side in self._sides.items()
-            if side == joint.side
+            if side == merge.side
         }
         self.samples_, self.chains_, self._unfinished, self._subset = self.samples_ | joined, [], None, None
 

@@ -14,13 +14,13 @@ from cofactor.kernels.gibbs_users import fold_ordinal_rows
 from cofactor.model.state import check_array, member
 from cofactor.problems.drift import Moments
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.fold_in import ConditionalChains
 from cofactor.ratings.sampled.padded import PaddedRatings
 from cofactor.ratings.sampled.probit import ProbitDraws
 from cofactor.ratings.sampled.samples import Samples
-from cofactor.ratings.visits import Visits
+from cofactor.ratings.timed_users import TimedUsers
 
 __all__ = [
     "DRIFT",
@@ -97,10 +97,10 @@ class RatingTimes:
         """Return the past of ratings, which ended `now` or later."""
         return cls(moments.indptr, moments.seconds, float(max(moments.seconds.max(initial=now), now)))
 
-    def index(self, users: NDArray[np.int32] | Visits) -> DriftIndex:
+    def index(self, users: NDArray[np.int32] | TimedUsers) -> DriftIndex:
         """Return where users at times stand among their moments; plain indices are users at the end of training."""
-        if not isinstance(users, Visits):
-            users = Visits(users, np.full(len(users), self.now))
+        if not isinstance(users, TimedUsers):
+            users = TimedUsers(users, np.full(len(users), self.now))
         n = len(users)
         around = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         neighbours(users.users, np.floor(users.seconds), self.indptr, self.seconds, *around)
@@ -122,12 +122,12 @@ class RatingTimes:
         return cls(indptr, seconds, member(state, "now", float))
 
     def joined(
-        self, other: RatingTimes, joint: Joint, drift: NDArray[np.float32], of_other: NDArray[np.float32]
+        self, other: RatingTimes, merge: RowMerge, drift: NDArray[np.float32], of_other: NDArray[np.float32]
     ) -> tuple[RatingTimes, NDArray[np.float32]]:
         """Return the past of the users of both, and samples of their drift at these moments."""
         ours, theirs = ((one.indptr[:-1], one.seconds) for one in (self, other))
-        indptr, seconds = joint.ragged(ours, theirs)
-        _, drift = joint.ragged((ours[0], drift), (theirs[0], of_other), axis=1)
+        indptr, seconds = merge.ragged(ours, theirs)
+        _, drift = merge.ragged((ours[0], drift), (theirs[0], of_other), axis=1)
         return RatingTimes(np.append(indptr, indptr[-1]), seconds, max(self.now, other.now)), drift
 
 
@@ -166,7 +166,7 @@ class DriftDraws(ProbitDraws):
     drifts: Samples
 
     def probabilities(
-        self, users: NDArray[Any] | Visits, items: NDArray[Any], samples: NDArray[np.int64]
+        self, users: NDArray[Any] | TimedUsers, items: NDArray[Any], samples: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """See `Draws`."""
         out = np.empty((len(users), self.thresholds.shape[2] + 1))
@@ -175,7 +175,7 @@ class DriftDraws(ProbitDraws):
         return out
 
     def coarse_scores(
-        self, users: NDArray[Any] | Visits, items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
+        self, users: NDArray[Any] | TimedUsers, items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
     ) -> NDArray[Any]:
         """See `Draws`."""
         if not isinstance(criterion, Expectation):
@@ -233,7 +233,7 @@ class FoldInDrift:
             )
             self.prior = scales**2, times, spread[:, 0]
             if chains.update:
-                places = past.index(Visits(chains.before[ratings.row_of_entry], times_of(ratings)))
+                places = past.index(TimedUsers(chains.before[ratings.row_of_entry], times_of(ratings)))
                 drifts = [places.under(sample)[0] for sample in samples]
                 multipliers = chains.begin(samples.whole["drift_multiplier"], multipliers, axis=1)
         self.first = drifts, multipliers

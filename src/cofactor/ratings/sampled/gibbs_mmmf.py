@@ -20,7 +20,7 @@ from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
-from cofactor.ratings.merging import Joint
+from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.sampled.base import Begin, SampledModel
 from cofactor.ratings.sampled.hinges import HingeModel
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
@@ -278,13 +278,13 @@ class GibbsMMMF(HingeModel):
         projection = self.user_projection_ if side == "user" else self.item_projection_
         return Link(f"{side}_features", projection=projection).features(rows, None)
 
-    def _join(self, part: Self, joint: Joint) -> None:
-        super()._join(part, joint)
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
+        super()._merge_rows(part, merge)
         # To features which tell who rated what, new users and items add nothing: the weights do not know them.
-        if joint.side == "user" and self.item_projection_ is not None:
-            self.item_projection_ = joint.spread(self.item_projection_)
-        if joint.side == "item" and self.user_projection_ is not None:
-            self.user_projection_ = joint.spread(self.user_projection_)
+        if merge.side == "user" and self.item_projection_ is not None:
+            self.item_projection_ = merge.spread(self.item_projection_)
+        if merge.side == "item" and self.user_projection_ is not None:
+            self.user_projection_ = merge.spread(self.user_projection_)
 
     def _check_learned(self) -> None:
         super()._check_learned()

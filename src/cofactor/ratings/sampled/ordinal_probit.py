@@ -29,7 +29,7 @@ from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.lookup import Lookup
-from cofactor.ratings.merging import Joint, merged
+from cofactor.ratings.merging import RowMerge, merged
 from cofactor.ratings.sampled.base import Begin, SampledModel
 from cofactor.ratings.sampled.chains import checksum
 from cofactor.ratings.sampled.drifting import (
@@ -45,7 +45,7 @@ from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Samples, SampleSubset
 from cofactor.ratings.sharded import ShardedRatings
-from cofactor.ratings.visits import Visits
+from cofactor.ratings.timed_users import TimedUsers
 from cofactor.samplers import Posterior, State
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
@@ -402,7 +402,7 @@ class OrdinalProbit(ProbitModel):
                 "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
             )
         rows = Lookup(self.users_, self.items_).known(users)
-        places = self.past_.index(self._visits(rows, time))
+        places = self.past_.index(self._timed_users(rows, time))
         total, squares = np.zeros(len(rows)), np.zeros(len(rows))
         samples = self.samples_
         for s in range(len(samples["U"])):
@@ -521,7 +521,7 @@ class OrdinalProbit(ProbitModel):
         roots = np.ones((len(scores), 1))
         if self.past_ is not None and ratings.times is not None:
             times = np.append(ratings.times[entries], self.past_.now)
-            visits = Visits(np.full(len(times), user, dtype=np.int32), times)
+            visits = TimedUsers(np.full(len(times), user, dtype=np.int32), times)
             means, roots = self.past_.index(visits).under_each(samples)
             x, scores, roots = x + means[:, :-1], scores + means[:, -1:], roots[:, -1:]
         gradients, informations = _level_derivatives(x, levels, thresholds)
@@ -561,7 +561,7 @@ class OrdinalProbit(ProbitModel):
         state, levels = _of_prior(prior, samples), data.levels[data.to_csr]
         drifts = [(np.zeros(len(levels)), np.ones(len(levels)))] * len(samples)
         if self.past_ is not None:
-            places = self.past_.index(Visits(data.col_indices, times_of(ratings)[data.to_csr]))
+            places = self.past_.index(TimedUsers(data.col_indices, times_of(ratings)[data.to_csr]))
             drifts = [places.under(sample) for sample in samples]
         first, n_cycles = chains.begin(samples.whole["V"], prior.means(state, m), axis=1), chains.n_cycles
         of_users = zip(samples["U"], samples["thresholds"], drifts, strict=True)
@@ -573,33 +573,33 @@ class OrdinalProbit(ProbitModel):
         self._draw_rows(given, chains, fold_ordinal_columns, arguments)
         self._forget_link(0)
 
-    def _join(self, part: Self, joint: Joint) -> None:
-        super()._join(part, joint)
-        if self.past_ is not None and part.past_ is not None and joint.side == "user":
+    def _merge_rows(self, part: Self, merge: RowMerge) -> None:
+        super()._merge_rows(part, merge)
+        if self.past_ is not None and part.past_ is not None and merge.side == "user":
             drifts = self.samples_["drift"], part.samples_["drift"]
-            self.past_, self.samples_["drift"] = self.past_.joined(part.past_, joint, *drifts)
-        self._widen_link(joint)
-        if joint.side == "user":
-            self.is_shadow_ = np.zeros(len(joint.ids), dtype=bool)
+            self.past_, self.samples_["drift"] = self.past_.joined(part.past_, merge, *drifts)
+        self._widen_link(merge)
+        if merge.side == "user":
+            self.is_shadow_ = np.zeros(len(merge.ids), dtype=bool)
 
-    def _widen_link(self, joint: Joint) -> None:
+    def _widen_link(self, merge: RowMerge) -> None:
         """Make room for new items in the features of users, or for new users in those of items: they add nothing there.
 
         Nothing was learned of what it says that somebody rated them. Shadow users count as all others from now on.
         """
-        k, name = (1, "item_weights") if joint.side == "user" else (0, "user_weights")
-        learned_from = ~self.is_shadow_ if joint.side == "user" else np.ones(len(joint.old), dtype=np.bool_)
+        k, name = (1, "item_weights") if merge.side == "user" else (0, "user_weights")
+        learned_from = ~self.is_shadow_ if merge.side == "user" else np.ones(len(merge.old), dtype=np.bool_)
         link = self.links_[k]
         if link is None or not link.tied:
             return
-        where = joint.old[learned_from]
+        where = merge.old[learned_from]
         if link.n_sparse:
             weights = self.samples_[name]
             mask, own = weights[:, : link.n_sparse], weights[:, link.n_sparse :]
-            wide = np.zeros((len(weights), len(joint.ids), weights.shape[2]), dtype=weights.dtype)
+            wide = np.zeros((len(weights), len(merge.ids), weights.shape[2]), dtype=weights.dtype)
             wide[:, where] = mask
             self.samples_[name] = np.concatenate([wide, own], axis=1)
-        grown = link.with_columns(where, len(joint.ids))
+        grown = link.with_columns(where, len(merge.ids))
         self.links_ = (self.links_[0], grown) if k else (grown, self.links_[1])
 
     def _link(self, side: SideName, ratings: Ratings | None = None) -> Link:

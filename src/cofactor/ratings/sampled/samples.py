@@ -174,7 +174,7 @@ class Draws(ABC):
     def coarse_scores(
         self, users: Any, items: NDArray[Any], criterion: Criterion, samples: NDArray[np.int64]
     ) -> NDArray[Any]:
-        """Return how good some items are for some users, or `Visits`, by samples with these numbers.
+        """Return how good some items are for some users, or `TimedUsers`, by samples with these numbers.
 
         Items are those of all users, shape (m,), or of each, shape (len(users), m); the result is (len(users), m).
         """

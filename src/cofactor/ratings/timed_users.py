@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Visits"]
+__all__ = ["TimedUsers"]
 
 
 @dataclass(frozen=True)
-class Visits:
+class TimedUsers:
     """Users, each at a time: to be cut and indexed as the array of users that it is to those who do not ask for times.
 
     Attributes
@@ -24,7 +24,7 @@ class Visits:
 
     Examples
     --------
-    >>> visits = Visits(np.array([3, 5, 3]), np.array([10.0, 20.0, 30.0]))
+    >>> visits = TimedUsers(np.array([3, 5, 3]), np.array([10.0, 20.0, 30.0]))
     >>> visits[1:].seconds.tolist(), np.asarray(visits).tolist(), len(visits)
     ([20.0, 30.0], [3, 5, 3], 3)
     """
