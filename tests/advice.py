@@ -119,6 +119,7 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ease.recommend([1], new_items=films)",
         "ratings.ALS(2, 1.0, random_state=0).fit(X, y, item_features=films).recommend([1], new_items=films.assign(item=range(50, 70)))",
     ),
+    ("recommender.recommend([1], quantile=0.9)", "recommender.recommend([1], quantile=0.9, rank_by='rating')"),
     ("als.explain([1], [2])", "als.explain(user=1, items=[2])"),
     ("ratings.MMMF(2, 1.0, random_state=0).fit(X, y).explain(1, [2])", "als.explain(1, [2])"),
     # Predictions and times.

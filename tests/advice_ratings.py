@@ -527,6 +527,14 @@ CASES: list[tuple[str, str | list[str]]] = [
         [f"ratings.{one}.fit(X)" for one in ("Recommender(ratings.EASE(), None)", "EASE()", "ImplicitALS(1)")],
     ),
     (
+        "als.fold_in([('me', 1)], pd.Categorical(['up'], ['down', 'up'], ordered=True))",
+        "als.fold_in([('me', 1)], [2])",
+    ),
+    (
+        "ratings.ALS(1, alpha=1.0, random_state=0).fit(X, 1 + (y > 2)).fold_in([('me', 1)], pd.Categorical(['up'], ['down', 'up'], ordered=True))",
+        "ratings.ALS(1, alpha=1.0, random_state=0).fit(X, 1 + (y > 2)).fold_in([('me', 1)], [2])",
+    ),
+    (
         "worded.update(datasets.read_ratings('other.csv', scale=['bad', 'good']))",
         "worded.update(datasets.read_ratings('more.csv', scale=worded.coding_))",
     ),

@@ -367,6 +367,31 @@ def _is_known(cell: str) -> bool:
     return plain(cell) in _KNOWN
 
 
+def beside_items(names: Sequence[str], what: str) -> tuple[int, int] | None:
+    """Return the columns of items, and of something that is said of them, by names; None where these do not say it.
+
+    Parameters
+    ----------
+    names : sequence of str
+    what : str
+        What the second is called.
+
+    Examples
+    --------
+    >>> beside_items(["", "film", "boost"], "boost"), beside_items(["boost", "item"], "boost")
+    ((1, 2), (1, 0))
+    >>> beside_items(["50", "0.7"], "boost") is None
+    True
+    """
+    item, said = _by_alias(names, "item"), next((k for k, name in enumerate(names) if plain(name) == what), None)
+    others = [k for k, name in enumerate(names) if k not in (item, said) and plain(name) not in _NAMELESS]
+    if item is not None and said is None and len(others) == 1:
+        said = others[0]
+    elif item is None and said is not None and others:
+        item = others[0]
+    return None if item is None or said is None else (item, said)
+
+
 def is_called(header: Sequence[str] | None, position: int, role: str) -> bool:
     """Whether the column at a position has a known name of a role.
 

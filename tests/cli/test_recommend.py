@@ -123,6 +123,8 @@ def test_rules_of_lists(run, data: RatingDataset, model: Path, tmp_path: Path) -
     last, boosts = items("-n", 40)[-1], tmp_path / "boosts.csv"
     boosts.write_text(f"item,boost\n{last},100\n")
     assert items("--boost", boosts)[0] == last
+    boosts.write_text(f",boost,title,item\n0,100,x,{last}\n")  # by names, with an index as pandas writes one
+    assert items("--boost", boosts)[0] == last
     boosts.write_text(f"item,boost\n{last},much\n")
     error = run("recommend", model, "--user", 5, "--boost", boosts).error
     assert f"boosts.csv: item {last} has the boost 'much', expected a number" in error
@@ -191,13 +193,16 @@ def test_titles(run, model: Path, tmp_path: Path) -> None:
     assert [row["title"] for row in found] == [f"Film, number {row['item']}" for row in found]
     titles.write_text("id,title\n1,Up\n2,Heat\n")
     other = tmp_path / "other.csv"
-    other.write_text("title,id\nUp,1\nHeat,2\n")
+    other.write_text("Up,1\nHeat,2\n")
     for asked in (["recommend", model, "--user", 5], ["similar", model, 3]):
         outcome = run(*asked, "--titles", titles)
         assert (outcome.status, outcome.err) == (0, f"cofactor: note: {titles}: has no title of 38 of 40 items\n")
         error = run(*asked, "--titles", other).error
         assert error.startswith(f"{other}: has the title of no item that was in training, such as 0, 1, 2")
         assert "but that of 'Heat'" in error
+    turned = tmp_path / "turned.csv"
+    turned.write_text("title,id\nUp,1\nHeat,2\n")  # columns are found by their names
+    assert run("recommend", model, "--user", 5, "--titles", turned).status == 0
     titles.write_text("1::Toy Story\n2\n")
     assert run("recommend", model, "--user", 5, "--titles", titles).error.startswith(f"{titles}, line 2: expected")
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import sqlite3
 from collections.abc import Callable
+from copy import copy
 from decimal import Decimal
 from typing import Any
 
@@ -238,3 +239,28 @@ def test_an_empty_relation_is_empty() -> None:
         ALS(2).fit(duck("*").filter("rating > 99"))
     with pytest.raises(InvalidInputError, match="X is empty"):
         EASE().fit(pl.LazyFrame(COLUMNS).filter(pl.col("rating") > 99))
+
+
+@pytest.mark.parametrize("words", [["good", "great"], ["great"], ["great", "good", "ok", "bad"]])
+def test_words_are_those_of_the_model_whatever_categories_come(words: list[str]) -> None:
+    """In updates, fold-ins of users and of items, and measures: other days have other words, perhaps not all."""
+    scale, rng = ["bad", "ok", "good", "great"], np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((12, 9)) < 0.7)
+    codes = rng.integers(0, 4, len(pairs))
+
+    def frame(users: Any, items: Any, places: Any, categories: list[str]) -> pd.DataFrame:
+        of = pd.Categorical([scale[k] for k in places], categories=categories, ordered=True)
+        return pd.DataFrame({"user": users, "item": items, "rating": of})
+
+    model = ALS(2, 1.0, random_state=0).fit(frame(*pairs.T, codes, scale))
+    assert model.fold_in(frame([99], [3], [3], words)).ratings_.values.tolist() == [4]
+    assert model.fold_in_items(frame([3], [99], [3], words)).ratings_.values.tolist() == [4]
+    assert copy(model).update(frame([99], [3], [3], words)).ratings_.values[-1] == 4
+    great = codes == 3
+    some = [frame(*pairs[great].T, codes[great], categories) for categories in (scale, words)]
+    assert model.score(some[0]) == model.score(some[1])
+    with pytest.raises(InvalidInputError, match="stand for super, but those of training for bad, ok"):
+        model.fold_in(frame([99], [3], [3], words).assign(rating=pd.Categorical(["super"], ordered=True)))
+    numbers = ALS(2, 1.0, random_state=0).fit(pairs, codes + 1)
+    with pytest.raises(InvalidInputError, match="the ratings are the words"):
+        numbers.fold_in(frame([99], [3], [3], words))

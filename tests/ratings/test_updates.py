@@ -205,6 +205,17 @@ def test_what_came_before_is_not_taken_in_twice(tmp_path: Path) -> None:
         assert one.update(X[rows[:-1]], Y[rows[:-1]]).updates_.n_updates == 3
 
 
+def test_a_rating_that_goes_back_is_taken_in() -> None:
+    """Though the same came before: it changes what the model knows now."""
+    pair = [(X[0, 0], X[0, 1])]
+    for model in (ALS(2, 2.0, random_state=0), Recommender(Popularity(), OrdinalProbit(2, **FAST), random_state=0)):
+        model.fit(X, Y)
+        for value in (5, 1, 5):
+            rows, columns = model.update(pair, [value]).ratings_.pairs()
+            at = (model.users_.ids[rows] == pair[0][0]) & (model.items_.ids[columns] == pair[0][1])
+            assert model.ratings_.values[at].tolist() == [value]
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_clicks_count_once_where_a_job_runs_twice(again: bool) -> None:
     clicks, counts = [("ann", "Up"), ("bob", "Heat")], [2, 1]

@@ -34,7 +34,7 @@ from cofactor.ratings.base import RatingModel
 from cofactor.ratings.described import new_rows, takes_features
 from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interactions import split_xy
+from cofactor.ratings.interactions import as_numbers, split_xy
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.popularity import Popularity
 from cofactor.ratings.ranking.takes import counts_apart
@@ -159,6 +159,7 @@ def evaluate_recommendations(
         X, counts, time = counts_apart(X, time)
         if counts is None:
             X, y, time = split_xy(X, time)
+            y = None if y is None else as_numbers(y)
         if takes_alone:
             y, counts = None, y
     if counts is not None and y is not None:

@@ -36,7 +36,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
-from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, split_xy
+from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
 from cofactor.ratings.probability import (
@@ -622,7 +622,7 @@ class RatingModel(InteractionModel):
             time = own if self._knows_time else time
         if y is None:
             raise InvalidInputError("X holds no ratings", argument="X", advice="give them as y")
-        return -mean_absolute_error(as_numbers(y), self.predict(X, time=time))
+        return -mean_absolute_error(as_numbers(y, self.coding_), self.predict(X, time=time))
 
     # ---------------------------------------------------------------- new users
 
@@ -743,7 +743,7 @@ class RatingModel(InteractionModel):
             new = as_ratings(
                 X,
                 y,
-                scale=scale,
+                scale=self.coding_ or scale,
                 duplicates=self.duplicates,  # type: ignore[arg-type]
                 items=items,
                 unknown_items="error" if self.unknown == "error" else "drop",
@@ -779,8 +779,8 @@ class RatingModel(InteractionModel):
         given = Interactions.read(X, y, time)
         items = IdMap(given.items, "the item ids of X")
         rows, columns = users.index(given.users), items.index(given.items)
-        values = rating_values(given.values, len(rows))
-        ours = rows >= 0
+        coded = given.values if self.coding_ is None else recoded(given.values, given.coding, self.coding_)
+        values, ours = rating_values(coded, len(rows)), rows >= 0
         if not ours.any() or (self.unknown == "error" and not ours.all()):
             bad = np.asarray(given.users, dtype=object)[~ours].tolist()
             raise InvalidInputError(
@@ -881,7 +881,9 @@ class RatingModel(InteractionModel):
         check_is_fitted(self)
         self._fitted_on()
         both, new = self._new_ratings(X, y, time)
-        return self if self._came_before(new, again) else self._take_in(both, new, user_features, item_features)
+        if self._came_before(new, both, again):
+            return self
+        return self._take_in(both, new, user_features, item_features)
 
     def _new_ratings(self, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
@@ -903,7 +905,7 @@ class RatingModel(InteractionModel):
                 advice="pass pairs of user id and item id",
             )
         with advising():
-            new = as_ratings(X, y, scale=self.scale_, duplicates=self.duplicates, times=time)  # type: ignore[arg-type]
+            new = as_ratings(X, y, self.coding_ or self.scale_, self.duplicates, times=time)  # type: ignore[arg-type]
         new.check_coding(self.coding_)
         for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):
             ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,14 @@ from cofactor.ratings.entries import (
     sides_of,
 )
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.interactions import Interactions, rating_values, refuse_none, weights_of_entries
+from cofactor.ratings.interactions import (
+    Interactions,
+    other_words,
+    rating_values,
+    recoded,
+    refuse_none,
+    weights_of_entries,
+)
 from cofactor.text import counted, some_of
 from cofactor.typing import Pairs, RatingValues, SparseTable
 from cofactor.weights import as_weights
@@ -105,7 +112,7 @@ class Ratings(OfColumns):
         cls,
         X: Pairs,
         y: RatingValues = None,
-        scale: ArrayLike | None = None,
+        scale: ArrayLike | Coding | None = None,
         duplicates: Duplicates = "error",
         items: IdMap | None = None,
         unknown_items: Literal["error", "drop"] = "error",
@@ -198,15 +205,24 @@ class Ratings(OfColumns):
     def _from_interactions(
         cls,
         given: Interactions,
-        scale: ArrayLike | None,
+        scale: ArrayLike | Coding | None,
         duplicates: Duplicates,
         items: IdMap | None,
         unknown_items: Literal["error", "drop"] = "error",
     ) -> Self:
         """Build ratings from interactions, which hold some."""
         users, items, rows, columns = given.indexed(items, unknown_items)
-        values = rating_values(given.values, len(rows))
-        scale, coding = given.scale if scale is None else scale, given.coding
+        values, coding = given.values, given.coding
+        if isinstance(scale, Coding):
+            values, coding, scale = recoded(values, coding, scale), scale, scale.scale
+        elif scale is not None and coding is not None and coding.words and coding.scale != tuple(as_scale(scale)):
+            raise InvalidInputError(
+                f"the ratings are the words {', '.join(coding.words)}, and the levels {some_of(as_scale(scale))}",
+                argument="y",
+                advice="give the number of each word",
+            )
+        values = rating_values(values, len(rows))
+        scale = given.scale if scale is None else scale
         times, weights = given.times, given.weights
         del given  # whose ids are not needed any more
         refuse_none(values)
@@ -468,21 +484,32 @@ class Ratings(OfColumns):
         if items is not None and items != self.items:
             raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
 
+    def same_as(self, other: Ratings) -> bool:
+        """Return whether another one has the same ratings, at the same times and with the same weights."""
+        arrays = zip(
+            (self.indptr, self.indices, self.levels, self.times, self.weights),
+            (other.indptr, other.indices, other.levels, other.times, other.weights),
+            strict=True,
+        )
+        ids = self.users == other.users and self.items == other.items
+        return ids and all(np.array_equal(cast(Any, one), cast(Any, its)) for one, its in arrays)
+
     def check_coding(self, coding: Coding | None) -> None:
         """Refuse levels that stand for something else than those of a model, such as bins of other edges."""
-        if self.coding is not None and coding is not None and self.coding != coding:
-            theirs, ours = (", ".join(one.names()) for one in (self.coding, coding))
+        if self.coding is not None and self.coding.words and coding is None:
             raise InvalidInputError(
-                f"the levels of these ratings stand for {theirs}, but those of training for {ours}",
-                argument="X",
-                advice="read them with scale=model.coding_",
+                f"the ratings are the words {', '.join(self.coding.words)}, and those of training were numbers",
+                argument="y",
+                advice="give the number of each word",
             )
+        if self.coding is not None and coding is not None and self.coding != coding:
+            raise other_words(self.coding, coding)
 
 
 def as_ratings(
     X: Pairs,
     y: RatingValues = None,
-    scale: ArrayLike | None = None,
+    scale: ArrayLike | Coding | None = None,
     duplicates: Duplicates = "error",
     items: IdMap | None = None,
     unknown_items: Literal["error", "drop"] = "error",
@@ -499,7 +526,8 @@ def as_ratings(
     y : array-like of shape (n,), optional
         The ratings, where X holds pairs of ids only.
     scale, duplicates, items, unknown_items
-        As in `Ratings.from_pairs`. A data set's own scale is used where none is given.
+        As in `Ratings.from_pairs`. A data set's own scale is used where none is given; a `Coding` is that of levels
+        which stand for words, by which ratings are read that are such words.
     times : array-like of shape (n,), optional
         As in `Ratings.from_pairs`, or `Ratings.from_sparse`. A data set's own times are used where none are given.
     sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
@@ -525,6 +553,7 @@ def as_ratings(
         return Ratings.from_pairs(X, y, scale, duplicates, items, unknown_items, times, sample_weight)
     if y is not None:
         raise InvalidInputError("y must be None where X is a Ratings, which holds the ratings itself", argument="y")
+    scale = scale.scale if isinstance(scale, Coding) else scale
     if scale is not None and not np.array_equal(as_scale(scale), X.scale):
         raise InvalidInputError(
             f"X has the scale {some_of(X.scale)} but {some_of(as_scale(scale))} is required: rebuild it",

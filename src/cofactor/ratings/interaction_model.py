@@ -166,11 +166,23 @@ class InteractionModel(BaseEstimator, ABC):
             )
         return self.updates_, ratings
 
-    def _came_before(self, new: Ratings, again: bool, kind: str = "") -> bool:
-        """Return whether an update is to take nothing in, since the same came before; a warning says so."""
+    def _came_before(self, new: Ratings, both: Ratings | None, again: bool) -> bool:
+        """Return whether an update is to take nothing in, since the same came before; a warning says so.
+
+        Parameters
+        ----------
+        new : Ratings
+        both : Ratings or None
+            All ratings with the new ones: where these change some, such as one that goes back to what it was, they are
+            taken in. None for counts, which add up.
+        again : bool
+            Whether the caller wants it taken in.
+        """
         if again or self.updates_ is None or not self.updates_.hold(new):
             return False
-        kind = kind or self._own_kind
+        if both is not None and not both.same_as(self._require_ratings()):
+            return False
+        kind = "take" if both is None else "rating"
         those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
         text = f"{those} what an earlier update took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
@@ -186,6 +198,11 @@ class InteractionModel(BaseEstimator, ABC):
         """Return how many users took, or rated, each item in training, and how many users there were."""
         self._refuse_fold_in("user", advice=(Argument("candidates"), " can leave out items instead"))
         return self._require_ratings(()).item_counts, len(self.users_)
+
+    def _counts(self, side: SideName) -> NDArray[Any]:
+        """Return how many ratings, or takes, users or items had in training."""
+        ratings = self._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
+        return ratings.user_counts if side == "user" else ratings.item_counts
 
     def _refuse_fold_in(self, side: SideName, advice: Text = "ask the model that was fitted") -> None:
         """Refuse to compare by the few that a fold-in knows."""
@@ -494,9 +511,7 @@ class InteractionModel(BaseEstimator, ABC):
         rows, columns = Lookup(self.users_, items).known(asked, side), lookup.candidates(candidates, side)
         vectors = vectors_of()  # first: some need ratings, however few others may have
         if min_ratings:
-            ratings = self._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
-            counts = ratings.user_counts if side == "user" else ratings.item_counts
-            columns = columns[counts[columns] >= min_ratings]
+            columns = columns[self._counts(side)[columns] >= min_ratings]
 
         def block(ours: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
             found = np.einsum("ad,bd->ab", vectors[ours], vectors[others])

@@ -375,7 +375,7 @@ def split_xy(X: Any, time: Any = None) -> tuple[Any, Any, Any]:
     except InvalidInputError:
         return X, None, time
     roles.tell(frame)
-    return roles.pairs(frame), as_numbers(roles.values(frame)), roles.times(frame) if time is None else time
+    return roles.pairs(frame), roles.values(frame), roles.times(frame) if time is None else time
 
 
 def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], Any]:
@@ -524,10 +524,50 @@ def _graded(y: Any) -> dict[str, Any] | None:
     return {"values": np.append(scale, np.nan)[codes], "scale": scale, "coding": coding}
 
 
-def as_numbers(y: Any) -> Any:
-    """Return the values of an ordered categorical, and other ratings as they are."""
+def as_numbers(y: Any, coding: Coding | None = None) -> Any:
+    """Return the values of an ordered categorical, by the words of a model that has such; other ratings as they are."""
     graded = _graded(y)
-    return y if graded is None else graded["values"]
+    if graded is None:
+        return y
+    return graded["values"] if coding is None else recoded(graded["values"], graded["coding"], coding)
+
+
+def other_words(own: Coding, coding: Coding) -> InvalidInputError:
+    """Return the error for levels that stand for something else than those of a model, such as bins of other edges."""
+    return InvalidInputError(
+        f"the levels of these ratings stand for {', '.join(own.names())}, but those of training for "
+        f"{', '.join(coding.names())}",
+        argument="X",
+        advice="read them with scale=model.coding_",
+    )
+
+
+def recoded(values: Any, own: Coding | None, coding: Coding) -> Any:
+    """Return ratings that are words as the levels of a coding, whatever order or number of words they came with.
+
+    Examples
+    --------
+    >>> words = Coding((1, 2, 3), words=("bad", "ok", "good"))
+    >>> recoded(np.array([1.0, 2.0]), Coding((1, 2), words=("ok", "good")), words).tolist()
+    [2.0, 3.0]
+    >>> recoded(["good", "bad"], None, words).tolist()
+    [3.0, 1.0]
+    """
+    if not coding.words:
+        return values
+    if own is not None and own.words and own != coding:
+        there = np.isfinite(np.asarray(values, dtype=np.float64))
+        words = [own.words[place] for place in np.asarray(values)[there].astype(np.intp) - 1]
+        known = {word.casefold() for word in coding.words}
+        if any(word.casefold() not in known for word in words):
+            raise other_words(own, coding)
+        found = np.full(len(there), np.nan)
+        found[there] = coding.levels_of(words)
+        return found
+    texts = not isinstance(values, np.ndarray) or values.dtype.kind in "OU"
+    if own is None and texts and len(values) and all(isinstance(one, str) for one in values):
+        return coding.levels_of(list(values))
+    return values
 
 
 def rating_values(y: RatingValues, n_rows: int) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
+from cofactor.columns import beside_items
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame
+from cofactor.frames import as_frame, collected
 from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.similar import Vectors
@@ -110,7 +111,7 @@ class Rules:
         if self.vectors is not None and not isinstance(self.vectors, Vectors):
             raise InvalidTypeError("expected Vectors, as item_vectors() returns", argument="vectors")
         if self.boost is not None:
-            boost = _by_item(self.boost, "boost", "number")
+            boost = _by_item(self.boost, "boost", "boost")
             for item, number in boost.items():
                 check_number(f"boost of {item!r}", number, low=-np.inf)
             object.__setattr__(self, "boost", boost)
@@ -231,9 +232,10 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     """Return what a caller gives for items by their ids; refuse what is no such thing, without printing all of it."""
     if isinstance(given, Mapping):
         return given
-    frame = as_frame(given)
+    frame = as_frame(collected(given))
     if frame is not None and len(frame.columns) == 2:
-        ids, values = (frame[name].to_list() for name in frame.columns)
+        order = beside_items(frame.columns, what) or (0, 1)
+        ids, values = (frame[frame.columns[k]].to_list() for k in order)
     elif getattr(given, "ndim", None) == 1 and hasattr(given, "index") and hasattr(given, "to_dict"):
         ids, values = given.index.tolist(), given.tolist()
     else:

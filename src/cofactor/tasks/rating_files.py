@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor import datasets
-from cofactor.columns import ALIASES, ColumnsError, plain
+from cofactor.columns import ALIASES, ColumnsError, beside_items, plain
 from cofactor.datasets import RatingDataset, TakeDataset
 from cofactor.datasets.readers.takes import read_ratings_or_takes
 from cofactor.datasets.sniff import Found, sniff
@@ -462,7 +462,9 @@ def titles_of(ids: NDArray[Any], source: str, encoding: str) -> tuple[dict[str, 
 
 
 def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, str]:
-    """Return titles, or groups, by item id, from a known data set or from the first two columns of a table.
+    """Return titles, groups or boosts by item id, from a known data set, or a table.
+
+    Columns are found by their names; where these say nothing, they are the first two.
 
     Parameters
     ----------
@@ -476,13 +478,15 @@ def read_titles(source: str, encoding: str, what: str = "title") -> dict[str, st
     if what == "title" and sniff(source).kind == "known":
         return {str(item): title for item, title in datasets.load_ratings(source).item_names.items()}
     table = read_small_table(source, encoding, most=2)
+    places = beside_items(table.names or next(iter(table.rows), []), what)
+    item, said = (0, 1) if places is None else places
     found: dict[str, str] = {}
     for number, row in table.numbered():
-        if len(row) == 1:
+        if len(row) <= max(item, said):
             raise InvalidInputError(f"expected an item id and a {what}, found {row[0]!r}", place=table.place(number))
-        if found.setdefault(row[0], row[1]) != row[1]:
+        if found.setdefault(row[item], row[said]) != row[said]:
             if what != "title":
-                message = f"item {row[0]!r} has a second {what}, expected one for each item"
+                message = f"item {row[item]!r} has a second {what}, expected one for each item"
                 raise InvalidInputError(message, place=table.place(number))
-            found[row[0]] = row[1]
+            found[row[item]] = row[said]
     return found

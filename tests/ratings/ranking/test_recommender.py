@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -241,6 +242,24 @@ def test_ratings_are_read_as_its_parameters_say() -> None:
     assert model.update([("new", X[0, 1]), ("new", X[0, 1])], [1, 5]).ratings_.n_ratings == len(X) + 1
     with pytest.raises(InvalidInputError, match="duplicates='first'"):
         Recommender(duplicates="first").fit(X, y)
+
+
+def test_a_fold_in_knows_which_items_are_alike() -> None:
+    """By the support that items had in training, and not by the few takes of those who are new."""
+    X, y = rated()
+    model = Recommender(ImplicitALS(2, 0.01), SMALL, random_state=0).fit(X, y)
+    new = model.fold_in([("new", X[0, 1])], [5])
+    assert new.similar_items([X[0, 1]], 3)[0].tolist() == model.similar_items([X[0, 1]], 3)[0].tolist()
+
+
+def test_it_is_scored_on_frames_as_rating_models_are() -> None:
+    X, y = rated()
+    model = Recommender(Popularity(), SMALL, random_state=0).fit(X, y)
+    frame = pd.DataFrame({"user": X[:, 0], "item": X[:, 1], "rating": y})
+    assert model.score(frame) == model.score(X, y) == model.rating_model_.score(X, y)
+    assert model.recommend([100], 3, rank_by="rating", quantile=0.9).scores.tolist() == (
+        model.rating_model_.recommend([100], 3, quantile=0.9).scores.tolist()
+    )
 
 
 def test_every_model_returns_recommendations() -> None:

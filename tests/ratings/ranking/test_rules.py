@@ -258,6 +258,13 @@ def test_groups_and_boosts_may_be_frames(name: str) -> None:
     asked = [{"groups": g, "at_most": 2, "boost": b} for g, b in ((GROUPS, of_items), frames)]
     first, second = (model.recommend([100, 101], 6, rules=Rules(**one)) for one in asked)
     assert np.array_equal(first.items, second.items)
+    turned = (
+        [frame[["said", "item"]] for frame in frames]
+        if name == "pandas"
+        else [f.select("said", "item") for f in frames]
+    )
+    third = model.recommend([100, 101], 6, rules=Rules(groups=turned[0], at_most=2, boost=turned[1]))
+    assert np.array_equal(first.items, third.items)
 
 
 def test_a_boost_is_added_to_scores() -> None:

@@ -43,7 +43,7 @@ from cofactor.ratings.rules import Rules
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
@@ -326,6 +326,9 @@ class ExposureModel(InteractionModel):
         """Return what is linear in the logarithm of the odds that items are taken."""
         return self._log_takes(self._block(users, items))
 
+    def _counts(self, side: SideName) -> NDArray[Any]:
+        return self._support()[0] if side == "item" else super()._counts(side)
+
     def _support(self) -> tuple[NDArray[np.float64], int]:
         """See `InteractionModel`; a fold-in knows it too."""
         return np.rint(self.popularity_ * self.n_trained_), self.n_trained_
@@ -462,7 +465,7 @@ class ExposureModel(InteractionModel):
         known, earlier = self._fitted_on()
         kinds: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
         new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
-        if self._came_before(new, again):
+        if self._came_before(new, None, again):
             return self
         both, updates = joined_takes(earlier, new), known.after(new)
         before = copy.copy(self)

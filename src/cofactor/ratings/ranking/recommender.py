@@ -67,7 +67,7 @@ from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_takes
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback, Progress
-from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 __all__ = ["Recommender"]
 
@@ -429,6 +429,7 @@ class Recommender(InteractionModel):
         *,
         rank_by: str = "auto",
         at_least: float | None = None,
+        quantile: float | None = None,
         exclude_seen: bool = True,
         exclude: Exclusion = None,
         candidates: Iterable[Any] | None = None,
@@ -445,12 +446,15 @@ class Recommender(InteractionModel):
         n : int, default=10
             Number of items for each user.
         rank_by : {"auto", "like", "take", "gain", "rating"}, default="auto"
-            P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r.
-            "auto" is "like" with a rating model and "take" without. "rating" is how well an item is liked if it is
-            taken, whatever the chance of that: what ``rating_model_.recommend`` returns. It loses to popularity.
+            P(take) × P(like | taken), P(take) alone, or P(take) × the expected gain :math:`2^r - 1` of the level r, of
+            :math:`2^R`. "auto" is "like" with a rating model and "take" without. "rating" is how well an item is liked
+            if it is taken, whatever the chance of that: what ``rating_model_.recommend`` returns. It loses to
+            popularity.
         at_least : float, optional
             The rating from which on an item is liked, for "like" and for `p_like`; by default the first of the upper
-            quarter of the levels, such as 4 of 1 to 5.
+            quarter of the levels, such as 4 of 1 to 5. With "rating" it is what items are ranked by, if it is given.
+        quantile : float, optional
+            With ``rank_by="rating"`` alone: rank by this quantile of the rating, see `RatingModel.recommend`.
         exclude_seen : bool, default=True
             Leave out what a user took, or rated, in training. P(take) is a share among the items left then.
         exclude : iterable of item ids, or mapping of user ids to such, optional
@@ -477,8 +481,14 @@ class Recommender(InteractionModel):
         check_is_fitted(self)
         if rank_by == "rating":
             how: dict[str, Any] = {"exclude_seen": exclude_seen, "exclude": exclude, "candidates": candidates}
-            how |= {"at_least": at_least, "time": time, "rules": rules, "new_items": new_items}
+            how |= {"at_least": at_least, "quantile": quantile, "time": time, "rules": rules, "new_items": new_items}
             return self._predicting().recommend(users, n, **how)
+        if quantile is not None:
+            raise InvalidInputError(
+                (Argument("quantile", quantile), " is of the predicted rating"),
+                argument="quantile",
+                advice=("rank by it with ", Argument("rank_by", "rating")),
+            )
         options = RecommendOptions(n, rank_by, at_least, exclude_seen, exclude, candidates, time, rules)
         options.check(knows_ratings=self.rating_model_ is not None)
         offer = self._offer()
@@ -550,6 +560,9 @@ class Recommender(InteractionModel):
             add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
         return cast(Any, total)
 
+    def _counts(self, side: SideName) -> NDArray[Any]:
+        return self._support()[0] if side == "item" else super()._counts(side)
+
     def _support(self) -> tuple[NDArray[Any], int]:
         """See `InteractionModel`."""
         return self.exposures_[0]._support()
@@ -599,8 +612,8 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
-    def score(self, X: Pairs, y: ArrayLike, *, time: ArrayLike | None = None) -> float:
-        """Return minus the mean absolute error of `predict`."""
+    def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
+        """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
         return self._predicting().score(X, y, time=time)
 
     def _predicting(self) -> RatingModel:
@@ -835,7 +848,7 @@ class Recommender(InteractionModel):
             new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
         else:
             both, new = copy.copy(self.rating_model_).set_params(**self._of_ratings)._new_ratings(X, y, time)
-        if self._came_before(new, again, "take" if self.rating_model_ is None else "rating"):
+        if self._came_before(new, None if self.rating_model_ is None else both, again):
             return self
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
