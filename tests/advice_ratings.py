@@ -527,6 +527,10 @@ CASES: list[tuple[str, str | list[str]]] = [
         [f"ratings.{one}.fit(X)" for one in ("Recommender(ratings.EASE(), None)", "EASE()", "ImplicitALS(1)")],
     ),
     (
+        "ratings.as_ratings(pd.DataFrame({'user': [1, 2], 'user_name': ['a', 'b'], 'rating': [1, 2]}))",
+        "ratings.as_ratings(pd.DataFrame({'user': [1, 2], 'item': ['a', 'b'], 'rating': [1, 2]}))",
+    ),
+    (
         "als.fold_in([('me', 1)], pd.Categorical(['up'], ['down', 'up'], ordered=True))",
         "als.fold_in([('me', 1)], [2])",
     ),

@@ -282,6 +282,11 @@ class FrameRoles:
                 f"the names of columns {found} of X do not say what they hold: by their order they are read as "
                 f"{roles}; rename them so, in the order that is meant"
             )
+        elif called[0] != called[1]:
+            place, role = (self.item, "item") if called[0] else (self.user, "user")
+            warn_of(
+                f"column {columns[place]!r} of X is read as {role}s, by its place; call it {role!r} if it holds such"
+            )
         elif rating is not None and not called[2] and (others or find_count([names[rating]]) is not None):
             warn_of(
                 f"column {columns[rating]!r} of X is read as ratings, by its place; call it 'rating' if it holds "
