@@ -14,8 +14,7 @@ from sklearn import config_context
 from cofactor.checks import resolve_size
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.features import CheckedFeatures, scaled_rows
-from cofactor.labels.filling import known_shares
-from cofactor.labels.known import KnownLabels
+from cofactor.labels.known import KnownLabels, known_shares
 from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling

@@ -19,8 +19,8 @@ from cofactor.labels.calibration import Calibration, learn_calibrated, learn_wit
 from cofactor.labels.copies import warn_of_copies
 from cofactor.labels.decoding import AUTO, Cut, Decoder, check_decision, check_threshold, learn_threshold
 from cofactor.labels.features import column_means
-from cofactor.labels.filling import known_shares
 from cofactor.labels.fit_input import FitInput
+from cofactor.labels.known import known_shares
 from cofactor.labels.scoring import of_all_labels, on_by_scores, with_constant
 from cofactor.model.callers import callers_level
 from cofactor.model.commit import learned_names
