@@ -87,6 +87,11 @@ class Calibration:
         logits = self.logits(scores)
         return np.asarray(expit(logits, out=logits))
 
+    def in_sets(self, scores: NDArray[Any], coverage: float, cover: str = "all") -> NDArray[np.bool_]:
+        """Return which labels are in the sets of instances with these scores, see `LabelModel.predict_set`."""
+        cuts: Any = self.set_cuts
+        return np.asarray(self.logits(scores) >= cuts[COVERS.index(cover), int((1 - coverage) * STEPS + 1e-9)])
+
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
         of_labels = (n_labels,)

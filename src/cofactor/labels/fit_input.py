@@ -13,18 +13,18 @@ from sklearn import config_context
 
 from cofactor.checks import resolve_size
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.features import CheckedFeatures, scaled_rows
-from cofactor.labels.known import KnownLabels, known_shares
+from cofactor.labels.features import CheckedFeatures, as_features, scaled_rows
+from cofactor.labels.known import KnownLabels, as_known_labels, known_shares
 from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import Scaling
+from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
 from cofactor.passes import in_parts, rows_of
 from cofactor.text import counted
 from cofactor.weights import as_weights
 
-__all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
+__all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "space_for", "weights_of"]
 
 
 _FEW = 5000  # instances that come into memory, of those whose features are seen in passes
@@ -251,3 +251,18 @@ def weights_of(sample_weight: Any, n: int, space: FeatureSpace | None) -> NDArra
             advice="give them to FeatureSpace(X, sample_weight=...), and only there",
         )
     return space.weights
+
+
+def space_for(X: Any, y: Any, *, scale: str, fit_intercept: bool) -> FeatureSpace:
+    """Return features decomposed for several fits to the same labels, scaled as each of them would scale them.
+
+    Examples
+    --------
+    >>> space_for([[0.0, 3.0], [0.0, 4.0]], [[1], [0]], scale="rows", fit_intercept=True).X
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    features = as_features(X)
+    labels, _, _, known = as_known_labels(y, missing="ignore")
+    scaling = choose_scaling(features, FitInput(features, labels, known=known).expected_labels(), scale=scale)
+    return FeatureSpace(features, fit_intercept=fit_intercept, scale=scaling)

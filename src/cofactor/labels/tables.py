@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.features import as_features, check_n_features
-from cofactor.labels.fit_input import CheckedFeatures
+from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.recipe import Recipe
 
-__all__ = ["Table", "features_to_learn", "features_to_score", "is_dataset", "taken_apart"]
+__all__ = ["Table", "features_to_score", "is_dataset", "taken_apart"]
 
 
 class Table(NamedTuple):
@@ -44,24 +42,6 @@ def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Ta
 def is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
     return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "recipe"))
-
-
-def features_to_learn(X: Any, model: Any) -> CheckedFeatures:
-    """Return checked features to learn from; the model notes their number, their names, and the recipe of a data set.
-
-    Parameters
-    ----------
-    X : Features or LabelDataset
-        As `fit` was given it.
-    model : LabelModel
-    """
-    if not is_dataset(X):
-        return as_features(X, model, reset=True)
-    checked = as_features(X.X, model, reset=True, names=X.feature_names)
-    model.feature_names_in_ = np.array(X.feature_names, dtype=object)
-    if X.recipe is not None:
-        model.recipe_ = X.recipe
-    return checked
 
 
 def features_to_score(X: Any, model: Any) -> CheckedFeatures:

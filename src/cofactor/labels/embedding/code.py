@@ -17,9 +17,9 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
+from cofactor.labels.fit_input import space_for
 from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
-from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.passes import Mapped, in_parts
 from cofactor.solvers.result import Callback

@@ -24,13 +24,12 @@ from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
-from cofactor.labels.state import check_learned_shapes
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.shown import html_of
-from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, check_shapes, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
 __all__ = ["FeatureReduction", "NonnegativeReduction"]
@@ -196,7 +195,8 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
         check_course(self)
-        check_learned_shapes(self, {"D": self.n_features_in_})
+        learned = {name: getattr(self, name, None) for name in self._shapes}
+        check_shapes(learned, self._shapes, {"D": self.n_features_in_}, optional=self._optional)
 
 
 class NonnegativeReduction(FeatureReduction):

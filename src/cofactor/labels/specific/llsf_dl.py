@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
 from cofactor.correlation import cosine, positive_part
-from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.explaining import no_parts
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import linear
@@ -221,4 +220,4 @@ class LLSFDL(LLSF):
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) + self._predicted(X) @ self.label_coef_
 
-    _score_parts = no_parts
+    _score_parts = LabelModel._score_parts

@@ -17,6 +17,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
+from cofactor.labels.fit_input import space_for
 from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,
@@ -29,7 +30,6 @@ from cofactor.labels.learners import (
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
-from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.solvers.result import Callback

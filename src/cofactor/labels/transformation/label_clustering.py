@@ -25,7 +25,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import SAVABLE, check_savable
-from cofactor.labels.transformation.base import scaled_for
+from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
@@ -200,7 +200,10 @@ class LabelClustering(LabelModel):
         return self._model()._has_probabilities()
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        return scaled_for(self, data, stream=stream)
+        if self.scale == AUTO and self.estimator is not None and data.space is None:
+            self.scaling_ = Scaling("none")  # an estimator that was given sees features as they are
+            return data
+        return super()._with_scaling(data, stream=stream)
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]
