@@ -1,4 +1,4 @@
-"""What a label model learns from: checked once by `fit`, then handed on and never changed."""
+"""What a label model learns from: checked once by `fit`, then handed on and never changed; and the cache of a fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cofactor.passes import in_parts, rows_of
 from cofactor.text import counted
 from cofactor.weights import as_weights
 
-__all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "space_for", "weights_of"]
+__all__ = ["CheckedFeatures", "FitCache", "FitInput", "check_lengths", "check_whole", "space_for", "weights_of"]
 
 
 _FEW = 5000  # instances that come into memory, of those whose features are seen in passes
@@ -35,17 +35,20 @@ def _silent() -> Monitor:
 
 
 @dataclass(eq=False)
-class ByProducts:
-    """What `LabelModel._fit` learns beside, and `LabelModel._held_out` takes up; neither is part of the model.
+class FitCache:
+    """What one step of a fit computes and a later one takes up; no part of the model.
 
     Parameters
     ----------
+    spaces : dict of bool to FeatureSpace
+        Decompositions of the features, with an intercept and without.
     held_out : tuple of (ndarray of shape (m,), ndarray of shape (m, L)), optional
         Rows, and their scores by models that did not learn from them.
-    neighbours : ndarray of shape (n, k), optional
-        The nearest other instances of each, the nearest first.
+    neighbours : callable, optional
+        Returns the nearest other instances of each, the nearest first, shape (n, k).
     """
 
+    spaces: dict[bool, FeatureSpace] = field(default_factory=dict)
     held_out: tuple[NDArray[np.int64], NDArray[Any]] | None = None
     neighbours: Callable[[], NDArray[np.int64]] | None = None
 
@@ -74,6 +77,10 @@ class FitInput:
         What all the instances that `fit` was given are called, if the data say so.
     feature_names : ndarray or None
         What messages call the features.
+    ridge : BestAlpha or None
+        Best penalty of ridge regression, where scales were compared by it, see `cofactor.labels.penalty`.
+    cache : FitCache
+        Shared by inputs with the same features and instances.
 
     Examples
     --------
@@ -87,13 +94,12 @@ class FitInput:
     weights: NDArray[np.float64] | None = None
     monitor: Monitor = field(default_factory=_silent)
     space: FeatureSpace | None = None
-    spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
     known: KnownLabels = None
     numbers: NDArray[np.int64] | None = None
     ids: NDArray[Any] | None = None
     feature_names: NDArray[Any] | None = None
-    by_products: ByProducts = field(default_factory=ByProducts, repr=False)
-    ridge: BestAlpha | None = None  # best penalty of ridge regression, where scales were compared by it, see `penalty`
+    ridge: BestAlpha | None = None
+    cache: FitCache = field(default_factory=FitCache, repr=False)
 
     @property
     def n_instances(self) -> int:
@@ -114,7 +120,8 @@ class FitInput:
             If the given one treats the intercept in another way.
         """
         if self.space is None:
-            if fit_intercept not in self.spaces:
+            spaces = self.cache.spaces
+            if fit_intercept not in spaces:
                 with config_context(assume_finite=True):  # checked already, and warned of
                     space = FeatureSpace(
                         self.features,
@@ -122,8 +129,8 @@ class FitInput:
                         sample_weight=self.weights,
                         feature_names=self.feature_names,
                     )
-                self.spaces[fit_intercept] = space
-            return self.spaces[fit_intercept]
+                spaces[fit_intercept] = space
+            return spaces[fit_intercept]
         if self.space.fit_intercept != fit_intercept:
             raise InvalidInputError(
                 f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",
@@ -133,7 +140,7 @@ class FitInput:
 
     def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> FitInput:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
-        return replace(self, features=scaling.apply(self.features), spaces={}, by_products=ByProducts(), ridge=ridge)
+        return replace(self, features=scaling.apply(self.features), ridge=ridge, cache=FitCache())
 
     @property
     def sizes(self) -> str:

@@ -266,11 +266,11 @@ class StumpBoosting(LabelModel):
                 if judged < best:
                     best, kept = judged, scores.copy()
         if len(test) >= ENOUGH:
-            data.by_products.held_out = (test, kept)
+            data.cache.held_out = (test, kept)
         return max(1, best[1])
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        kept = data.by_products.held_out
+        kept = data.cache.held_out
         return super()._held_out(data) if kept is None or data.weights is not None else kept
 
     def _settled(self) -> dict[str, Any]:

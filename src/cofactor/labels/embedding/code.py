@@ -181,7 +181,7 @@ class CodeModel(LabelModel):
         solved = self.coef_ if space.inverts(self.alpha_) and n >= space.shape[1] else None
         found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows, solved)
         del space
-        data.spaces.clear()  # scores of many labels want the memory of the decomposition
+        data.cache.spaces.clear()  # scores of many labels want the memory of the decomposition
         return rows, self._of_codes(found.astype(np.float32))
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
