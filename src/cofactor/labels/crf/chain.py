@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from cofactor.checks import make_generator
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
-from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain
+from cofactor.labels.crf.structure import SAMPLED, TreeStructured, chain_tree, drawn_chain
 from cofactor.labels.transformation.chains import check_order, order_of
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
 
-class ChainCRF(CRF):
+class ChainCRF(TreeStructured):
     r"""A conditional random field in which each label goes with the next one of a chain.
 
     The model of `TreeCRF`, whose tree is a chain: a random one, the greedy one of a measure, or the best of some random
@@ -69,10 +67,6 @@ class ChainCRF(CRF):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
-    _structure: ClassVar[Tree] = Tree()
-
     def __init__(
         self,
         alpha: float | str = "auto",
@@ -109,7 +103,7 @@ class ChainCRF(CRF):
     def _choose(self, data: FitInput) -> None:
         name = self.order if isinstance(self.order, str) else ""
         if name in SAMPLED:
-            tree = best_drawn(self, name, drawn_chain, data)
+            tree = self._best_drawn(name, drawn_chain, data)
         elif name in MEASURES:
             tree = chain_tree(greedy_chain(measured(name, data.features, data.labels, data.weights)))
         else:

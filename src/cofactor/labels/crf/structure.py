@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
+from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import TreeField
 from cofactor.problems.tree_likelihood import LabelTree
 
@@ -58,32 +59,6 @@ def drawn_tree(n_labels: int, generator: np.random.Generator) -> LabelTree:
     """Return the maximum spanning tree of random numbers."""
     table = generator.random((n_labels, n_labels))
     return tree_of_edges(maximum_spanning_tree(table + table.T), n_labels)
-
-
-def best_drawn(model: Any, by: str, draw: Draw, data: FitInput) -> LabelTree:
-    """Return the best of `n_samples` random trees, of equally good ones the first.
-
-    Parameters
-    ----------
-    model : CRF
-        In a fit; with parameters `n_samples`, `measure` and `random_state`.
-    by : {"sampled-correlation", "sampled-likelihood"}
-        Whether the best one has the largest sum of `measure` over its edges, or the least objective.
-    draw : {drawn_tree, drawn_chain}
-    data : FitInput
-        With the labels that vary.
-    """
-    generator = make_generator(model.random_state)
-    trees = [draw(data.labels.shape[1], generator) for _ in range(model.n_samples)]
-    if by == BY_CORRELATION:
-        table = measured(model.measure, data.features, data.labels, data.weights)
-        return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
-
-    def objective(tree: LabelTree) -> float:
-        result, _ = TreeField(tree).learn(data, model.alpha_, model.max_iter, model.tol)
-        return result.objective
-
-    return min(distinct(trees).values(), key=objective)
 
 
 def undirected(tree: LabelTree) -> frozenset[frozenset[int]]:
@@ -138,39 +113,55 @@ def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: i
     raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
 
 
-class Tree:
-    """The `Structure` of `TreeCRF` and `ChainCRF`: a tree of labels."""
+class TreeStructured(CRF):
+    """A `CRF` whose pairs of labels with a weight are the edges of a tree."""
 
-    def check_params(self, model: Any) -> None:
-        """Refuse parameters out of their range."""
-        check_number("n_samples", model.n_samples, low=1, whole=True)
-        check_choice("measure", model.measure, MEASURES)
+    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
+    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
 
-    def takes_weights(self, model: Any) -> str:
-        """Return "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
+    n_samples: int
+    measure: str
 
-    def has_probabilities(self, model: Any) -> bool:
-        """Return True: sums over label sets are exact."""
-        return True
+    order_: NDArray[np.int64]
+    parents_: NDArray[np.int64]
 
-    def fit_bytes(self, model: Any, data: FitInput) -> int:
-        """Return how many bytes a fit takes at least."""
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number("n_samples", self.n_samples, low=1, whole=True)
+        check_choice("measure", self.measure, MEASURES)
+
+    def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
         return 8 * (5 * n * L + 25 * D * L + L * L)
 
-    def settled(self, model: Any) -> dict[str, Any]:
-        """Return parameters with which a part of the data is fitted."""
-        return {}
+    def _best_drawn(self, by: str, draw: Draw, data: FitInput) -> LabelTree:
+        """Return the best of `n_samples` random trees, of equally good ones the first.
 
-    def field(self, model: Any) -> TreeField:
-        """Return the field of a fitted model."""
-        return TreeField(LabelTree(model.order_, model.parents_))
+        Parameters
+        ----------
+        by : {"sampled-correlation", "sampled-likelihood"}
+            Whether the best one has the largest sum of `measure` over its edges, or the least objective.
+        draw : {drawn_tree, drawn_chain}
+        data : FitInput
+            With the labels that vary.
+        """
+        generator = make_generator(self.random_state)
+        trees = [draw(data.labels.shape[1], generator) for _ in range(self.n_samples)]
+        if by == BY_CORRELATION:
+            table = measured(self.measure, data.features, data.labels, data.weights)
+            return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
 
-    def edges(self, model: Any) -> NDArray[np.int64]:
-        """Return the edges of the tree."""
-        return LabelTree(model.order_, model.parents_).edges()
+        def objective(tree: LabelTree) -> float:
+            result, _ = TreeField(tree).learn(data, self.alpha_, self.max_iter, self.tol)
+            return result.objective
 
-    def check(self, model: Any) -> None:
-        """Refuse attributes of a file of which no field can be made."""
-        check_tree(model.order_, model.parents_, int(np.count_nonzero(model.constant_ == 0)))
+        return min(distinct(trees).values(), key=objective)
+
+    def _field(self) -> TreeField:
+        return TreeField(LabelTree(self.order_, self.parents_))
+
+    def _tree_edges(self) -> NDArray[np.int64]:
+        return LabelTree(self.order_, self.parents_).edges()
+
+    def _check_field(self) -> None:
+        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))

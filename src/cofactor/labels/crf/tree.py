@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +11,7 @@ from cofactor.checks import check_choice, make_generator
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
-from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, of_varying, tree_of_edges
+from cofactor.labels.crf.structure import SAMPLED, TreeStructured, drawn_tree, of_varying, tree_of_edges
 from cofactor.labels.transformation.chains import label_places
 from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
@@ -22,7 +20,7 @@ from cofactor.typing import RandomState
 STRUCTURES = (*MEASURES, "random", *SAMPLED)
 
 
-class TreeCRF(CRF):
+class TreeCRF(TreeStructured):
     r"""A conditional random field whose pairs of labels form a tree: sums over all label sets are exact, and fast.
 
     .. math::
@@ -89,10 +87,6 @@ class TreeCRF(CRF):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
-    _structure: ClassVar[Tree] = Tree()
-
     def __init__(
         self,
         alpha: float | str = "auto",
@@ -132,7 +126,7 @@ class TreeCRF(CRF):
             places = label_places(self.structure, self.label_names_.tolist(), "structure")
             tree = of_varying(_tree_given(places, len(self.constant_)), self.constant_)
         elif self.structure in SAMPLED:
-            tree = best_drawn(self, self.structure, drawn_tree, data)
+            tree = self._best_drawn(self.structure, drawn_tree, data)
         elif self.structure == "random":
             tree = drawn_tree(L, make_generator(self.random_state))
         else:
