@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.fields import Field, Weights
+from cofactor.labels.crf.fields import Field, TreeField, Weights
 from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.features import column_means
 from cofactor.labels.penalty import check_penalty, ridge_penalty
@@ -148,7 +148,8 @@ class CRF(LabelModel):
 
     def _tree_edges(self) -> NDArray[np.int64]:
         """Return the edges of a tree of the labels that vary: of the model's, or of the weightiest pairs."""
-        return strongest_edges(self._pair_table())
+        field = self._field()
+        return field.tree.edges() if isinstance(field, TreeField) else strongest_edges(self._pair_table())
 
     def _weights(self) -> Weights:
         return Weights(self.coef_, self.intercept_, self.pair_coef_)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import check_choice, check_number
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
-from cofactor.labels.crf.base import CRF
 from cofactor.labels.crf.fields import TreeField
 from cofactor.problems.tree_likelihood import LabelTree
 
 BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"
 SAMPLED = (BY_CORRELATION, BY_LIKELIHOOD)  #: how the best of some random trees is told
-
-Draw = Callable[[int, np.random.Generator], LabelTree]  #: a tree of so many labels
 
 
 def chain_tree(order: NDArray[np.int64]) -> LabelTree:
@@ -59,6 +56,41 @@ def drawn_tree(n_labels: int, generator: np.random.Generator) -> LabelTree:
     """Return the maximum spanning tree of random numbers."""
     table = generator.random((n_labels, n_labels))
     return tree_of_edges(maximum_spanning_tree(table + table.T), n_labels)
+
+
+def check_drawing(n_samples: Any, measure: Any) -> None:
+    """Refuse parameters by which the best of some random trees is found, out of their range."""
+    check_number("n_samples", n_samples, low=1, whole=True)
+    check_choice("measure", measure, MEASURES)
+
+
+def best_of(
+    trees: Iterable[LabelTree], by: str, data: FitInput, *, measure: str, learning: tuple[float, int, float]
+) -> LabelTree:
+    """Return the best of some trees, of equally good ones the first.
+
+    Parameters
+    ----------
+    trees : iterable of LabelTree
+    by : {"sampled-correlation", "sampled-likelihood"}
+        Whether the best one has the largest sum of a measure over its edges, or the least objective.
+    data : FitInput
+        With the labels that vary.
+    measure : str
+        Of "sampled-correlation".
+    learning : tuple
+        Penalty, iterations and tolerance of "sampled-likelihood".
+    """
+    if by == BY_CORRELATION:
+        table = measured(measure, data.features, data.labels, data.weights)
+        return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
+    return min(distinct(trees).values(), key=lambda tree: TreeField(tree).learn(data, *learning)[0].objective)
+
+
+def tree_bytes(data: FitInput) -> int:
+    """Return how many bytes a fit takes at least."""
+    (n, D), L = data.features.shape, data.labels.shape[1]
+    return 8 * (5 * n * L + 25 * D * L + L * L)
 
 
 def undirected(tree: LabelTree) -> frozenset[frozenset[int]]:
@@ -111,57 +143,3 @@ def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: i
         if root and np.all((above >= 0) & (above < n_labels)) and np.all(place[above] < np.arange(1, n_labels)):
             return
     raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
-
-
-class TreeStructured(CRF):
-    """A `CRF` whose pairs of labels with a weight are the edges of a tree."""
-
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
-
-    n_samples: int
-    measure: str
-
-    order_: NDArray[np.int64]
-    parents_: NDArray[np.int64]
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_samples", self.n_samples, low=1, whole=True)
-        check_choice("measure", self.measure, MEASURES)
-
-    def _fit_bytes(self, data: FitInput) -> int:
-        (n, D), L = data.features.shape, data.labels.shape[1]
-        return 8 * (5 * n * L + 25 * D * L + L * L)
-
-    def _best_drawn(self, by: str, draw: Draw, data: FitInput) -> LabelTree:
-        """Return the best of `n_samples` random trees, of equally good ones the first.
-
-        Parameters
-        ----------
-        by : {"sampled-correlation", "sampled-likelihood"}
-            Whether the best one has the largest sum of `measure` over its edges, or the least objective.
-        draw : {drawn_tree, drawn_chain}
-        data : FitInput
-            With the labels that vary.
-        """
-        generator = make_generator(self.random_state)
-        trees = [draw(data.labels.shape[1], generator) for _ in range(self.n_samples)]
-        if by == BY_CORRELATION:
-            table = measured(self.measure, data.features, data.labels, data.weights)
-            return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
-
-        def objective(tree: LabelTree) -> float:
-            result, _ = TreeField(tree).learn(data, self.alpha_, self.max_iter, self.tol)
-            return result.objective
-
-        return min(distinct(trees).values(), key=objective)
-
-    def _field(self) -> TreeField:
-        return TreeField(LabelTree(self.order_, self.parents_))
-
-    def _tree_edges(self) -> NDArray[np.int64]:
-        return LabelTree(self.order_, self.parents_).edges()
-
-    def _check_field(self) -> None:
-        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
