@@ -44,8 +44,6 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     a sparse array of ones. `_learned`, `_shapes` and `_optional` say what a file holds, as in `LabelModel`.
     """
 
-    _html_repr = html_of
-
     #: Whether `fit` takes sparse labels; see `LabelModel`.
     takes_sparse_labels: ClassVar[bool] = True
     #: Whether it learns from labels.
@@ -61,6 +59,10 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows."""
+        return html_of(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""

@@ -177,7 +177,7 @@ class MetaLabels(LearnerModel):
             own = replace(part, features=features, space=None, cache=FitCache())
             order = generator.permutation(len(labels))
             done = sum(len(one) for one in orders)
-            self.chains_.append(fit_chain(self, estimator, own, order, generator, done=done, most=L))
+            self.chains_.append(fit_chain(self._fit_tasks, estimator, own, order, generator, done=done, most=L))
             orders.append(labels[order])
         self.features_ = sparse.csr_array(np.stack(kept).astype(np.float32))
         self.order_ = np.concatenate(orders)

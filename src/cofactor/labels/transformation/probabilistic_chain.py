@@ -202,7 +202,7 @@ class ProbabilisticChain(LearnerModel):
     def _fit(self, data: FitInput) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         self.order_ = order_of(self, data, generator)
-        self.chain_ = fit_chain(self, self._chosen_estimator(data), data, self.order_, generator)
+        self.chain_ = fit_chain(self._fit_tasks, self._chosen_estimator(data), data, self.order_, generator)
         places = generator.permuted(np.tile(np.arange(self.n_draws)[:, None], L), axis=0)
         self.uniforms_ = (places + generator.random((self.n_draws, L))) / self.n_draws
 
