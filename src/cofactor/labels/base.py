@@ -967,6 +967,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return a header which JSON can hold, and arrays."""
+        self._check_savable()
         arrays: dict[str, NDArray[Any]] = {"constant": self.constant_}
         learned = {
             name: packed(getattr(self, name), f"learned.{name}", arrays)
@@ -989,6 +990,16 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(self, "recipe_"):
             header["recipe"] = self.recipe_.as_json()
         return header, arrays
+
+    def _check_savable(self) -> None:
+        """Refuse estimators among the parameters of which a file cannot hold what they learn."""
+        for part in self.get_params(deep=False).values():
+            if isinstance(part, LabelModel):
+                part._check_savable()
+            elif hasattr(part, "fit"):
+                from cofactor.labels.learners import check_savable  # loads scikit-learn's estimators
+
+                check_savable(part)
 
     @classmethod
     def _from_state(

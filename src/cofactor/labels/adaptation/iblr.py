@@ -23,7 +23,6 @@ from cofactor.labels.learners import (
     LinearLabelLearners,
     check_estimator,
     check_label_learners,
-    check_savable,
     fit_label_learners,
     suits_logistics,
     takes_sparse,
@@ -220,11 +219,6 @@ class IBLR(NeighbourModel):
         if self.with_features:
             parts.append(LinearPart(binarized(X, None), learners.coef[L:]))
         return ScoreParts(tuple(parts), learners.intercept, self._names)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         L = int(np.count_nonzero(self.constant_ == 0))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
@@ -20,7 +19,6 @@ from cofactor.labels.learners import (
     SeparateLabelLearners,
     Task,
     check_estimator,
-    check_savable,
     fit_tasks,
     stacked,
     warn_of_stopped,
@@ -173,11 +171,6 @@ class LearnerModel(LabelModel):
             Other parameters, or other values, as the constructor takes them.
         """
         return super().paper(*args, **({} if args else {"estimator": cls._of_cost(1.0)}) | params)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
 
 
 def _constant(score: float, like: Learner) -> LinearLearner:

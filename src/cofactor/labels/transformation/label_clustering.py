@@ -24,7 +24,7 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import SAVABLE, check_savable
+from cofactor.labels.learners import SAVABLE
 from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
@@ -268,12 +268,6 @@ class LabelClustering(LabelModel):
     def _label_lists(self) -> list[NDArray[Any]]:
         """Return the labels of each cluster, in increasing order."""
         return np.split(self.clusters_.indices, self.clusters_.indptr[1:-1])
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        for part in self.get_params(deep=True).values():
-            if isinstance(part, BaseEstimator) and not isinstance(part, LabelModel):
-                check_savable(part)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         super()._check_learned()
