@@ -452,11 +452,13 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             does so if `threshold` is "auto" or another rule, but not with "joint" or a number. Then `fit_threshold` may
             do so later, from other instances; with "auto" the model also predicts by these probabilities from then on.
 
-        Notes ----- Split conformal prediction, and conformal risk control (Angelopoulos et al., 2024), on the scores
-        that calibration learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are
-        drawn like those of the training data; coverage over all of them, not for each label or each kind of instance.
-        The same held-out scores teach the calibration, but up to 256 of them are calibrated for this by what others
-        teach. A coverage of 1 gives all labels. In a pipeline of scikit-learn:
+        Notes
+        -----
+        Split conformal prediction, and conformal risk control (Angelopoulos et al., 2024), on the scores that
+        calibration learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are drawn
+        like those of the training data; coverage over all of them, not for each label or each kind of instance. The
+        same held-out scores teach the calibration, but up to 256 of them are calibrated for this by what others teach.
+        A coverage of 1 gives all labels. In a pipeline of scikit-learn:
         ``pipeline[-1].predict_set(pipeline[:-1].transform(X))``.
 
         Labels of held-out instances that are not known, or perhaps not recorded, count by the chance that they are
@@ -474,7 +476,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         return self._in_form(X, lambda block: calibration.in_sets(self._all_scores(block), coverage, cover))
 
     def iter_predictions(
-        self, X: Features, *, probabilities: bool = False, coverage: float | None = None
+        self, X: Features, *, probabilities: bool = False, coverage: float | None = None, checked: bool = False
     ) -> Iterator[Predictions]:
         """Yield scores, labels that are on, and probabilities, for blocks of instances; each is computed once.
 
@@ -487,6 +489,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             Whether to yield them; only of models that have some.
         coverage : float, optional
             Of sets, see `predict_set`.
+        checked : bool, default=False
+            Whether X is known to be finite numbers in the order of training, a C-contiguous ndarray or a csr_array, as
+            where a server made it: to check a row takes longer than to score it.
 
         Yields
         ------
@@ -497,7 +502,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         if coverage is not None:
             require_set_cuts(self, "coverage")
         calibration: Any = self.calibration_
-        for block in self._blocks(self._features(X)):
+        given: Any = X
+        features = self.scaling_.apply(given) if checked else self._features(X)
+        for block in self._blocks(features):
             scores, chances = self._all_scores(block), None
             if probabilities:
                 calibrated = calibration is not None
@@ -582,13 +589,15 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             If features or labels do not fit the model, or its scores are no such sum: `BinaryRelevance` with trees,
             neighbours or other learners that are not linear.
 
-        Notes ----- A linear map of features: the contribution of a feature is its value, scaled as the model scales it,
-        times its coefficient. Where the model centres features, the intercept is the score of an instance with mean
-        features. A kernel: a training instance contributes how much it counts for this instance, times its label, as
-        `LabelRidge` says; so do instances which have the label speak for it, and with ``kernel="linear"`` all terms are
-        features. Neighbours: each contributes its vote; for `MLkNN`, whose score depends on the number of neighbours
-        that have the label, these share equally in the difference to the score without any such neighbour, and the
-        other neighbours contribute 0.
+        Notes
+        -----
+        A linear map of features: the contribution of a feature is its value, scaled as the model scales it, times its
+        coefficient. Where the model centres features, the intercept is the score of an instance with mean features. A
+        kernel: a training instance contributes how much it counts for this instance, times its label, as `LabelRidge`
+        says; so do instances which have the label speak for it, and with ``kernel="linear"`` all terms are features.
+        Neighbours: each contributes its vote; for `MLkNN`, whose score depends on the number of neighbours that have
+        the label, these share equally in the difference to the score without any such neighbour, and the other
+        neighbours contribute 0.
 
         Examples
         --------

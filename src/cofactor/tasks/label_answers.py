@@ -101,7 +101,8 @@ class LabelAnswers(ModelAnswers):
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []
         n_labels = 0
-        for said in self._end.iter_predictions(given.features, probabilities=wanted, coverage=coverage):
+        asked = {"probabilities": wanted, "coverage": coverage, "checked": True}
+        for said in self._end.iter_predictions(given.features, **asked):
             on = said.on if threshold is None else Cut(threshold).apply(_numbers(said))
             n_labels += int(np.count_nonzero(on))
             if most is not None and n_labels > most:
