@@ -145,9 +145,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     decide_for: str = "micro"
     threshold: float | str
     random_state: RandomState
-    #: What to do with unknown labels; a class that learns from the known ones alone has it as a parameter.
+    #: What to do with unknown labels; a class that can learn from the known ones alone has it as a parameter.
     missing: str = "error"
-    _takes_unknown: ClassVar[bool] = False
 
     #: Parameters with which a model is that of its paper, beside those of all models; see `paper`.
     _paper: ClassVar[Mapping[str, Any]] = {}
@@ -743,6 +742,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
         features: Any
+        takes_unknown = "missing" in self._get_param_names()
         if y is not None:
             refuse_labels_beside(X)
         if reset and y is None and are_chunks(X):
@@ -753,10 +753,10 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
                 self.feature_names_in_ = columns
         else:
             features = self._features(X, reset=reset)
-            missing = self.missing if self._takes_unknown else "ignore"
+            missing = self.missing if takes_unknown else "ignore"
             labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
             check_lengths(features, labels)
-        if known is not None and not self._takes_unknown:
+        if known is not None and not takes_unknown:
             raise refused_unknown(known, type(self).__name__, names)
         check_known(known, names)
         warn_of_one_sided(labels, known, names)

@@ -66,7 +66,6 @@ class CodeModel(LabelModel):
         See `decoder_`. If the labels are centred, it is their mean minus the cut.
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = ("alpha_", "n_components_", "coef_", "intercept_", "decoder_", "offset_")
     _shapes: ClassVar[Mapping[str, str]] = {
         "alpha_": "", "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",

@@ -176,7 +176,6 @@ class GroPLE(LabelModel):
     (2, 4)
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_r_", "alpha_z_", "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
         "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",

@@ -135,7 +135,6 @@ class LEML(LabelModel):
     [[0, 0, 1], [1, 1, 0]]
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_",
         "U_",

@@ -168,8 +168,6 @@ class LabelRidge(LabelModel):
         # Where a kernel is added, rows of length 1 lost .007 of micro-F1 on scene and .003 on emotions.
         return ("standard", "standard-rows") if self.kernel == "linear" else ("standard",)
 
-    _takes_unknown: ClassVar[bool] = True
-
     coef_: NDArray[Any]
     intercept_: NDArray[np.float64]
     landmarks_: NDArray[np.float64]

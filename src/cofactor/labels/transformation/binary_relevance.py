@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,6 @@ class BinaryRelevance(LearnerModel):
     array([[0.5, 0.5, 0. ]])
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned = ("learners_", "cost_")
 
     learners_: LabelLearners
