@@ -53,7 +53,7 @@ from cofactor.labels.decoding import (
     learn_threshold,
     no_joint,
 )
-from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_places
+from cofactor.labels.explaining import NO_PARTS, Explainer, ScoreParts, label_positions
 from cofactor.labels.facts import label_facts
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.labels.fit_input import FitInput, check_lengths, check_whole, weights_of
@@ -77,7 +77,7 @@ from cofactor.labels.known import (
 from cofactor.labels.learners import LEARNERS
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import OF_DENSE, Scaling, check_scale, compared_scalings, learn_scaling, stream_scaling
-from cofactor.labels.tables import features_to_score, is_dataset, taken_apart
+from cofactor.labels.tables import features_to_score, is_dataset, unpack_dataset
 from cofactor.labels.tags import label_tags
 from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
@@ -236,7 +236,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Warn of parameters that mean less than they say, since the data are few; by default of none."""
         return
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         """Return parameters with the values that the fit chose for them, with which a part of the data is fitted."""
         return {}
 
@@ -267,12 +267,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         for name in learned_names(part):
             if name not in ("n_features_in_", "label_names_", "form_"):
                 delattr(part, name)
-        part.set_params(**self._settled())
+        part.set_params(**self._resolved_params())
         train = np.ones(data.n_instances, dtype=bool)
         train[test] = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the model itself has told
-            part._fit_varying(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
+            part._fit_nonconstant(data.rows(np.flatnonzero(train), data.monitor.inside(f"held-out part {k + 1}")))
         blocks = map(part._all_scores, part._blocks(rows_of(data.features, rows)))
         shape = len(rows), data.labels.shape[1]
         if shape[0] * shape[1] <= _DOUBLE:
@@ -403,7 +403,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             shares = recorded_shares(recorded, data, fitted.label_names_, self.threshold)
             with blas_limit(*data.features.shape):
                 data = fitted._with_scaling(data)
-            varying = fitted._fit_varying(data)
+            varying = fitted._fit_nonconstant(data)
             if isinstance(self.threshold, str) and self.threshold != JOINT:
                 fitted._decide(self.threshold, varying, shares)
         return self
@@ -613,7 +613,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         given = self._features(X) if isinstance(X, FeatureSpace) else features_to_score(X, self)
         scaled = given if isinstance(X, FeatureSpace) else self.scaling_.apply(given)
-        wanted = None if labels is None else label_places(labels, self.label_names_)
+        wanted = None if labels is None else label_positions(labels, self.label_names_)
         varying = self.constant_ == 0
         explainer = Explainer(self.label_names_, getattr(self, "feature_names_in_", None), varying, n_terms)
         parts = batches(scaled.shape[0], _EXPLAINED_PER_BLOCK)
@@ -740,7 +740,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         `partial_fit` starts; features are not scaled yet. `weights` says which weights are taken, "any" or "whole"; by
         default the `takes_weights` of the model.
         """
-        X, y, label_names, sample_weight, mask = taken_apart(X, y, label_names, sample_weight, mask)
+        X, y, label_names, sample_weight, mask = unpack_dataset(X, y, label_names, sample_weight, mask)
         features: Any
         takes_unknown = "missing" in self._get_param_names()
         if y is not None:
@@ -779,7 +779,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_text(() if ids is None else ids, "ids of instances")
         watched = monitor or Monitor(None, False)
         data = FitInput(features, labels, weight, watched, space, known=known, ids=ids, feature_names=called)
-        data = data.without_zero_weights().known_somehow()
+        data = data.without_zero_weights().drop_unlabelled()
         self._warn_of_limits(data)
         return data
 
@@ -844,7 +844,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
     # ---------------------------------------------------------------- constant labels, blocks, decisions
 
-    def _fit_varying(self, data: FitInput) -> FitInput:
+    def _fit_nonconstant(self, data: FitInput) -> FitInput:
         """Note which labels are constant in the data, and learn the others; return the data with these others."""
         n, L = data.labels.shape
         counts = np.bincount(data.labels.indices, minlength=L)
@@ -943,7 +943,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
     #: Rules by which `cofactor.evaluation.Search` may learn a cut.
     cut_rules: ClassVar[tuple[str, ...]] = (AUTO, *RULES)
 
-    def _uncut(self) -> None:
+    def _disable_threshold(self) -> None:
         """Set the plain cut as the threshold, since the caller cuts the scores."""
         self.threshold, self.decide_for = 0, AIMS[0]
 

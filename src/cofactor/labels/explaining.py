@@ -1,6 +1,6 @@
 """Why a label: the features, or the training instances, that speak for and against it, with their exact contributions.
 
-A model says of which `Part`s its scores are the sum (`LabelModel._score_parts`); everything else is the same for all.
+A model says of which `ScorePart`s its scores are the sum (`LabelModel._score_parts`); the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
 from cofactor.text import did_you_mean
 
-__all__ = ["NO_PARTS", "Explainer", "LinearPart", "Part", "ScoreParts", "VotePart", "label_places"]
+__all__ = ["NO_PARTS", "Explainer", "LinearPart", "ScorePart", "ScoreParts", "VotePart", "label_positions"]
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {
@@ -28,7 +28,7 @@ _COLUMNS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Part(ABC):
+class ScorePart(ABC):
     """A part of the scores of some instances: a sum of terms, such as features.
 
     Attributes
@@ -48,7 +48,7 @@ class Part(ABC):
         return
 
 
-class LinearPart(Part):
+class LinearPart(ScorePart):
     """Scores that are linear: features times ``left @ right``.
 
     Parameters
@@ -94,7 +94,7 @@ class LinearPart(Part):
         return which[shares != 0], shares[shares != 0]
 
 
-class VotePart(Part):
+class VotePart(ScorePart):
     """Scores to which each of k training instances contributes.
 
     Parameters
@@ -123,7 +123,7 @@ class VotePart(Part):
 class ScoreParts(NamedTuple):
     """Parts whose terms and intercept sum to the scores of some instances."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
     intercept: NDArray[Any]  # (L,) or (n, L)
     names: NDArray[Any] | None = None  # of the training instances that vote
 
@@ -219,7 +219,7 @@ class Explainer:
         return Explanation(columns, FAR)
 
 
-def label_places(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
+def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
     """Return the positions of labels among all names."""
     if isinstance(labels, str):
         labels = [labels]

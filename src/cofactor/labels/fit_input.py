@@ -187,7 +187,7 @@ class FitInput:
             self, labels=self.labels[:, columns], known=None if self.known is None else self.known[:, columns]
         )
 
-    def known_somehow(self) -> FitInput:
+    def drop_unlabelled(self) -> FitInput:
         """Return the instances of which at least one label is known; all of them, if they are decomposed already."""
         if self.known is None or self.space is not None:
             return self

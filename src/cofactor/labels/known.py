@@ -100,7 +100,7 @@ def as_known_labels(
         if missing == "error" and here.any():
             _refuse_nan(here, columns if names is None else names)
         known &= ~nan
-    labels, form, found = as_labels(_settled(Y, table, known), names)
+    labels, form, found = as_labels(_without_unknown(Y, table, known), names)
     if labels.nnz == np.count_nonzero(known):
         form = replace(form, signs=None)  # zeros stand for what is not known
     if columns is not None:
@@ -178,7 +178,7 @@ def _refuse_nan(nan: NDArray[np.bool_], names: Any) -> None:
     )
 
 
-def _settled(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
+def _without_unknown(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
     """Return labels in which those that are not known are off."""
     if is_sparse(Y):
         stored = sparse.coo_array(table)

@@ -11,10 +11,10 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.recipe import Recipe
 
-__all__ = ["Table", "features_to_score", "is_dataset", "taken_apart"]
+__all__ = ["UnpackedData", "features_to_score", "is_dataset", "unpack_dataset"]
 
 
-class Table(NamedTuple):
+class UnpackedData(NamedTuple):
     """What a `cofactor.datasets.LabelDataset` holds, as far as a model learns from it."""
 
     features: Any
@@ -24,7 +24,7 @@ class Table(NamedTuple):
     mask: Any
 
 
-def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Table:
+def unpack_dataset(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> UnpackedData:
     """Return features, labels and what is known of them; of a data set which was given alone, as ``fit(data)``.
 
     Parameters
@@ -35,8 +35,8 @@ def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Ta
     if y is None and is_dataset(X):
         names = X.label_names if label_names is None else label_names
         labels, known = (X.Y, X.known) if mask is None else (X.targets, mask)
-        return Table(X, labels, names, X.weights if weights is None else weights, known)
-    return Table(X, y, label_names, weights, mask)
+        return UnpackedData(X, labels, names, X.weights if weights is None else weights, known)
+    return UnpackedData(X, y, label_names, weights, mask)
 
 
 def is_dataset(X: Any) -> bool:

@@ -142,7 +142,7 @@ class NeighbourModel(LabelModel):
         """Return the squared error of the shares of k neighbours which have each label, less the number of ones."""
         return float(np.square(counts.data / k).sum()) - 2 * float(counts.multiply(Y).sum()) / k
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.n_neighbors_)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:

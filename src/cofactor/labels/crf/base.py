@@ -88,7 +88,7 @@ class CRF(LabelModel):
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.coef_, self.intercept_, self.pair_coef_ = weights
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
 
     def pair_weights(self) -> NDArray[np.float64]:

@@ -142,5 +142,5 @@ class ChainCRF(CRF):
             tree = chain_tree(order_of(self, data, make_generator(self.random_state)))
         self.order_, self.parents_ = tree
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "order": self.order_}

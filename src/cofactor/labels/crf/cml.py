@@ -257,9 +257,9 @@ class CML(CRF):
         if self.inference == GIBBS:
             self.seed_ = int(make_generator(self.random_state).integers(1 << 31))
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         gibbs = {"stopping": NONE, "max_iter": self.n_iter_} if self.inference == GIBBS else {}
-        return {**super()._settled(), **gibbs}
+        return {**super()._resolved_params(), **gibbs}
 
     def _field(self) -> Field:
         field = SetField(self.sets_, PairForm.of_all(self.pairs, self.sets_.shape[1]), self._with_features)

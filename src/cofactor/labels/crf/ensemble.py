@@ -183,7 +183,7 @@ class ChainCRFEnsemble(LabelModel):
         none = np.zeros((0, 0))
         return none if self.constant_.all() else np.mean([model._pair_table() for model in self.models_], axis=0)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -165,8 +165,8 @@ class TreeCRF(CRF):
             tree = tree_of_edges(maximum_spanning_tree(table), L)
         self.order_, self.parents_ = tree
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "structure": LabelTree(self.order_, self.parents_).edges()}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "structure": LabelTree(self.order_, self.parents_).edges()}
 
 
 def _check_structure(structure: Any) -> None:

@@ -167,7 +167,7 @@ class CodeModel(LabelModel):
         """Return the codes that `_fit` regressed; None if the features had a part in them."""
         return None
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -208,8 +208,8 @@ class CompressedSensing(CodeModel):
         if self.alpha_ != first:
             self.coef_, self.intercept_ = space.ridge(codes, self.alpha_)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "n_components": self.n_components, "n_nonzero": self.n_nonzero_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "n_components": self.n_components, "n_nonzero": self.n_nonzero_}
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
         return self._decoded_codes(np.asarray(codes, dtype=np.float64), self.n_nonzero_) + self.offset_

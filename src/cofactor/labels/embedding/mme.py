@@ -228,8 +228,8 @@ class MME(LEML):
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         return LabelModel._score_parts(self, X) if self.form == "pairs" else super()._score_parts(X)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "cost": self.cost_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "cost": self.cost_}
 
     def _check_learned(self) -> None:
         super()._check_learned()

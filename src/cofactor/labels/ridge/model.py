@@ -224,7 +224,7 @@ class LabelRidge(LabelModel):
         check_penalty("alpha", self.alpha, inclusive=False)
         check_size("n_components", self.n_components, also=["auto"])
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -168,8 +168,12 @@ class LLSFDL(LLSF):
         n, L = data.labels.shape
         return super()._fit_bytes(data) + 8 * (2 * n * L + 8 * L * L)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "gamma": self.gamma_, "max_iter": max(1, self.n_iter_, self.n_label_iter_)}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {
+            **super()._resolved_params(),
+            "gamma": self.gamma_,
+            "max_iter": max(1, self.n_iter_, self.n_label_iter_),
+        }
 
     def _fit(self, data: FitInput) -> None:
         products = products_of(data, bool(self.fit_intercept))

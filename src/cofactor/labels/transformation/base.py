@@ -158,7 +158,7 @@ class LearnerModel(LabelModel):
             return data
         return super()._with_scaling(data, stream=stream)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}
 
     @classmethod

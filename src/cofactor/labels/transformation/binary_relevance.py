@@ -243,8 +243,8 @@ class BinaryRelevance(LearnerModel):
         if not data.monitor.stopped:
             warn_of_stopped(estimator, n_stopped, n_labels)
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | settled_weights(self)
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | settled_weights(self)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)

@@ -151,8 +151,8 @@ class ClassifierChain(LearnerModel):
             self._fit_tasks, estimator, data, self.order_, generator, earlier=self.earlier, n_folds=self.n_folds
         )
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | {"order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | {"order": self.order_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         scores = np.empty((X.shape[0], len(self.order_)))

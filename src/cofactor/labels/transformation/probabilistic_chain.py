@@ -206,8 +206,8 @@ class ProbabilisticChain(LearnerModel):
         places = generator.permuted(np.tile(np.arange(self.n_draws)[:, None], L), axis=0)
         self.uniforms_ = (places + generator.random((self.n_draws, L))) / self.n_draws
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | {"order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | {"order": self.order_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return np.asarray(logit(self._probabilities(X)))
