@@ -47,7 +47,7 @@ def costs(kind: type[Any], data: str) -> dict[str, Any]:
     warm = np.random.default_rng(0).normal(size=(60, 5))
     kind(random_state=0).fit(warm, warm > 0)  # compiles what is not compiled yet
     whole, model = least_seconds(lambda: kind(random_state=0), X, Y)
-    scaled, settings = model.scaling_.apply(X), {"scale": "none", "random_state": 0, **model._settled()}
+    scaled, settings = model.scaling_.apply(X), {"scale": "none", "random_state": 0, **model._resolved_params()}
     plain, _ = least_seconds(lambda: kind(threshold=0, **settings), scaled, Y)
     decided, _ = least_seconds(lambda: kind(threshold="auto", **settings), scaled, Y)
     return {"plain": plain, "decided": decided, "default": whole, "instances": X.shape[0]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cofactor.labels import held_out
+from cofactor.labels import base
 
 from .models import data
 
@@ -10,4 +10,4 @@ from .models import data
 @pytest.fixture
 def half_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two copies of a model give held-out scores, of half the data: two more would be fitted in the same way."""
-    monkeypatch.setattr(held_out, "ENOUGH", len(data()[0]) // 2)
+    monkeypatch.setattr(base, "ENOUGH", len(data()[0]) // 2)

@@ -26,7 +26,7 @@ from cofactor.labels import (
     LabelModel,
     LabelRidge,
     MLkNN,
-    explaining,
+    base,
 )
 from cofactor.labels.ridge import rbf
 from cofactor.persistence import ModelFileError, read_model, write_model
@@ -131,7 +131,7 @@ def test_training_instances_have_the_ids_of_their_data(name, ids, tmp_path, monk
     )
     assert terms == ids[rows].tolist()
     whole = numbered.explain(X, NAMES[:2]).columns
-    monkeypatch.setattr(explaining, "_HEIGHT", 7)
+    monkeypatch.setattr(base, "_EXPLAINED_PER_BLOCK", 7)
     parts = numbered.explain(X, NAMES[:2]).columns
     assert parts["instance"].tolist() == whole["instance"].tolist()
     assert np.abs(parts["contribution"] - whole["contribution"]).max() < 1e-9

@@ -9,7 +9,21 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.labels import FeatureSpace
 
-from .models import CASES, NAMES, bits, data, dense_of, every, every_class, fitted, fresh, overriding, planted, probed
+from .models import (
+    CASES,
+    NAMES,
+    bits,
+    data,
+    decided,
+    dense_of,
+    every,
+    every_class,
+    fitted,
+    fresh,
+    overriding,
+    planted,
+    probed,
+)
 
 FORMATS = ["csr_array", "csr_matrix", "csc_array", "csc_matrix", "coo_array", "coo_matrix", "lil_array"]
 
@@ -188,6 +202,18 @@ def test_blocks_of_rows_change_nothing(name, rule, monkeypatch):
     monkeypatch.setattr("cofactor.labels.base._SCORES_PER_BLOCK", 7 * Y.shape[1])
     assert np.allclose(model.decision_function(X), scores, rtol=1e-12, atol=1e-12)
     assert np.mean(model.predict(X) != whole) < 0.01
+
+
+@probed("predict", "decision_function", "_decoded", "_blocks", "_all_probabilities")
+def test_all_that_is_said_of_instances_at_once(name, monkeypatch):
+    new, model = planted(seed=1)[0], decided(name)
+    monkeypatch.setattr("cofactor.labels.base._SCORES_PER_BLOCK", 7 * len(NAMES))
+    scores, on, chances = map(np.concatenate, zip(*model.iter_predictions(new, probabilities=True), strict=True))
+    assert np.array_equal(scores, model.decision_function(new))
+    assert np.array_equal(on, dense_of(model.predict(new)))
+    assert np.array_equal(chances, model.predict_proba(new))
+    in_sets = [said.on for said in model.iter_predictions(new, coverage=0.8)]
+    assert np.array_equal(np.concatenate(in_sets), dense_of(model.predict_set(new, coverage=0.8)))
 
 
 @every

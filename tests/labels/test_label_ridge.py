@@ -40,7 +40,7 @@ def test_held_out_scores_are_those_of_refitting():
 
     def spy(self, data):
         original(self, data)
-        kept.append(data.by_products.held_out)
+        kept.append(data.cache.held_out)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model.LabelRidge, "_fit", spy)

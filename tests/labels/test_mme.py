@@ -53,7 +53,7 @@ def test_costs_are_chosen_and_refused() -> None:
     X, Y = made(80)
     model = MME.paper(3, random_state=0).fit(X, Y)
     assert model.cost_ in ("unit", "root")
-    assert model._settled()["cost"] == model.cost_
+    assert model._resolved_params()["cost"] == model.cost_
     unit, root = (MME(3, cost=cost, threshold=0, tol=1.0).fit(X, Y) for cost in ("unit", "root"))
     assert root.alpha_ == pytest.approx(2 * unit.alpha_)
     with pytest.raises(InvalidInputError, match="cost='high'"):

@@ -331,7 +331,7 @@ def test_the_advice_names_all_models_that_take_unknown_labels() -> None:
     with pytest.raises(InvalidInputError) as refused:
         MLkNN().fit(X, UNKNOWN)
     named = set(re.findall(r"\w+", str(refused.value).partition("take ")[2])) & set(REGISTRY)
-    assert named == {name for name, model in REGISTRY.items() if model._takes_unknown}
+    assert named == {name for name, model in REGISTRY.items() if "missing" in model().get_params()}
 
 
 def test_a_mask_with_other_columns_is_refused() -> None:

@@ -30,7 +30,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import apply_context
 from cofactor.labels.conformal import COVERS, STEPS, learn_set_cuts
 from cofactor.labels.decoding import FAR, Decoder, expected_decoder, learn_decoder
-from cofactor.labels.platt import POOLED, Platt, every, in_double, learn_platt
+from cofactor.labels.platt import POOLED, Platt, in_double, learn_platt, subsample
 from cofactor.labels.row_context import context_rows, learn_context
 
 __all__ = ["Calibrated", "Calibration", "learn_calibration", "learn_with_sets", "usable_scores"]
@@ -86,6 +86,11 @@ class Calibration:
         """Return probabilities, shape (n, L); 0 or 1 exactly for labels that were constant in training."""
         logits = self.logits(scores)
         return np.asarray(expit(logits, out=logits))
+
+    def in_sets(self, scores: NDArray[Any], coverage: float, cover: str = "all") -> NDArray[np.bool_]:
+        """Return which labels are in the sets of instances with these scores, see `LabelModel.predict_set`."""
+        cuts: Any = self.set_cuts
+        return np.asarray(self.logits(scores) >= cuts[COVERS.index(cover), int((1 - coverage) * STEPS + 1e-9)])
 
     def check(self, n_labels: int) -> None:
         """Refuse numbers read from a file that do not fit the labels."""
@@ -221,12 +226,12 @@ def learn_with_sets(
     logits = calibration.logits(usable)
     of_all = logits if known is None else calibration.logits(scores)
     if _PARTS <= len(scores) <= _FEW:
-        of_all = _left_out(calibration, platt, scores, usable, labels, w)
+        of_all = _cross_fitted_logits(calibration, platt, scores, usable, labels, w)
     if known is None and recorded is None:
         return replace(calibration, set_cuts=learn_set_cuts(of_all, labels, w)), logits
     unknown = np.zeros(labels.shape, dtype=bool) if known is None else ~known
-    some, of_some, unknown, w = every(-(-of_all.size // POOLED) or 1, of_all, labels, unknown, w)
-    on = _perhaps_on(some, of_some, unknown, recorded)
+    some, of_some, unknown, w = subsample(-(-of_all.size // POOLED) or 1, of_all, labels, unknown, w)
+    on = _expected_labels(some, of_some, unknown, recorded)
     return replace(calibration, set_cuts=learn_set_cuts(some, on, w)), logits
 
 
@@ -243,11 +248,11 @@ def _learned(
     calibration = Calibration(*platt.line())
     if not context or scores.shape[1] < 2:
         return calibration, platt
-    few, of_few, w_few = every(-(-scores.size // POOLED) or 1, scores, labels, w)
+    few, of_few, w_few = subsample(-(-scores.size // POOLED) or 1, scores, labels, w)
     return replace(calibration, context=learn_context(calibration.logits(few), of_few, w_few)), platt
 
 
-def _left_out(
+def _cross_fitted_logits(
     calibration: Calibration,
     platt: Platt,
     scores: NDArray[Any],
@@ -267,7 +272,7 @@ def _left_out(
     return logits
 
 
-def _perhaps_on(
+def _expected_labels(
     logits: NDArray[Any],
     labels: sparse.csr_array,
     unknown: NDArray[np.bool_],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 
-from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.errors import InvalidInputError, Place
 from cofactor.labels.data import LabelForm, check_coding, in_trained_order
 from cofactor.labels.features import CheckedFeatures, as_features, canonical, is_sparse, refuse_tiny
 from cofactor.labels.fit_input import check_lengths
@@ -19,7 +19,7 @@ from cofactor.labels.tables import is_dataset
 from cofactor.passes import CELLS, InPasses, batches
 from cofactor.text import few
 
-__all__ = ["ChunkedInput", "are_chunks", "check_takes_chunks", "read_chunks", "refuse_labels_beside"]
+__all__ = ["ChunkedInput", "are_chunks", "read_chunks", "refuse_labels_beside"]
 
 _SPARSE = 400  # numbers of a row of sparse features, at most about so many, by which parts are cut
 
@@ -67,27 +67,6 @@ def refuse_labels_beside(X: Any) -> None:
         raise InvalidInputError(
             "chunks hold their labels", argument="y", advice="give pairs (X, y) alone, and leave y out"
         )
-
-
-def check_takes_chunks(model: Any, mask: Any = None) -> None:
-    """Refuse chunks for a model which learns from all instances at once, or with settings that want these."""
-    if not model.takes_chunks:
-        name = type(model).__name__
-        able = sorted(kind.__name__ for kind in model._kinds() if kind().takes_chunks)
-        of = " with these settings" if name in able else ""
-        raise InvalidInputError(
-            f"{name}{of} learns from all instances at once, not from chunks",
-            argument="X",
-            advice=f"take one of {', '.join(able)} (with the default estimator and loss, or LinearSVC(C=C), "
-            "LogisticRegression(C=C) or Ridge()), or give each chunk to OMF.partial_fit",
-        )
-    for name, value in (("mask", mask), ("class_weight", getattr(model, "class_weight", None))):
-        if value is not None:
-            raise InvalidInputError(
-                ("a fit to chunks takes no ", Argument(name)),
-                argument=name,
-                advice="leave it out, or give all instances at once",
-            )
 
 
 def read_chunks(chunks: Iterable[Any], label_names: Iterable[Any] | None = None) -> ChunkedInput:

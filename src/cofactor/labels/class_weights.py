@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.features import column_means
+from cofactor.labels.fit_input import FitInput
 from cofactor.text import few
-
-if TYPE_CHECKING:
-    from cofactor.labels.fit_input import FitInput
 
 __all__ = ["BALANCED", "ClassWeights", "check_class_weight", "class_weights", "settled_weights"]
 

@@ -12,22 +12,16 @@ instances alone counts as missed by any cut, as labels of new instances are of w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.decoding import AUTO, FAR
-from cofactor.typing import Features
 
-if TYPE_CHECKING:
-    from cofactor.labels.base import LabelModel
-
-__all__ = ["COVERS", "STEPS", "learn_set_cuts", "predict_set", "require_set_cuts", "sets_by_scores"]
+__all__ = ["COVERS", "STEPS", "learn_set_cuts", "require_set_cuts"]
 
 #: What a set may cover, in the order of the rows of cuts.
 COVERS = ("all", "share")
@@ -80,52 +74,6 @@ def _cuts(z: NDArray[np.float64], loss: NDArray[np.float64], w: NDArray[np.float
     return np.where(allowed < 0, -_EVERY, cuts)
 
 
-def predict_set(self: LabelModel, X: Features, *, coverage: float = 0.9, cover: str = "all") -> Any:
-    """Predict sets of labels which hold the true ones with a stated coverage.
-
-    Parameters
-    ----------
-    {features}
-    coverage : float, default=0.9
-        From 0 to 1: how often the set of an instance holds all its labels, or which share of them it holds on average.
-    cover : {"all", "share"}, default="all"
-        "all": every label of the instance is in its set, for this share of the instances. "share": the mean share of an
-        instance's labels in its set, which needs smaller sets where instances have many labels.
-
-    Returns
-    -------
-    array, sparse matrix or array, or frame, of shape (n, L)
-        In the form of the y that `fit` was given; on where a label is in the set.
-
-    Raises
-    ------
-    InvalidInputError
-        If the coverage is not from 0 to 1, or the model has learned no probabilities from held-out instances: `fit`
-        does so if `threshold` is "auto" or another rule, but not with "joint" or a number. Then `fit_threshold` may do
-        so later, from other instances; with "auto" the model also predicts by these probabilities from then on.
-
-    Notes
-    -----
-    Split conformal prediction, and conformal risk control (Angelopoulos et al., 2024), on the scores that calibration
-    learns from: see `cofactor.labels.conformal` for the rule. It holds for new instances that are drawn like those of
-    the training data; coverage over all of them, not for each label or each kind of instance. The same held-out scores
-    teach the calibration, but up to 256 of them are calibrated for this by what others teach. A coverage of 1 gives all
-    labels. In a pipeline of scikit-learn: ``pipeline[-1].predict_set(pipeline[:-1].transform(X))``.
-
-    Labels of held-out instances that are not known, or perhaps not recorded, count by the chance that they are
-    on.
-
-    Measured on new instances for a coverage of .9 (nine folds of emotions, medical, llog and cal500 each): `LabelRidge`
-    covered .88 to .91, `OMF` .90 to .93. Fewer were covered where 60 to 240 held-out instances have up to 174 labels:
-    `GroPLE` .86 on llog and .87 on cal500, `BinaryRelevance` .81 on cal500.
-    """
-    check_is_fitted(self)
-    check_number("coverage", coverage, low=0, high=1)
-    check_choice("cover", cover, COVERS)
-    require_set_cuts(self, "coverage")
-    return self._in_form(X, lambda block: sets_by_scores(self, self._all_scores(block), coverage, cover))
-
-
 def require_set_cuts(model: Any, argument: str) -> None:
     """Refuse a fitted model that has learned no cuts for sets of a stated coverage."""
     if np.all(model.constant_):
@@ -136,9 +84,3 @@ def require_set_cuts(model: Any, argument: str) -> None:
             argument=argument,
             advice=("fit it with ", Argument("threshold", AUTO)),
         )
-
-
-def sets_by_scores(model: Any, scores: NDArray[Any], coverage: float, cover: str = "all") -> NDArray[np.bool_]:
-    """Return which labels are in the sets of instances with these scores of all labels, see `predict_set`."""
-    cut = model.calibration_.set_cuts[COVERS.index(cover), int((1 - coverage) * STEPS + 1e-9)]
-    return np.asarray(model.calibration_.logits(scores) >= cut)

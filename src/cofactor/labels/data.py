@@ -348,3 +348,34 @@ def dense(Y: sparse.csr_array, dtype: Any = np.float64) -> NDArray[Any]:
     table = np.zeros(Y.shape, dtype=dtype)
     table[np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices] = 1
     return table
+
+
+def of_all_labels(table: NDArray[Any], constant: NDArray[np.int8], off: Any, on: Any) -> NDArray[Any]:
+    """Return what is said of the labels that vary, with `on` and `off` in columns of labels always on, or never.
+
+    Examples
+    --------
+    >>> of_all_labels(np.array([[0.5]]), np.array([0, 1, -1]), 0.0, 1.0).tolist()
+    [[0.5, 1.0, 0.0]]
+    """
+    if not constant.any():
+        return table
+    whole = np.tile(np.where(constant > 0, on, off).astype(table.dtype), (len(table), 1))
+    whole[:, constant == 0] = table
+    return whole
+
+
+def with_constant(labels: sparse.csr_array, constant: NDArray[np.int8]) -> sparse.csr_array:
+    """Return labels that vary with the constant ones put back among them.
+
+    Examples
+    --------
+    >>> with_constant(sparse.csr_array([[1.0], [0.0]]), np.array([0, 1, -1])).toarray()
+    array([[1., 1., 0.],
+           [0., 1., 0.]])
+    """
+    if not constant.any():
+        return labels
+    on = sparse.csr_array(np.tile(constant > 0, (labels.shape[0], 1)), dtype=labels.dtype)
+    places = np.flatnonzero(constant == 0)
+    return sparse.csr_array(on + sparse.csr_array((labels.data, places[labels.indices], labels.indptr), shape=on.shape))

@@ -1,6 +1,6 @@
 """Why a label: the features, or the training instances, that speak for and against it, with their exact contributions.
 
-A model says of which `Part`s its scores are the sum (`LabelModel._score_parts`); everything else is the same for all.
+A model says of which `ScorePart`s its scores are the sum (`LabelModel._score_parts`); the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -11,32 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.decoding import FAR
-from cofactor.labels.features import CheckedFeatures, is_sparse
-from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.tables import features_to_score
+from cofactor.labels.features import is_sparse
 from cofactor.metrics.by_label import plain_values
 from cofactor.model.explanations import Explanation
-from cofactor.passes import batches
 from cofactor.text import did_you_mean
-from cofactor.typing import Features
 
-__all__ = ["LinearPart", "Part", "ScoreParts", "VotePart", "explain", "no_parts"]
+__all__ = ["NO_PARTS", "Explainer", "LinearPart", "ScorePart", "ScoreParts", "VotePart", "label_positions"]
 
 #: Columns of an explanation, and their types.
 _COLUMNS: dict[str, Any] = {
     "instance": np.int64, "label": object, "score": np.float64, "kind": object, "term": object,
     "value": np.float64, "contribution": np.float64,
 }  # fmt: skip
-_TERMS = 10
-_HEIGHT = 4096  #: instances at a time, of which there may be a table with all training instances
 
 
-class Part(ABC):
+class ScorePart(ABC):
     """A part of the scores of some instances: a sum of terms, such as features.
 
     Attributes
@@ -56,7 +48,7 @@ class Part(ABC):
         return
 
 
-class LinearPart(Part):
+class LinearPart(ScorePart):
     """Scores that are linear: features times ``left @ right``.
 
     Parameters
@@ -102,7 +94,7 @@ class LinearPart(Part):
         return which[shares != 0], shares[shares != 0]
 
 
-class VotePart(Part):
+class VotePart(ScorePart):
     """Scores to which each of k training instances contributes.
 
     Parameters
@@ -131,149 +123,112 @@ class VotePart(Part):
 class ScoreParts(NamedTuple):
     """Parts whose terms and intercept sum to the scores of some instances."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
     intercept: NDArray[Any]  # (L,) or (n, L)
     names: NDArray[Any] | None = None  # of the training instances that vote
 
 
-def no_parts(model: Any, X: CheckedFeatures) -> ScoreParts:
-    """Refuse to explain: the `_score_parts` of a model that does not say of which parts its scores are the sum."""
-    kinds = [kind for kind in model._kinds() if kind._score_parts is not no_parts and not isinstance(model, kind)]
-    problem = (
-        f"the scores of this {type(model).__name__} are no sum over features or instances, and cannot be explained"
-    )
-    raise InvalidInputError(problem, advice=f"those of {', '.join(kind.__name__ for kind in kinds)} can")
+#: Of scores that need no explanation.
+NO_PARTS = ScoreParts((), np.zeros(0))
 
 
-def explain(model: Any, X: Features, labels: Iterable[Any] | None = None, *, n_terms: int = _TERMS) -> Explanation:
-    """Return which features, or which training instances, speak for and against labels.
+class Explainer:
+    """Makes the rows of an explanation from scores and the parts that they are the sum of.
 
     Parameters
     ----------
-    {features}
-    labels : iterable, optional
-        Names of the labels to explain for every instance; by default those that are predicted for it.
-    n_terms : int, default=10
-        How many terms to return for each label of an instance, those with the largest contributions; the others
-        are added up.
-
-    Returns
-    -------
-    Explanation
-        The contributions of a label of an instance sum to its score (`decision_function`).
-
-    Raises
-    ------
-    InvalidInputError
-        If features or labels do not fit the model, or its scores are no such sum: `BinaryRelevance` with trees,
-        neighbours or other learners that are not linear.
-
-    Notes
-    -----
-    A linear map of features: the contribution of a feature is its value, scaled as the model scales it, times its
-    coefficient. Where the model centres features, the intercept is the score of an instance with mean features. A
-    kernel: a training instance contributes how much it counts for this instance, times its label, as
-    `LabelRidge` says; so do instances which have the label speak for it, and with ``kernel="linear"`` all terms are
-    features. Neighbours: each contributes its vote; for
-    `MLkNN`, whose score depends on the number of neighbours that have the label, these share equally in the difference
-    to the score without any such neighbour, and the other neighbours contribute 0.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from cofactor.labels import BinaryRelevance
-    >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 0.0]]), np.array([[0], [0], [1], [1]])
-    >>> model = BinaryRelevance.paper(estimator=Ridge()).fit(X, y, label_names=["high"])
-    >>> print(model.explain([[2.0, 0.0]]))
-    instance 0: high, score 0.250
-      +0.5000  feature 0 = 2
-      -0.2500  intercept
+    label_names : ndarray of shape (L,)
+    feature_names : ndarray of shape (D,) or None
+        None for features without names.
+    varying : ndarray of shape (L,), bool
+        Which labels have parts: those that vary in training. The others have their score as the intercept.
+    n_terms : int
+        How many terms of each label are named; the others are added up.
     """
-    check_number("n_terms", n_terms, low=1, whole=True)
-    check_is_fitted(model)
-    if isinstance(X, FeatureSpace):
-        given = scaled = model._features(X)
-    else:
-        given = features_to_score(X, model)
-        scaled = model.scaling_.apply(given)
-    wanted = None if labels is None else _positions(model, labels)
-    rows: list[tuple[Any, ...]] = []
-    first = 0
-    for block in (block for part in batches(scaled.shape[0], _HEIGHT) for block in model._blocks(scaled[part])):
-        height = block.shape[0]
-        rows += _block_rows(model, block, given[first : first + height], first, wanted, n_terms)
-        first += height
-    values = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
-    columns = {name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)}
-    return Explanation(columns, FAR)
+
+    def __init__(
+        self, label_names: NDArray[Any], feature_names: NDArray[Any] | None, varying: NDArray[np.bool_], n_terms: int
+    ) -> None:
+        self._label_names, self._feature_names = label_names, feature_names
+        self._varying, self._n_terms = varying, n_terms
+        self._own = np.cumsum(varying) - 1  # positions among the labels that vary
+        self._rows: list[tuple[Any, ...]] = []
+        self._n_instances = 0
+
+    def add(self, scores: NDArray[Any], pairs: NDArray[np.int64], explained: ScoreParts, features: Any) -> None:
+        """Explain some labels of the next instances.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, L)
+        pairs : ndarray of shape (m, 2)
+            Rows of the scores, and labels.
+        explained : ScoreParts
+            Of the labels that vary.
+        features : ndarray or csr_array of shape (N, D)
+            Of all instances, these among them, as they were given: not scaled.
+        """
+        first, names = self._n_instances, self._label_names
+        terms: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        for row, label in pairs[np.argsort(pairs[:, 1], kind="stable")].tolist():  # a map is computed once for a label
+            if self._varying[label]:
+                found = self._terms(explained, int(self._own[label]), row, features, first + row)
+            else:
+                found = [("intercept", None, np.nan, float(scores[row, label]))]
+            terms[row, label] = found
+        order = np.lexsort((pairs[:, 1], -scores[pairs[:, 0], pairs[:, 1]], pairs[:, 0]))
+        self._rows += [
+            (first + row, names[label], float(scores[row, label]), *term)
+            for row, label in pairs[order].tolist()
+            for term in terms[row, label]
+        ]
+        self._n_instances += len(scores)
+
+    def _terms(
+        self, explained: ScoreParts, label: int, row: int, features: Any, instance: int
+    ) -> list[tuple[Any, ...]]:
+        """Return kind, term, value and contribution of the strongest terms, of the rest, and of the intercept."""
+        kinds, which, shares = [], [], []
+        for part in explained.parts:
+            part.prepare(label)
+            terms, contributions = part.terms(label, row)
+            kinds += [part.kind] * len(terms)
+            which.append(terms)
+            shares.append(contributions)
+        term, share = np.concatenate([*which, np.zeros(0, np.int64)]), np.concatenate([*shares, np.zeros(0)])
+        order = np.argsort(-np.abs(share), kind="stable")
+        names, n_terms = self._feature_names, self._n_terms
+        found: list[tuple[Any, ...]] = []
+        for k in order[:n_terms].tolist():
+            position = int(term[k])
+            if kinds[k] == "feature":
+                name = position if names is None else names[position]
+                found.append(("feature", name, float(features[instance, position]), float(share[k])))
+            else:
+                known = position if explained.names is None else plain_values(explained.names[[position]])[0]
+                found.append((kinds[k], known, np.nan, float(share[k])))
+        if len(order) > n_terms:
+            found.append(("rest", len(order) - n_terms, np.nan, float(share[order[n_terms:]].sum())))
+        intercept = explained.intercept[label] if explained.intercept.ndim == 1 else explained.intercept[row, label]
+        return [*found, ("intercept", None, np.nan, float(intercept))]
+
+    def explanation(self) -> Explanation:
+        """Return what was explained."""
+        values = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
+        columns = {name: _column(part, kind) for (name, kind), part in zip(_COLUMNS.items(), values, strict=True)}
+        return Explanation(columns, FAR)
 
 
-def _block_rows(
-    model: Any, block: CheckedFeatures, given: CheckedFeatures, first: int, wanted: Any, n_terms: int
-) -> list[tuple[Any, ...]]:
-    """Return the rows of the columns of an explanation for a block of instances."""
-    scores = model._all_scores(block)
-    if wanted is None:
-        pairs = np.argwhere(model._decoded(block))
-    else:
-        pairs = np.column_stack([np.repeat(np.arange(len(scores)), len(wanted)), np.tile(wanted, len(scores))])
-    own = np.cumsum(model.constant_ == 0) - 1  # positions among the labels that vary
-    varying = model.constant_ == 0
-    explained = model._score_parts(block) if len(pairs) and varying[pairs[:, 1]].any() else ScoreParts((), np.zeros(0))
-    terms: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
-    for row, label in pairs[np.argsort(pairs[:, 1], kind="stable")].tolist():  # each map is computed once for a label
-        if varying[label]:
-            found = _terms(model, explained, int(own[label]), row, given, n_terms)
-        else:
-            found = [("intercept", None, np.nan, float(scores[row, label]))]
-        terms[row, label] = found
-    order = np.lexsort((pairs[:, 1], -scores[pairs[:, 0], pairs[:, 1]], pairs[:, 0]))
-    return [
-        (first + row, model.label_names_[label], float(scores[row, label]), *term)
-        for row, label in pairs[order].tolist()
-        for term in terms[row, label]
-    ]
-
-
-def _terms(
-    model: Any, explained: ScoreParts, label: int, row: int, given: CheckedFeatures, n_terms: int
-) -> list[tuple[Any, ...]]:
-    """Return kind, term, value and contribution of the strongest terms, of the rest, and of the intercept."""
-    kinds, which, shares = [], [], []
-    for part in explained.parts:
-        part.prepare(label)
-        terms, contributions = part.terms(label, row)
-        kinds += [part.kind] * len(terms)
-        which.append(terms)
-        shares.append(contributions)
-    term, share = np.concatenate([*which, np.zeros(0, np.int64)]), np.concatenate([*shares, np.zeros(0)])
-    order = np.argsort(-np.abs(share), kind="stable")
-    names = getattr(model, "feature_names_in_", None)
-    found: list[tuple[Any, ...]] = []
-    for k in order[:n_terms].tolist():
-        position = int(term[k])
-        if kinds[k] == "feature":
-            name = position if names is None else names[position]
-            found.append(("feature", name, float(given[row, position]), float(share[k])))
-        else:
-            known = position if explained.names is None else plain_values(explained.names[[position]])[0]
-            found.append((kinds[k], known, np.nan, float(share[k])))
-    if len(order) > n_terms:
-        found.append(("rest", len(order) - n_terms, np.nan, float(share[order[n_terms:]].sum())))
-    intercept = explained.intercept[label] if explained.intercept.ndim == 1 else explained.intercept[row, label]
-    return [*found, ("intercept", None, np.nan, float(intercept))]
-
-
-def _positions(model: Any, labels: Iterable[Any]) -> NDArray[np.int64]:
-    """Return the positions of labels by their names."""
+def label_positions(labels: Iterable[Any], names: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions of labels among all names."""
     if isinstance(labels, str):
         labels = [labels]
-    known = {name: k for k, name in enumerate(model.label_names_.tolist())}
+    known = {name: k for k, name in enumerate(names.tolist())}
     known = {str(name): k for name, k in known.items()} | known  # the command line knows names as texts
     wanted = list(dict.fromkeys(labels))
     for name in wanted:
         if name not in known:
-            expected = did_you_mean(str(name), [str(one) for one in model.label_names_])
+            expected = did_you_mean(str(name), [str(one) for one in names])
             raise InvalidInputError(f"no label of the model: {expected}", argument="labels", found=name)
     return np.array([known[name] for name in wanted], dtype=np.int64)
 

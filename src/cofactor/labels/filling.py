@@ -24,7 +24,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.passes import batches
 from cofactor.solvers.linear import solve_positive
 
-__all__ = ["fill_labels", "known_penalty", "known_ridge", "known_shares"]
+__all__ = ["fill_labels", "known_penalty", "known_ridge"]
 
 #: Relative residual at which the regression of a label has converged.
 _TOLERANCE = 1e-8
@@ -117,21 +117,6 @@ def _with_constant(
         lambda A: forward(A[:-1]) + np.multiply.outer(root, A[-1]),
         lambda R: np.vstack([back(R), root @ R]),
     )
-
-
-def known_shares(
-    labels: sparse.csr_array, known: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """Return for each label the share of its known instances, or of their weight, where it is on; 0 without any.
-
-    Examples
-    --------
-    >>> known_shares(sparse.csr_array([[1.0], [0.0], [0.0]]), np.array([[True], [True], [False]]))
-    array([0.5])
-    """
-    w = np.ones(len(known)) if weights is None else weights
-    total = known.T @ w
-    return np.divide(labels.T @ w, total, out=np.zeros(len(total)), where=total > 0)
 
 
 def known_penalty(

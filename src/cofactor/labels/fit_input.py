@@ -1,4 +1,4 @@
-"""What a label model learns from: checked once by `fit`, then handed on and never changed."""
+"""What a label model learns from: checked once by `fit`, then handed on and never changed; and the cache of a fit."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from sklearn import config_context
 
 from cofactor.checks import resolve_size
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.labels.features import CheckedFeatures, scaled_rows
-from cofactor.labels.filling import known_shares
-from cofactor.labels.known import KnownLabels
+from cofactor.labels.features import CheckedFeatures, as_features, scaled_rows
+from cofactor.labels.known import KnownLabels, as_known_labels, known_shares
 from cofactor.labels.leave_one_out import BestAlpha
 from cofactor.labels.regression import FeatureSpace
-from cofactor.labels.scaling import Scaling
+from cofactor.labels.scaling import Scaling, choose_scaling
 from cofactor.limits import FIT
 from cofactor.model.progress import Monitor
 from cofactor.passes import in_parts, rows_of
 from cofactor.text import counted
 from cofactor.weights import as_weights
 
-__all__ = ["ByProducts", "CheckedFeatures", "FitInput", "check_lengths", "check_whole", "weights_of"]
+__all__ = ["CheckedFeatures", "FitCache", "FitInput", "check_lengths", "check_whole", "space_for", "weights_of"]
 
 
 _FEW = 5000  # instances that come into memory, of those whose features are seen in passes
@@ -36,17 +35,20 @@ def _silent() -> Monitor:
 
 
 @dataclass(eq=False)
-class ByProducts:
-    """What `LabelModel._fit` learns beside, and `LabelModel._held_out` takes up; neither is part of the model.
+class FitCache:
+    """What one step of a fit computes and a later one takes up; no part of the model.
 
     Parameters
     ----------
+    spaces : dict of bool to FeatureSpace
+        Decompositions of the features, with an intercept and without.
     held_out : tuple of (ndarray of shape (m,), ndarray of shape (m, L)), optional
         Rows, and their scores by models that did not learn from them.
-    neighbours : ndarray of shape (n, k), optional
-        The nearest other instances of each, the nearest first.
+    neighbours : callable, optional
+        Returns the nearest other instances of each, the nearest first, shape (n, k).
     """
 
+    spaces: dict[bool, FeatureSpace] = field(default_factory=dict)
     held_out: tuple[NDArray[np.int64], NDArray[Any]] | None = None
     neighbours: Callable[[], NDArray[np.int64]] | None = None
 
@@ -75,6 +77,10 @@ class FitInput:
         What all the instances that `fit` was given are called, if the data say so.
     feature_names : ndarray or None
         What messages call the features.
+    ridge : BestAlpha or None
+        Best penalty of ridge regression, where scales were compared by it, see `cofactor.labels.penalty`.
+    cache : FitCache
+        Shared by inputs with the same features and instances.
 
     Examples
     --------
@@ -88,13 +94,12 @@ class FitInput:
     weights: NDArray[np.float64] | None = None
     monitor: Monitor = field(default_factory=_silent)
     space: FeatureSpace | None = None
-    spaces: dict[bool, FeatureSpace] = field(default_factory=dict, repr=False)  # decomposed for this fit
     known: KnownLabels = None
     numbers: NDArray[np.int64] | None = None
     ids: NDArray[Any] | None = None
     feature_names: NDArray[Any] | None = None
-    by_products: ByProducts = field(default_factory=ByProducts, repr=False)
-    ridge: BestAlpha | None = None  # best penalty of ridge regression, where scales were compared by it, see `penalty`
+    ridge: BestAlpha | None = None
+    cache: FitCache = field(default_factory=FitCache, repr=False)
 
     @property
     def n_instances(self) -> int:
@@ -115,7 +120,8 @@ class FitInput:
             If the given one treats the intercept in another way.
         """
         if self.space is None:
-            if fit_intercept not in self.spaces:
+            spaces = self.cache.spaces
+            if fit_intercept not in spaces:
                 with config_context(assume_finite=True):  # checked already, and warned of
                     space = FeatureSpace(
                         self.features,
@@ -123,8 +129,8 @@ class FitInput:
                         sample_weight=self.weights,
                         feature_names=self.feature_names,
                     )
-                self.spaces[fit_intercept] = space
-            return self.spaces[fit_intercept]
+                spaces[fit_intercept] = space
+            return spaces[fit_intercept]
         if self.space.fit_intercept != fit_intercept:
             raise InvalidInputError(
                 f"the FeatureSpace given as X has fit_intercept={self.space.fit_intercept}, the model {fit_intercept}",
@@ -134,7 +140,7 @@ class FitInput:
 
     def scaled(self, scaling: Scaling, ridge: BestAlpha | None = None) -> FitInput:
         """Return the same with scaled features, perhaps with the penalty that was found best for them."""
-        return replace(self, features=scaling.apply(self.features), spaces={}, by_products=ByProducts(), ridge=ridge)
+        return replace(self, features=scaling.apply(self.features), ridge=ridge, cache=FitCache())
 
     @property
     def sizes(self) -> str:
@@ -181,7 +187,7 @@ class FitInput:
             self, labels=self.labels[:, columns], known=None if self.known is None else self.known[:, columns]
         )
 
-    def known_somehow(self) -> FitInput:
+    def drop_unlabelled(self) -> FitInput:
         """Return the instances of which at least one label is known; all of them, if they are decomposed already."""
         if self.known is None or self.space is not None:
             return self
@@ -252,3 +258,18 @@ def weights_of(sample_weight: Any, n: int, space: FeatureSpace | None) -> NDArra
             advice="give them to FeatureSpace(X, sample_weight=...), and only there",
         )
     return space.weights
+
+
+def space_for(X: Any, y: Any, *, scale: str, fit_intercept: bool) -> FeatureSpace:
+    """Return features decomposed for several fits to the same labels, scaled as each of them would scale them.
+
+    Examples
+    --------
+    >>> space_for([[0.0, 3.0], [0.0, 4.0]], [[1], [0]], scale="rows", fit_intercept=True).X
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    features = as_features(X)
+    labels, _, _, known = as_known_labels(y, missing="ignore")
+    scaling = choose_scaling(features, FitInput(features, labels, known=known).expected_labels(), scale=scale)
+    return FeatureSpace(features, fit_intercept=fit_intercept, scale=scaling)

@@ -26,6 +26,7 @@ __all__ = [
     "check_known",
     "check_missing",
     "known_in_order",
+    "known_shares",
     "refused_unknown",
     "warn_of_one_sided",
 ]
@@ -99,7 +100,7 @@ def as_known_labels(
         if missing == "error" and here.any():
             _refuse_nan(here, columns if names is None else names)
         known &= ~nan
-    labels, form, found = as_labels(_settled(Y, table, known), names)
+    labels, form, found = as_labels(_without_unknown(Y, table, known), names)
     if labels.nnz == np.count_nonzero(known):
         form = replace(form, signs=None)  # zeros stand for what is not known
     if columns is not None:
@@ -177,7 +178,7 @@ def _refuse_nan(nan: NDArray[np.bool_], names: Any) -> None:
     )
 
 
-def _settled(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
+def _without_unknown(Y: Any, table: Any, known: NDArray[np.bool_]) -> Any:
     """Return labels in which those that are not known are off."""
     if is_sparse(Y):
         stored = sparse.coo_array(table)
@@ -233,6 +234,21 @@ def known_in_order(known: KnownLabels, names: NDArray[Any] | None, trained: NDAr
     if known is None:
         return None
     return np.asarray(in_trained_order(sparse.csr_array(known), names, trained).toarray(), dtype=bool)
+
+
+def known_shares(
+    labels: sparse.csr_array, known: NDArray[np.bool_], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return for each label the share of its known instances, or of their weight, where it is on; 0 without any.
+
+    Examples
+    --------
+    >>> known_shares(sparse.csr_array([[1.0], [0.0], [0.0]]), np.array([[True], [True], [False]]))
+    array([0.5])
+    """
+    w = np.ones(len(known)) if weights is None else weights
+    total = known.T @ w
+    return np.divide(labels.T @ w, total, out=np.zeros(len(total)), where=total > 0)
 
 
 def refused_unknown(known: NDArray[np.bool_], model: str, names: NDArray[Any]) -> InvalidInputError:

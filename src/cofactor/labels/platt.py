@@ -16,7 +16,7 @@ from scipy import sparse
 from cofactor.kernels.calibration import platt_sums
 from cofactor.labels.decoding import FAR
 
-__all__ = ["COARSE", "POOLED", "Platt", "every", "in_double", "learn_platt"]
+__all__ = ["COARSE", "POOLED", "Platt", "in_double", "learn_platt", "subsample"]
 
 POOLED = 1 << 19  #: scores on which what all labels have in common is learned
 COARSE = 1 << 17  #: scores beyond which Newton's method first goes over a part of the instances
@@ -94,7 +94,7 @@ def learn_platt(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.fl
     (array([0.4]), array([0.]))
     """
     scores = np.ascontiguousarray(scores)
-    few, of_few, w_few = every(-(-scores.size // POOLED) or 1, scores, labels, w)
+    few, of_few, w_few = subsample(-(-scores.size // POOLED) or 1, scores, labels, w)
     scale = _scale(few, w_few)
     theta, prior = _common(few, of_few, w_few, scale)
     n_steps = 1 if len(few) == len(scores) else _NEWTON_STEPS
@@ -102,7 +102,7 @@ def learn_platt(scores: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.fl
     return Platt(_raised(theta, scores, labels, w, scale), prior, scale)
 
 
-def every(step: int, *tables: Any) -> tuple[Any, ...]:
+def subsample(step: int, *tables: Any) -> tuple[Any, ...]:
     """Return one of `step` rows of each table; arrays in one piece, over which loops are vectorized."""
     some = (table[::step] for table in tables)
     return tuple(np.ascontiguousarray(table) if isinstance(table, np.ndarray) else table for table in some)
@@ -218,7 +218,7 @@ def _pooled(
     on, all_ = float(targets[1, 0]), float(w @ np.count_nonzero(np.abs(scores) < FAR, axis=1))
     theta = np.array([[1.0], [np.log((on + 0.5) / (max(all_ - on, 0.0) + 0.5))]])
     if scores.size > COARSE:
-        part, of_part, w_part = every(PART, scores, labels, w)
+        part, of_part, w_part = subsample(PART, scores, labels, w)
         theta = _pooled(part, of_part, w_part, scale)
     move = None
     for _ in range(30):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from cofactor.kernels.calibration import context_sums, log_partition, rows_of_logits
 from cofactor.labels.decoding import FAR
-from cofactor.labels.platt import COARSE, PART, every, in_double
+from cofactor.labels.platt import COARSE, PART, in_double, subsample
 
 __all__ = ["context_rows", "learn_context"]
 
@@ -32,7 +32,7 @@ def learn_context(logits: NDArray[Any], labels: sparse.csr_array, w: NDArray[np.
     none = np.array([1.0, 0.0, 0.0, 0.0])
     start = none
     if logits.size > COARSE:
-        part, rows_of_part, targets_of_part, w_part = every(PART, logits, rows, targets, w)
+        part, rows_of_part, targets_of_part, w_part = subsample(PART, logits, rows, targets, w)
         start, _, _ = _context_weights(part, rows_of_part, targets_of_part, w_part, none)
     beta, left, hessian = _context_weights(logits, rows, targets, w, start)
     gains = targets @ (beta - none) - w * (_log_partition(logits, rows, beta) - _log_partition(logits, rows, none))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
-from cofactor.labels.features import as_features, check_n_features
-from cofactor.labels.fit_input import CheckedFeatures
+from cofactor.labels.features import CheckedFeatures, as_features, check_n_features
 from cofactor.recipe import Recipe
 
-__all__ = ["Table", "features_to_learn", "features_to_score", "is_dataset", "taken_apart"]
+__all__ = ["UnpackedData", "features_to_score", "is_dataset", "unpack_dataset"]
 
 
-class Table(NamedTuple):
+class UnpackedData(NamedTuple):
     """What a `cofactor.datasets.LabelDataset` holds, as far as a model learns from it."""
 
     features: Any
@@ -26,7 +24,7 @@ class Table(NamedTuple):
     mask: Any
 
 
-def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Table:
+def unpack_dataset(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> UnpackedData:
     """Return features, labels and what is known of them; of a data set which was given alone, as ``fit(data)``.
 
     Parameters
@@ -37,31 +35,13 @@ def taken_apart(X: Any, y: Any, label_names: Any, weights: Any, mask: Any) -> Ta
     if y is None and is_dataset(X):
         names = X.label_names if label_names is None else label_names
         labels, known = (X.Y, X.known) if mask is None else (X.targets, mask)
-        return Table(X, labels, names, X.weights if weights is None else weights, known)
-    return Table(X, y, label_names, weights, mask)
+        return UnpackedData(X, labels, names, X.weights if weights is None else weights, known)
+    return UnpackedData(X, y, label_names, weights, mask)
 
 
 def is_dataset(X: Any) -> bool:
     """Return whether it is a `LabelDataset`; this module does not load its module, which takes a second."""
     return all(hasattr(X, name) for name in ("X", "targets", "weights", "feature_names", "recipe"))
-
-
-def features_to_learn(X: Any, model: Any) -> CheckedFeatures:
-    """Return checked features to learn from; the model notes their number, their names, and the recipe of a data set.
-
-    Parameters
-    ----------
-    X : Features or LabelDataset
-        As `fit` was given it.
-    model : LabelModel
-    """
-    if not is_dataset(X):
-        return as_features(X, model, reset=True)
-    checked = as_features(X.X, model, reset=True, names=X.feature_names)
-    model.feature_names_in_ = np.array(X.feature_names, dtype=object)
-    if X.recipe is not None:
-        model.recipe_ = X.recipe
-    return checked
 
 
 def features_to_score(X: Any, model: Any) -> CheckedFeatures:

@@ -123,7 +123,6 @@ class LabelFrequencies(LabelModel):
     array([[1, 0]])
     """
 
-    _takes_unknown = True
     _learned = ("frequencies_",)
 
     frequencies_: NDArray[np.float64]

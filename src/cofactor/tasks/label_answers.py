@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import InvalidInputError
+from cofactor.labels.base import Predictions
 from cofactor.labels.conformal import require_set_cuts
 from cofactor.labels.decoding import Cut
 from cofactor.labels.facts import label_facts
-from cofactor.labels.scoring import Said, said_of
 from cofactor.tasks.label_output import best_labels
 from cofactor.tasks.label_rows import Row, RowReader, hint
 from cofactor.tasks.model_answers import ModelAnswers, told
@@ -98,11 +98,11 @@ class LabelAnswers(ModelAnswers):
         if coverage is not None:
             require_set_cuts(self._end, "coverage")
         given = self.rows.read(rows)
-        features = self._end.scaling_.apply(given.features)
         wanted = self._probable and (top is not None or threshold is not None)
         tagged: list[dict[str, Any]] = []
         n_labels = 0
-        for said in said_of(self._end, features, probabilities=wanted, coverage=coverage):
+        asked = {"probabilities": wanted, "coverage": coverage, "checked": True}
+        for said in self._end.iter_predictions(given.features, **asked):
             on = said.on if threshold is None else Cut(threshold).apply(_numbers(said))
             n_labels += int(np.count_nonzero(on))
             if most is not None and n_labels > most:
@@ -173,7 +173,7 @@ class LabelAnswers(ModelAnswers):
             raise InvalidInputError(f"is no label of the model: {advice}", argument=argument, found=one)
         return found
 
-    def _tagged(self, said: Said, on: NDArray[np.bool_], top: int | None) -> list[dict[str, Any]]:
+    def _tagged(self, said: Predictions, on: NDArray[np.bool_], top: int | None) -> list[dict[str, Any]]:
         """Return what is said of a block of rows."""
         names = self.labels
         tagged: list[dict[str, Any]] = [{"labels": [names[j] for j in np.flatnonzero(row).tolist()]} for row in on]
@@ -196,6 +196,6 @@ def _names_of(end: Any) -> list[Any]:
     return names
 
 
-def _numbers(said: Said) -> NDArray[Any]:
+def _numbers(said: Predictions) -> NDArray[Any]:
     """Return the numbers by which labels are compared: probabilities, or scores where there are none."""
     return said.scores if said.probabilities is None else said.probabilities

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Text
-from cofactor.labels.scoring import said_of
 from cofactor.tasks.words import shortest
 
 __all__ = ["Answers", "RowNames", "ambiguous", "best_labels", "columns_of_labels", "records_of_labels", "separator_of"]
@@ -49,7 +48,7 @@ class Answers:
     def of(cls, model: Any, X: Any, options: Mapping[str, Any]) -> Answers:
         """Return those of features of a file."""
         proba = options["proba"]
-        said = list(said_of(model, model._features(X), probabilities=proba, coverage=options["coverage"]))
+        said = list(model.iter_predictions(X, probabilities=proba, coverage=options["coverage"]))
         scores, on, chances = zip(*said, strict=True)
         return cls(np.concatenate(scores), np.concatenate(on), np.concatenate(chances) if proba else None)
 

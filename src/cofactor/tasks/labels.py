@@ -393,7 +393,7 @@ def _choices(model: LabelModel) -> dict[str, Any]:
     found = {"scale": model.scaling_.kind} if params.get("scale") == "auto" else {}
     if model.constant_.all():
         return found
-    settled = model._settled()
+    settled = model._resolved_params()
     return found | {name: value for name, value in settled.items() if params.get(name) in ("auto", None)}
 
 

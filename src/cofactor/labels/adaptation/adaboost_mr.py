@@ -14,7 +14,7 @@ from cofactor.kernels.boosting import pair_weights, step_terms
 from cofactor.labels.adaptation.adaboost_mh import HammingCourse, squared_error
 from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, labels_of
 from cofactor.labels.adaptation.instance_cuts import cut_regression
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.metrics.labels import ranking_loss
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
@@ -125,8 +125,8 @@ class AdaBoostMR(StumpBoosting):
         self.steps_ -= (self.steps_ @ slope)[:, None]
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        if self.instance_cuts:  # those of the rounds have no cuts
-            data.by_products.held_out = None
+        if self.instance_cuts:  # the scores that the fit kept have no cuts
+            return LabelModel._held_out(self, data)
         return super()._held_out(data)
 
     def _course(self, Y: sparse.csr_array) -> Course:

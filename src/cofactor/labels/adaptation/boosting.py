@@ -15,7 +15,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, side_sums
 from cofactor.kernels.threads import parallel_for
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.explaining import Part, ScoreParts
+from cofactor.labels.explaining import ScorePart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO, Scaling, is_thin
@@ -266,14 +266,14 @@ class StumpBoosting(LabelModel):
                 if judged < best:
                     best, kept = judged, scores.copy()
         if len(test) >= ENOUGH:
-            data.by_products.held_out = (test, kept)
+            data.cache.held_out = (test, kept)
         return max(1, best[1])
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        kept = data.by_products.held_out
+        kept = data.cache.held_out
         return super()._held_out(data) if kept is None or data.weights is not None else kept
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"n_estimators": max(1, self.n_iter_), "stumps": "presence" if self.presence_ else "threshold"}
 
     def _merge(self, found: Boosting, n_labels: int) -> None:
@@ -316,7 +316,7 @@ class StumpBoosting(LabelModel):
             raise InvalidInputError("presence_ must be true or false, and n_iter_ a whole number")
 
 
-class _CutPart(Part):
+class _CutPart(ScorePart):
     """The part of features of which cuts are known."""
 
     kind = "feature"

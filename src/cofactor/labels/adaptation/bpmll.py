@@ -244,7 +244,7 @@ class BPMLL(LabelModel):
             losses.append(float(ranking_loss(truth, net.outputs(data.features[test]))))
         return _DECAYS[int(np.argmin(losses))]
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"decay": self.decay_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from cofactor.checks import check_choice
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
-from cofactor.labels.adaptation.votes import priors, vote_parts, vote_scores, vote_shares
+from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores, vote_shares
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts
@@ -134,10 +134,10 @@ class BRkNN(NeighbourModel):
         self.prior_ = priors(data)
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
-        return vote_scores(self, self.prior_, counts, X)
+        return vote_scores(counts, self.n_neighbors_, self.prior_, bare_rows(X, self.X_))
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
-        shares = vote_shares(self, self.prior_, self._counts(X), X)
+        shares = vote_shares(self._counts(X), self.n_neighbors_, self.prior_, bare_rows(X, self.X_))
         by_prior = np.argsort(-self.prior_, kind="stable")
         votes = shares[:, by_prior]
         if self.extension == "b":
@@ -154,4 +154,4 @@ class BRkNN(NeighbourModel):
         return sets
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        return vote_parts(self, self.prior_, X)
+        return vote_parts(*self._having(X), self.n_neighbors_, self.prior_, bare_rows(X, self.X_), self._names)

@@ -15,7 +15,7 @@ from cofactor.checks import check_flag, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.explaining import LinearPart, Part, ScoreParts, VotePart
+from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import (
     SAVABLE,
@@ -23,7 +23,6 @@ from cofactor.labels.learners import (
     LinearLabelLearners,
     check_estimator,
     check_label_learners,
-    check_savable,
     fit_label_learners,
     suits_logistics,
     takes_sparse,
@@ -182,9 +181,9 @@ class IBLR(NeighbourModel):
         if not data.monitor.stopped:
             warn_of_stopped(estimator, n_stopped, L)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         chosen = {} if self.cost_ is None else {"estimator": LogisticRegression(C=self.cost_, max_iter=1000)}
-        return super()._settled() | chosen
+        return super()._resolved_params() | chosen
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
         return LabelModel._held_out(self, data)  # the regressions have learned from all instances
@@ -216,15 +215,10 @@ class IBLR(NeighbourModel):
             votes = self.Y_[neighbours[row]] @ learners.coef[:L, label]
             return np.asarray(votes / max(1, self.n_neighbors_), dtype=np.float64)
 
-        parts: list[Part] = [VotePart(neighbours, weigh)]
+        parts: list[ScorePart] = [VotePart(neighbours, weigh)]
         if self.with_features:
             parts.append(LinearPart(binarized(X, None), learners.coef[L:]))
         return ScoreParts(tuple(parts), learners.intercept, self._names)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         L = int(np.count_nonzero(self.constant_ == 0))

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
-from cofactor.labels.adaptation.votes import priors, vote_parts, vote_scores
+from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts
 from cofactor.solvers.result import Callback
@@ -106,10 +106,10 @@ class KNNVote(NeighbourModel):
         self.prior_ = priors(data)
 
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
-        return vote_scores(self, self.prior_, counts, X)
+        return vote_scores(counts, self.n_neighbors_, self.prior_, bare_rows(X, self.X_))
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        return vote_parts(self, self.prior_, X)
+        return vote_parts(*self._having(X), self.n_neighbors_, self.prior_, bare_rows(X, self.X_), self._names)
 
     def _at_most(self, k: int) -> int:
         return max(0, k - (k % 2 == 0))

@@ -114,7 +114,7 @@ class NeighbourModel(LabelModel):
         def neighbours() -> NDArray[np.int64]:
             return np.ascontiguousarray(graph()[:, :k])
 
-        data.by_products.neighbours = neighbours
+        data.cache.neighbours = neighbours
         self.X_, self.Y_ = data.features.copy(), data.labels
         self.instances_, self.instance_ids_ = data.called(np.arange(n))
         self._learn(lambda: label_counts(neighbours(), data.labels), data)
@@ -142,11 +142,11 @@ class NeighbourModel(LabelModel):
         """Return the squared error of the shares of k neighbours which have each label, less the number of ones."""
         return float(np.square(counts.data / k).sum()) - 2 * float(counts.multiply(Y).sum()) / k
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"n_neighbors": max(1, self.n_neighbors_)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        neighbours = data.by_products.neighbours
+        neighbours = data.cache.neighbours
         if neighbours is None or data.weights is not None or data.n_instances < 3:  # its copy would be a neighbour
             return super()._held_out(data)
         n, L = data.labels.shape

@@ -205,7 +205,7 @@ class MLDecisionTree(TreeModel):
         ]
         return _LEAVES[int(np.argmin(errors))]
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"min_samples_leaf": self.min_samples_leaf_}
 
 

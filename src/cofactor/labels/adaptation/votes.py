@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import squared_lengths
@@ -23,44 +23,46 @@ def priors(data: FitInput) -> NDArray[np.float64]:
     return np.bincount(data.labels.indices, minlength=data.labels.shape[1]) / data.n_instances
 
 
-def vote_shares(
-    model: NeighbourModel, prior: NDArray[np.float64], counts: sparse.csr_array, X: CheckedFeatures
-) -> NDArray[np.float64]:
-    """Return the share of the neighbours that have each label, shape (n, L).
+def bare_rows(X: CheckedFeatures, training: CheckedFeatures) -> NDArray[np.bool_]:
+    """Return which rows have no value, where the rows of training that have one have the same length.
 
-    Rows without a value have the prior where the others have one length: all instances are as near to them.
+    All instances of training are as near to them, so that no neighbour votes.
     """
-    shares = counts.toarray() / max(1, model.n_neighbors_)
-    shares[_bare(model, X)] = prior
+    bare, squares = squared_lengths(X) == 0, squared_lengths(training)
+    some = squares[squares > 0]
+    of_one_length = len(some) > 1 and float(some.max() - some.min()) <= _NARROW * float(some.max())
+    return bare & of_one_length
+
+
+def vote_shares(
+    counts: sparse.csr_array, k: int, prior: NDArray[np.float64], bare: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the share of the k neighbours that have each label, shape (n, L); bare rows have the prior."""
+    shares = counts.toarray() / max(1, k)
+    shares[bare] = prior
     return np.asarray(shares)
 
 
 def vote_scores(
-    model: NeighbourModel, prior: NDArray[np.float64], counts: sparse.csr_array, X: CheckedFeatures
+    counts: sparse.csr_array, k: int, prior: NDArray[np.float64], bare: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return what votes are above a half, shape (n, L); exactly half of them are."""
-    return vote_shares(model, prior, counts, X) + _at_half(model)
+    return vote_shares(counts, k, prior, bare) + _at_half(k)
 
 
-def vote_parts(model: NeighbourModel, prior: NDArray[np.float64], X: CheckedFeatures) -> ScoreParts:
-    """Return the scores as sums over neighbours."""
-    neighbours, has = model._having(X)
-    votes = ~_bare(model, X)
-    intercept = np.where(votes[:, None], 0.0, prior) + _at_half(model)
-
-    def weigh(label: int, row: int) -> NDArray[Any]:
-        return has(label, row) * (votes[row] / max(1, model.n_neighbors_))
-
-    return ScoreParts((VotePart(neighbours, weigh),), intercept, model._names)
-
-
-def _at_half(model: NeighbourModel) -> float:
-    return _QUARTER / max(1, model.n_neighbors_) - 0.5
+def vote_parts(
+    neighbours: NDArray[np.int64],
+    has: Callable[[int, int], NDArray[np.bool_]],
+    k: int,
+    prior: NDArray[np.float64],
+    bare: NDArray[np.bool_],
+    names: NDArray[Any],
+) -> ScoreParts:
+    """Return the scores as sums over neighbours, of which a function says which of a row have a label."""
+    intercept = np.where(bare[:, None], prior, 0.0) + _at_half(k)
+    votes = VotePart(neighbours, lambda label, row: has(label, row) * (~bare[row] / max(1, k)))
+    return ScoreParts((votes,), intercept, names)
 
 
-def _bare(model: NeighbourModel, X: CheckedFeatures) -> NDArray[np.bool_]:
-    """Return which rows have no value, where the rows of training that have one have the same length."""
-    bare, squares = squared_lengths(X) == 0, squared_lengths(model.X_)
-    some = squares[squares > 0]
-    of_one_length = len(some) > 1 and float(some.max() - some.min()) <= _NARROW * float(some.max())
-    return bare & of_one_length
+def _at_half(k: int) -> float:
+    return _QUARTER / max(1, k) - 0.5

@@ -4,56 +4,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.fields import Field, Weights
-from cofactor.labels.crf.pairs import edges, pair_weights
+from cofactor.labels.crf.fields import Field, TreeField, Weights
+from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.features import column_means
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.penalty import check_penalty, ridge_penalty
 from cofactor.model.convergence import warn_if_unfinished
 
 LEAST = 1e-9  # probabilities stay this far from 0 and 1
 
 
-class Structure(Protocol):
-    """Which label sets the field of a model is over: what depends on it."""
-
-    def check_params(self, model: Any) -> None:
-        """Refuse parameters out of their range."""
-
-    def takes_weights(self, model: Any) -> str:
-        """Return which weights of instances the model takes; see `LabelModel.takes_weights`."""
-
-    def has_probabilities(self, model: Any) -> bool:
-        """Return whether the marginals are those of the most likely weights."""
-
-    def fit_bytes(self, model: Any, data: FitInput) -> int:
-        """Return how many bytes a fit takes at least."""
-
-    def settled(self, model: Any) -> dict[str, Any]:
-        """Return parameters with which a part of the data is fitted."""
-
-    def field(self, model: Any) -> Field:
-        """Return the field of a fitted model."""
-
-    def edges(self, model: Any) -> NDArray[np.int64]:
-        """Return the edges of a tree of the labels that vary: of the model's, or of the weightiest pairs."""
-
-    def check(self, model: Any) -> None:
-        """Refuse attributes of a file of which no field can be made."""
-
-
 class CRF(LabelModel):
-    """A log-linear model of label sets; see `CML` for its parameters. A subclass has a `Structure`."""
+    """A log-linear model of label sets; see `CML` for its parameters. A subclass makes a `Field`."""
 
-    _structure: ClassVar[Structure]
     _sizes: ClassVar[tuple[str, ...]] = ()  # chains that draw label sets are short beside the weights
 
     _learned: ClassVar[tuple[str, ...]] = (
@@ -86,28 +58,25 @@ class CRF(LabelModel):
     def _choose(self, data: FitInput) -> None:
         """Choose the attributes that the field is made of."""
 
-    @property
-    def takes_weights(self) -> str:
-        """Which weights the model takes: "any", since they multiply losses, but "whole" numbers with Gibbs sampling."""
-        return self._structure.takes_weights(self)
-
+    @abstractmethod
     def _field(self) -> Field:
         """Return the field of a fitted model."""
-        return self._structure.field(self)
 
-    def _has_probabilities(self) -> bool:
-        return self._structure.has_probabilities(self)
+    @abstractmethod
+    def _check_field(self) -> None:
+        """Refuse attributes of a file of which no field can be made."""
 
-    def _fit_bytes(self, data: FitInput) -> int:
-        return self._structure.fit_bytes(self, data)
+    @property
+    def takes_weights(self) -> str:
+        """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
+        return "any"
 
     def _check_params(self) -> None:
         super()._check_params()
-        self._structure.check_params(self)
-        check_learning(self)
+        check_learning(self.alpha, self.max_iter, self.tol)
 
     def _fit(self, data: FitInput) -> None:
-        self.alpha_ = penalty_of(self, data)
+        self.alpha_ = chosen_alpha(self.alpha, data)
         self._choose(data)
         self._learn(data)
 
@@ -119,11 +88,56 @@ class CRF(LabelModel):
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.coef_, self.intercept_, self.pair_coef_ = weights
 
-    def _settled(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_, **self._structure.settled(self)}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {"alpha": self.alpha_}
 
-    pair_weights = pair_weights
-    edges = edges
+    def pair_weights(self) -> NDArray[np.float64]:
+        """Return what each pair of labels adds to the score of a label set where both are alike.
+
+        Returns
+        -------
+        ndarray of shape (L, L)
+            Symmetric, 0 on the diagonal, for pairs without a weight, and for labels that are constant in training.
+            Where features weigh the pairs, these are the weights for features of 0. With four states it is what the
+            weights say beyond those of single labels: (v00 + v11 - v10 - v01) / 2.
+
+        Examples
+        --------
+        >>> from cofactor.labels import CML
+        >>> X = np.repeat([[0.0], [1.0]], 4, axis=0)
+        >>> CML.paper(2.0).fit(X, X.repeat(2, axis=1)).pair_weights().round(2)
+        array([[0.  , 1.01],
+               [1.01, 0.  ]])
+        """
+        check_is_fitted(self)
+        none = np.zeros((0, 0))
+        return table_of_all(none if self.constant_.all() else self._pair_table(), self.constant_)
+
+    def edges(self) -> NDArray[np.int64]:
+        """Return the edges of the tree of labels, as `cofactor.plots.plot_label_structure` takes them.
+
+        Returns
+        -------
+        ndarray of shape (L' - 1, 2)
+            Pairs of positions among all labels: of a tree or chain each label but the root and its parent; else the
+            tree of the pairs whose weights (`pair_weights`) are furthest from 0, the first one of all furthest. Labels
+            that are constant in training have no edges.
+
+        Examples
+        --------
+        >>> from cofactor.labels import CML, ChainCRF
+        >>> X = np.arange(8.0)[:, None]
+        >>> y = np.hstack([X > 3, X < 5, X > 5])
+        >>> ChainCRF.paper(order=[2, 0, 1]).fit(X, y).edges()
+        array([[0, 2],
+               [1, 0]])
+        >>> CML.paper().fit(X, y).edges()
+        array([[0, 1],
+               [1, 2]])
+        """
+        check_is_fitted(self)
+        varying = np.flatnonzero(self.constant_ == 0)
+        return varying[self._tree_edges()] if len(varying) else np.empty((0, 2), dtype=np.int64)
 
     def _pair_table(self) -> NDArray[np.float64]:
         """Return the weights of pairs of the labels that vary, shape (L', L')."""
@@ -133,8 +147,9 @@ class CRF(LabelModel):
         return table
 
     def _tree_edges(self) -> NDArray[np.int64]:
-        """Return the edges of a tree of the labels that vary."""
-        return self._structure.edges(self)
+        """Return the edges of a tree of the labels that vary: of the model's, or of the weightiest pairs."""
+        field = self._field()
+        return field.tree.edges() if isinstance(field, TreeField) else strongest_edges(self._pair_table())
 
     def _weights(self) -> Weights:
         return Weights(self.coef_, self.intercept_, self.pair_coef_)
@@ -152,7 +167,7 @@ class CRF(LabelModel):
         super()._check_learned()
         if not np.any(self.constant_ == 0):
             return
-        self._structure.check(self)
+        self._check_field()
         field = self._field()
         n_features = self.n_features_in_ + 1 if field.with_features else 1
         expected = (n_features, field.pairs.n_states, len(field.pairs.first))
@@ -160,20 +175,20 @@ class CRF(LabelModel):
             raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
 
 
-def check_learning(model: Any) -> None:
+def check_learning(alpha: Any, max_iter: Any, tol: Any) -> None:
     """Refuse parameters of the penalized likelihood, and of how it is maximized, out of their range."""
-    check_penalty("alpha", model.alpha, inclusive=False)
-    check_number("max_iter", model.max_iter, low=1, whole=True)
-    check_number("tol", model.tol, low=0)
+    check_penalty("alpha", alpha, inclusive=False)
+    check_number("max_iter", max_iter, low=1, whole=True)
+    check_number("tol", tol, low=0)
 
 
-def penalty_of(model: Any, data: FitInput) -> float:
+def chosen_alpha(alpha: float | str, data: FitInput) -> float:
     """Return the weight of the penalty: the given one, or one that suits the data.
 
     This is as heavy beside logistic losses as the best one of ridge regression, which grows with the weights of the
     instances as the losses do, beside squared ones.
     """
-    if model.alpha != AUTO:
-        return float(model.alpha)
+    if not isinstance(alpha, str):
+        return float(alpha)
     share = column_means(data.labels, data.weights)
     return float(ridge_penalty(data) * np.mean(share * (1 - share)))

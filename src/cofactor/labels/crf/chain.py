@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from cofactor.checks import make_generator
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, chain_tree, drawn_chain
+from cofactor.labels.crf.fields import TreeField
+from cofactor.labels.crf.structure import (
+    SAMPLED,
+    best_of,
+    chain_tree,
+    check_drawing,
+    check_tree,
+    drawn_chain,
+    tree_bytes,
+)
 from cofactor.labels.transformation.chains import check_order, order_of
+from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
@@ -71,7 +82,9 @@ class ChainCRF(CRF):
 
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
-    _structure: ClassVar[Tree] = Tree()
+
+    order_: NDArray[np.int64]
+    parents_: NDArray[np.int64]
 
     def __init__(
         self,
@@ -104,17 +117,30 @@ class ChainCRF(CRF):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_drawing(self.n_samples, self.measure)
         check_order(self.order, also=SAMPLED)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        return tree_bytes(data)
+
+    def _field(self) -> TreeField:
+        return TreeField(LabelTree(self.order_, self.parents_))
+
+    def _check_field(self) -> None:
+        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
 
     def _choose(self, data: FitInput) -> None:
         name = self.order if isinstance(self.order, str) else ""
         if name in SAMPLED:
-            tree = best_drawn(self, name, drawn_chain, data)
+            generator = make_generator(self.random_state)
+            trees = [drawn_chain(data.labels.shape[1], generator) for _ in range(self.n_samples)]
+            learning = self.alpha_, self.max_iter, self.tol
+            tree = best_of(trees, name, data, measure=self.measure, learning=learning)
         elif name in MEASURES:
             tree = chain_tree(greedy_chain(measured(name, data.features, data.labels, data.weights)))
         else:
             tree = chain_tree(order_of(self, data, make_generator(self.random_state)))
         self.order_, self.parents_ = tree
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "order": self.order_}

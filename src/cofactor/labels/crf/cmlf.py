@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from cofactor.labels.base import FitInput
-from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.sets import LabelSets
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.labels.crf.cml import CML
 
 
-class CMLF(CRF):
+class CMLF(CML):
     r"""Collective multi-label classifier with features: a pair of labels has a weight for each feature.
 
     .. math:: s(x, t) = (x W + b) \, t^\top + \sum_{j < k} (x v_{jk} + v^0_{jk}) \, I(t_j = t_k)
@@ -65,47 +60,4 @@ class CMLF(CRF):
     array([ True, False])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
-    _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
-    _structure: ClassVar[LabelSets] = LabelSets(with_features=True)
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        pairs: str = "two-state",
-        inference: str = "auto",
-        update: str = "expectation",
-        stopping: str = "likelihood",
-        n_sweeps: int = 200,
-        burn_in: int = 20,
-        n_chains: int = 4,
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.pairs = pairs
-        self.inference = inference
-        self.update = update
-        self.stopping = stopping
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.n_chains = n_chains
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _choose(self, data: FitInput) -> None:
-        self._structure.choose(self, data)
+    _with_features: ClassVar[bool] = True

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_number, make_generator
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.base import LEAST, check_learning, penalty_of
+from cofactor.labels.crf.base import LEAST, check_learning, chosen_alpha
 from cofactor.labels.crf.chain import ChainCRF
-from cofactor.labels.crf.pairs import edges, pair_weights, strongest_edges
+from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import with_unfinished
@@ -124,13 +125,13 @@ class ChainCRFEnsemble(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_learning(self)
+        check_learning(self.alpha, self.max_iter, self.tol)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]
 
     def _fit(self, data: FitInput) -> None:
-        self.alpha_ = penalty_of(self, data)
+        self.alpha_ = chosen_alpha(self.alpha, data)
         generator = make_generator(self.random_state)
         drawn = [drawn_chain(data.labels.shape[1], generator) for _ in range(self.n_estimators)]
         chains = distinct(drawn)
@@ -154,18 +155,35 @@ class ChainCRFEnsemble(LabelModel):
         self.models_ = [of_kind[undirected(chain)] for chain in drawn]
         self.n_iter_ = max(model.n_iter_ for model in self.models_)
 
-    pair_weights = pair_weights
-    edges = edges
+    def pair_weights(self) -> NDArray[np.float64]:
+        """Return the mean of what the chains say that each pair of labels adds to the score of a label set.
+
+        Returns
+        -------
+        ndarray of shape (L, L)
+            See `CML.pair_weights`.
+        """
+        check_is_fitted(self)
+        return table_of_all(self._pair_table(), self.constant_)
+
+    def edges(self) -> NDArray[np.int64]:
+        """Return the edges of the tree of the weightiest pairs; see `CML.edges`.
+
+        Returns
+        -------
+        ndarray of shape (L' - 1, 2)
+            Pairs of positions among all labels.
+        """
+        check_is_fitted(self)
+        varying = np.flatnonzero(self.constant_ == 0)
+        return varying[strongest_edges(self._pair_table())] if len(varying) else np.empty((0, 2), dtype=np.int64)
 
     def _pair_table(self) -> NDArray[np.float64]:
         """Return the mean weights of pairs of the labels that vary, shape (L', L')."""
-        return np.mean([model._pair_table() for model in self.models_], axis=0)
+        none = np.zeros((0, 0))
+        return none if self.constant_.all() else np.mean([model._pair_table() for model in self.models_], axis=0)
 
-    def _tree_edges(self) -> NDArray[np.int64]:
-        """Return the edges of the tree of the weightiest pairs."""
-        return strongest_edges(self._pair_table())
-
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import check_choice, check_number
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
@@ -19,8 +19,6 @@ from cofactor.problems.tree_likelihood import LabelTree
 
 BY_CORRELATION, BY_LIKELIHOOD = "sampled-correlation", "sampled-likelihood"
 SAMPLED = (BY_CORRELATION, BY_LIKELIHOOD)  #: how the best of some random trees is told
-
-Draw = Callable[[int, np.random.Generator], LabelTree]  #: a tree of so many labels
 
 
 def chain_tree(order: NDArray[np.int64]) -> LabelTree:
@@ -60,30 +58,39 @@ def drawn_tree(n_labels: int, generator: np.random.Generator) -> LabelTree:
     return tree_of_edges(maximum_spanning_tree(table + table.T), n_labels)
 
 
-def best_drawn(model: Any, by: str, draw: Draw, data: FitInput) -> LabelTree:
-    """Return the best of `n_samples` random trees, of equally good ones the first.
+def check_drawing(n_samples: Any, measure: Any) -> None:
+    """Refuse parameters by which the best of some random trees is found, out of their range."""
+    check_number("n_samples", n_samples, low=1, whole=True)
+    check_choice("measure", measure, MEASURES)
+
+
+def best_of(
+    trees: Iterable[LabelTree], by: str, data: FitInput, *, measure: str, learning: tuple[float, int, float]
+) -> LabelTree:
+    """Return the best of some trees, of equally good ones the first.
 
     Parameters
     ----------
-    model : CRF
-        In a fit; with parameters `n_samples`, `measure` and `random_state`.
+    trees : iterable of LabelTree
     by : {"sampled-correlation", "sampled-likelihood"}
-        Whether the best one has the largest sum of `measure` over its edges, or the least objective.
-    draw : {drawn_tree, drawn_chain}
+        Whether the best one has the largest sum of a measure over its edges, or the least objective.
     data : FitInput
         With the labels that vary.
+    measure : str
+        Of "sampled-correlation".
+    learning : tuple
+        Penalty, iterations and tolerance of "sampled-likelihood".
     """
-    generator = make_generator(model.random_state)
-    trees = [draw(data.labels.shape[1], generator) for _ in range(model.n_samples)]
     if by == BY_CORRELATION:
-        table = measured(model.measure, data.features, data.labels, data.weights)
+        table = measured(measure, data.features, data.labels, data.weights)
         return max(trees, key=lambda tree: float(table[tuple(tree.edges().T)].sum()))
+    return min(distinct(trees).values(), key=lambda tree: TreeField(tree).learn(data, *learning)[0].objective)
 
-    def objective(tree: LabelTree) -> float:
-        result, _ = TreeField(tree).learn(data, model.alpha_, model.max_iter, model.tol)
-        return result.objective
 
-    return min(distinct(trees).values(), key=objective)
+def tree_bytes(data: FitInput) -> int:
+    """Return how many bytes a fit takes at least."""
+    (n, D), L = data.features.shape, data.labels.shape[1]
+    return 8 * (5 * n * L + 25 * D * L + L * L)
 
 
 def undirected(tree: LabelTree) -> frozenset[frozenset[int]]:
@@ -136,41 +143,3 @@ def check_tree(order: NDArray[np.int64], parents: NDArray[np.int64], n_labels: i
         if root and np.all((above >= 0) & (above < n_labels)) and np.all(place[above] < np.arange(1, n_labels)):
             return
     raise InvalidInputError("expected a tree of the labels, in which each comes after its parent")
-
-
-class Tree:
-    """The `Structure` of `TreeCRF` and `ChainCRF`: a tree of labels."""
-
-    def check_params(self, model: Any) -> None:
-        """Refuse parameters out of their range."""
-        check_number("n_samples", model.n_samples, low=1, whole=True)
-        check_choice("measure", model.measure, MEASURES)
-
-    def takes_weights(self, model: Any) -> str:
-        """Return "any", since the losses of an instance are multiplied by its weight."""
-        return "any"
-
-    def has_probabilities(self, model: Any) -> bool:
-        """Return True: sums over label sets are exact."""
-        return True
-
-    def fit_bytes(self, model: Any, data: FitInput) -> int:
-        """Return how many bytes a fit takes at least."""
-        (n, D), L = data.features.shape, data.labels.shape[1]
-        return 8 * (5 * n * L + 25 * D * L + L * L)
-
-    def settled(self, model: Any) -> dict[str, Any]:
-        """Return parameters with which a part of the data is fitted."""
-        return {}
-
-    def field(self, model: Any) -> TreeField:
-        """Return the field of a fitted model."""
-        return TreeField(LabelTree(model.order_, model.parents_))
-
-    def edges(self, model: Any) -> NDArray[np.int64]:
-        """Return the edges of the tree."""
-        return LabelTree(model.order_, model.parents_).edges()
-
-    def check(self, model: Any) -> None:
-        """Refuse attributes of a file of which no field can be made."""
-        check_tree(model.order_, model.parents_, int(np.count_nonzero(model.constant_ == 0)))

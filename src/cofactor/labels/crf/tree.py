@@ -13,7 +13,17 @@ from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
-from cofactor.labels.crf.structure import SAMPLED, Tree, best_drawn, drawn_tree, of_varying, tree_of_edges
+from cofactor.labels.crf.fields import TreeField
+from cofactor.labels.crf.structure import (
+    SAMPLED,
+    best_of,
+    check_drawing,
+    check_tree,
+    drawn_tree,
+    of_varying,
+    tree_bytes,
+    tree_of_edges,
+)
 from cofactor.labels.transformation.chains import label_places
 from cofactor.problems.tree_likelihood import LabelTree
 from cofactor.solvers.result import Callback
@@ -91,7 +101,9 @@ class TreeCRF(CRF):
 
     _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
     _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
-    _structure: ClassVar[Tree] = Tree()
+
+    order_: NDArray[np.int64]
+    parents_: NDArray[np.int64]
 
     def __init__(
         self,
@@ -124,7 +136,17 @@ class TreeCRF(CRF):
 
     def _check_params(self) -> None:
         super()._check_params()
+        check_drawing(self.n_samples, self.measure)
         _check_structure(self.structure)
+
+    def _fit_bytes(self, data: FitInput) -> int:
+        return tree_bytes(data)
+
+    def _field(self) -> TreeField:
+        return TreeField(LabelTree(self.order_, self.parents_))
+
+    def _check_field(self) -> None:
+        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
 
     def _choose(self, data: FitInput) -> None:
         L = data.labels.shape[1]
@@ -132,7 +154,10 @@ class TreeCRF(CRF):
             places = label_places(self.structure, self.label_names_.tolist(), "structure")
             tree = of_varying(_tree_given(places, len(self.constant_)), self.constant_)
         elif self.structure in SAMPLED:
-            tree = best_drawn(self, self.structure, drawn_tree, data)
+            generator = make_generator(self.random_state)
+            trees = [drawn_tree(data.labels.shape[1], generator) for _ in range(self.n_samples)]
+            learning = self.alpha_, self.max_iter, self.tol
+            tree = best_of(trees, self.structure, data, measure=self.measure, learning=learning)
         elif self.structure == "random":
             tree = drawn_tree(L, make_generator(self.random_state))
         else:
@@ -140,8 +165,8 @@ class TreeCRF(CRF):
             tree = tree_of_edges(maximum_spanning_tree(table), L)
         self.order_, self.parents_ = tree
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "structure": LabelTree(self.order_, self.parents_).edges()}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "structure": LabelTree(self.order_, self.parents_).edges()}
 
 
 def _check_structure(structure: Any) -> None:

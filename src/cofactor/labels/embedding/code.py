@@ -17,9 +17,9 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
+from cofactor.labels.fit_input import space_for
 from cofactor.labels.held_out import sampled
 from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
-from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.passes import Mapped, in_parts
 from cofactor.solvers.result import Callback
@@ -66,7 +66,6 @@ class CodeModel(LabelModel):
         See `decoder_`. If the labels are centred, it is their mean minus the cut.
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = ("alpha_", "n_components_", "coef_", "intercept_", "decoder_", "offset_")
     _shapes: ClassVar[Mapping[str, str]] = {
         "alpha_": "", "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
@@ -168,7 +167,7 @@ class CodeModel(LabelModel):
         """Return the codes that `_fit` regressed; None if the features had a part in them."""
         return None
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -181,7 +180,7 @@ class CodeModel(LabelModel):
         solved = self.coef_ if space.inverts(self.alpha_) and n >= space.shape[1] else None
         found = space.leave_one_out(self.alpha_).held_out(codes, None if len(rows) == n else rows, solved)
         del space
-        data.spaces.clear()  # scores of many labels want the memory of the decomposition
+        data.cache.spaces.clear()  # scores of many labels want the memory of the decomposition
         return rows, self._of_codes(found.astype(np.float32))
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:

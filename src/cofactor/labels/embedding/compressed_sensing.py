@@ -12,10 +12,9 @@ from scipy import sparse
 
 from cofactor.checks import check_choice, check_number, make_generator
 from cofactor.errors import InputWarning, InvalidInputError
-from cofactor.labels.base import FitInput
+from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
 from cofactor.labels.embedding.sparse_recovery import DECODERS, lasso
-from cofactor.labels.explaining import no_parts
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, rows_to_compare
 from cofactor.metrics.labels import accuracy
@@ -105,7 +104,7 @@ class CompressedSensing(CodeModel):
     _learned = (*CodeModel._learned, "n_nonzero_")
     _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "n_nonzero_": ""}
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 1.0, "decoder": "omp"}
-    _score_parts = no_parts  # scores are no sums
+    _score_parts = LabelModel._score_parts  # scores are no sums
 
     n_nonzero_: int
 
@@ -209,8 +208,8 @@ class CompressedSensing(CodeModel):
         if self.alpha_ != first:
             self.coef_, self.intercept_ = space.ridge(codes, self.alpha_)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "n_components": self.n_components, "n_nonzero": self.n_nonzero_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "n_components": self.n_components, "n_nonzero": self.n_nonzero_}
 
     def _of_codes(self, codes: NDArray[Any]) -> NDArray[Any]:
         return self._decoded_codes(np.asarray(codes, dtype=np.float64), self.n_nonzero_) + self.offset_

@@ -128,8 +128,8 @@ class FAiE(CodeModel):
             return super()._fit_bytes(data) + 8 * (3 * n * n + n * r + min(n_wanted(self.n_components, L), n) * L)
         return super()._fit_bytes(data) + 8 * (2 * n * (L + r) + 2 * (L + r) ** 2)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "beta": self.beta_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "beta": self.beta_}
 
     @property
     def takes_chunks(self) -> bool:

@@ -171,8 +171,8 @@ class FeatureLabelCCA(CodeModel):
     def _codes_of(self, Y: sparse.csr_array, space: FeatureSpace) -> Any:
         return centred_codes(Y, self.directions_, self.offset_ + 0.5, space)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "label_penalty": self.label_penalty_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "label_penalty": self.label_penalty_}
 
 
 def shrinkage(Y: sparse.csr_array, scatter: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:

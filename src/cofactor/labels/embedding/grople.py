@@ -176,7 +176,6 @@ class GroPLE(LabelModel):
     (2, 4)
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_r_", "alpha_z_", "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
         "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",
@@ -268,7 +267,7 @@ class GroPLE(LabelModel):
         self.alpha_r_ = alpha if self.alpha_r == AUTO else float(self.alpha_r)
         self.alpha_z_ = 0.3 * math.sqrt(alpha) if self.alpha_z == AUTO else float(self.alpha_z)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         # Copies for held-out scores end where the model did: some splits would need five times as many iterations.
         return {"alpha_r": self.alpha_r_, "alpha_z": self.alpha_z_, "max_iter": max(self.n_iter_, self.n_map_iter_, 1)}
 

@@ -135,7 +135,6 @@ class LEML(LabelModel):
     [[0, 0, 1], [1, 1, 0]]
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned: ClassVar[tuple[str, ...]] = (
         "alpha_",
         "U_",
@@ -256,7 +255,7 @@ class LEML(LabelModel):
         # The losses grow with the weights w as the penalty must, and α* does: √(α* w̄).
         return 2 * math.sqrt(ridge_penalty(data, bool(self.fit_intercept)) * data.mean_weight)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_}
 
     def _decomposes(self, data: FitInput) -> bool:

@@ -12,10 +12,10 @@ from sklearn.model_selection import train_test_split
 
 from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML, unit_of
-from cofactor.labels.explaining import ScoreParts, no_parts
+from cofactor.labels.explaining import ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.scaling import AUTO
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
@@ -226,10 +226,10 @@ class MME(LEML):
         return set_margins(np.asarray(scores @ self.sets_.T), self.sets_.toarray() > 0)
 
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        return no_parts(self, X) if self.form == "pairs" else super()._score_parts(X)
+        return LabelModel._score_parts(self, X) if self.form == "pairs" else super()._score_parts(X)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "cost": self.cost_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "cost": self.cost_}
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -21,7 +21,7 @@ from cofactor.labels.decoding import check_decision
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means, is_sparse
-from cofactor.labels.held_out import decide_by_recent, remember
+from cofactor.labels.held_out import ENOUGH, learn_decision
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
 from cofactor.labels.penalty import check_penalty
 from cofactor.model.callers import callers_level
@@ -36,6 +36,10 @@ from cofactor.typing import Features, Labels, RandomState
 
 #: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
 _SPREAD = 0.01
+
+#: Instances of a stream whose scores are remembered, unless they are more than `_RECENT_SCORES` scores.
+_RECENT = 1000
+_RECENT_SCORES = 1 << 22
 
 
 class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
@@ -192,6 +196,9 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     Q_: NDArray[np.float64]
     decoder_: NDArray[np.float64]
     offset_: NDArray[np.float64]
+    n_rows_seen_: int
+    recent_scores_: NDArray[np.float32]
+    recent_labels_: sparse.csr_array
 
     _paper: ClassVar[Mapping[str, Any]] = {"decoder": "factors"}
 
@@ -319,8 +326,8 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
             data = (fitted._with_scaling(data, stream=True) if first else data).repeated()
             for part in _parts(data) if first and fitted._learns_to_decide else [data]:
                 fitted._test_then_train(part, n_rows)
-            if fitted._learns_to_decide:
-                decide_by_recent(fitted)
+            if isinstance(self.threshold, str):
+                fitted._decide_by_recent(self.threshold)
         return self
 
     @property
@@ -330,8 +337,29 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _test_then_train(self, data: FitInput, n_rows: int | None) -> None:
         """Learn from more instances, having scored them where the decision is learned from their scores."""
         if self._learns_to_decide and hasattr(self, "P_"):
-            remember(self, self._all_scores(data.features), data.labels)
+            self._remember(self._all_scores(data.features), data.labels)
         self._extend(self._prepared(data.features), data.labels, n_rows)
+
+    def _remember(self, scores: NDArray[Any], labels: sparse.csr_array) -> None:
+        """Keep the scores that a stream gave to instances before it learned from them, of the last 1,000 instances."""
+        table, known = scores.astype(np.float32), labels
+        if hasattr(self, "recent_scores_"):
+            table = np.concatenate([self.recent_scores_, table])
+            known = sparse.csr_array(sparse.vstack([self.recent_labels_, known], format="csr"))
+        kept = slice(-max(1, min(_RECENT, _RECENT_SCORES // table.shape[1])), None)
+        self.recent_scores_, self.recent_labels_ = table[kept], sparse.csr_array(known[kept])
+
+    def _decide_by_recent(self, threshold: str) -> None:
+        """Learn calibration and decision from what the stream remembers.
+
+        What a fit learned is kept until `ENOUGH` instances are remembered, or half of all that the model learned from:
+        the few instances of a first chunk say little, and scores grow while a model learns.
+        """
+        n = len(self.recent_scores_) if hasattr(self, "recent_scores_") else 0
+        if n >= 2 and (self.calibration_ is None or n >= min(ENOUGH, self.n_rows_seen_ / 2)):
+            self.calibration_, self.decision_ = learn_decision(
+                threshold, self.decide_for, self.recent_scores_, self.recent_labels_
+            )
 
     @property
     def _n_features_out(self) -> int:

@@ -24,13 +24,12 @@ from cofactor.labels.features import as_features, check_n_features
 from cofactor.labels.fit_input import check_lengths
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import Scaling
-from cofactor.labels.state import check_learned_shapes
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.shown import html_of
-from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, check_shapes, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
 __all__ = ["FeatureReduction", "NonnegativeReduction"]
@@ -44,8 +43,6 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     A subclass says how to learn (`_fit`) and how to transform (`_transformed`); it sees checked features, and labels as
     a sparse array of ones. `_learned`, `_shapes` and `_optional` say what a file holds, as in `LabelModel`.
     """
-
-    _html_repr = html_of
 
     #: Whether `fit` takes sparse labels; see `LabelModel`.
     takes_sparse_labels: ClassVar[bool] = True
@@ -62,6 +59,10 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_docs(cls)
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows."""
+        return html_of(self)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's description of the estimator."""
@@ -196,7 +197,8 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
         check_course(self)
-        check_learned_shapes(self, {"D": self.n_features_in_})
+        learned = {name: getattr(self, name, None) for name in self._shapes}
+        check_shapes(learned, self._shapes, {"D": self.n_features_in_}, optional=self._optional)
 
 
 class NonnegativeReduction(FeatureReduction):

@@ -168,8 +168,6 @@ class LabelRidge(LabelModel):
         # Where a kernel is added, rows of length 1 lost .007 of micro-F1 on scene and .003 on emotions.
         return ("standard", "standard-rows") if self.kernel == "linear" else ("standard",)
 
-    _takes_unknown: ClassVar[bool] = True
-
     coef_: NDArray[Any]
     intercept_: NDArray[np.float64]
     landmarks_: NDArray[np.float64]
@@ -226,12 +224,12 @@ class LabelRidge(LabelModel):
         check_penalty("alpha", self.alpha, inclusive=False)
         check_size("n_components", self.n_components, also=["auto"])
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "n_components": self.n_components_, **settled_weights(self)}
 
     def _held_out(self, data: FitInput) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return the leave-one-out scores that the fit kept; see `LabelModel._held_out`."""
-        found, data.by_products.held_out = data.by_products.held_out, None  # so that the caller can free it
+        found, data.cache.held_out = data.cache.held_out, None  # so that the caller can free it
         return found or super()._held_out(data)
 
     def _fit_bytes(self, data: FitInput) -> int:
@@ -274,7 +272,7 @@ class LabelRidge(LabelModel):
             intercept, held_out = (mean + ((part - mean) @ code) @ code.T for part in (intercept, held_out))
         self.coef_, self.dual_coef_, self.intercept_ = coef, dual, intercept - 0.5
         held_out -= 0.5
-        data.by_products.held_out = rows, held_out
+        data.cache.held_out = rows, held_out
 
     def _fit_known(self, data: FitInput, known: NDArray[np.bool_], classes: ClassWeights | None) -> None:
         """Learn each label from its own instances: where it is known, and with weights of its own."""

@@ -23,7 +23,6 @@ from cofactor.labels.learners import (
     LinearLearner,
     Task,
     check_estimator,
-    check_savable,
     fit_learner,
     fit_tasks,
     warn_of_stopped,
@@ -239,11 +238,6 @@ class LIFT(LabelModel):
             for k in range(first, last):
                 yield self.learners_[k], seen[:, starts[k] - part.start : ends[k] - part.start]
             first = last
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         super()._check_learned()

@@ -193,7 +193,7 @@ class LLSF(LabelModel):
         D, L = data.features.shape[1], data.labels.shape[1]
         return 8 * (3 * L * L + 8 * D * L)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {"alpha": self.alpha_, "beta": self.beta_, "max_iter": max(1, self.n_iter_)}
 
     def _fit(self, data: FitInput) -> None:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
 from cofactor.correlation import cosine, positive_part
-from cofactor.labels.base import CheckedFeatures, FitInput
-from cofactor.labels.explaining import no_parts
+from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import as_dense, column_means
 from cofactor.labels.penalty import AUTO, check_penalty
 from cofactor.labels.regression import linear
@@ -169,8 +168,12 @@ class LLSFDL(LLSF):
         n, L = data.labels.shape
         return super()._fit_bytes(data) + 8 * (2 * n * L + 8 * L * L)
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "gamma": self.gamma_, "max_iter": max(1, self.n_iter_, self.n_label_iter_)}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {
+            **super()._resolved_params(),
+            "gamma": self.gamma_,
+            "max_iter": max(1, self.n_iter_, self.n_label_iter_),
+        }
 
     def _fit(self, data: FitInput) -> None:
         products = products_of(data, bool(self.fit_intercept))
@@ -221,4 +224,4 @@ class LLSFDL(LLSF):
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return linear(X, self.coef_, self.intercept_) + self._predicted(X) @ self.label_coef_
 
-    _score_parts = no_parts
+    _score_parts = LabelModel._score_parts

@@ -167,8 +167,8 @@ class SSJDR(LEML):
             self.gamma_ = float(self.gamma)
         return {"U": GraphL2(self.alpha_u_, self.gamma_, X, laplacian), "V": ridge}
 
-    def _settled(self) -> dict[str, Any]:
-        return {**super()._settled(), "gamma": self.gamma_, "alpha_u": self.alpha_u_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return {**super()._resolved_params(), "gamma": self.gamma_, "alpha_u": self.alpha_u_}
 
 
 def graph_laplacian(X: CheckedFeatures, n_neighbors: int) -> sparse.csr_array:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
@@ -20,18 +19,16 @@ from cofactor.labels.learners import (
     SeparateLabelLearners,
     Task,
     check_estimator,
-    check_savable,
     fit_tasks,
     stacked,
     warn_of_stopped,
 )
-from cofactor.labels.penalty import AUTO, ridge_penalty
-from cofactor.labels.receiving import scaled
-from cofactor.labels.scaling import Scaling
+from cofactor.labels.penalty import ridge_penalty
+from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState
 
-__all__ = ["LearnerModel", "scaled_for"]
+__all__ = ["LearnerModel"]
 
 
 class LearnerModel(LabelModel):
@@ -156,9 +153,12 @@ class LearnerModel(LabelModel):
         return stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        return scaled_for(self, data, stream=stream)
+        if self.scale == AUTO and self.estimator is not None and data.space is None:
+            self.scaling_ = Scaling("none")  # an estimator that was given sees features as they are
+            return data
+        return super()._with_scaling(data, stream=stream)
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}
 
     @classmethod
@@ -171,19 +171,6 @@ class LearnerModel(LabelModel):
             Other parameters, or other values, as the constructor takes them.
         """
         return super().paper(*args, **({} if args else {"estimator": cls._of_cost(1.0)}) | params)
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        if self.estimator is not None:
-            check_savable(self.estimator)
-        return super()._to_state()
-
-
-def scaled_for(model: Any, data: FitInput, *, stream: bool = False) -> FitInput:
-    """Choose the scaling of a model, and return the data scaled; for an estimator that was given, "auto" is "none"."""
-    if model.scale != AUTO or model.estimator is None or data.space is not None:
-        return scaled(model, data, stream=stream)
-    model.scaling_ = Scaling("none")
-    return data
 
 
 def _constant(score: float, like: Learner) -> LinearLearner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.class_weights import check_class_weight, class_weights, settled_weights
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
+from cofactor.labels.fit_input import space_for
 from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,
@@ -29,7 +30,6 @@ from cofactor.labels.learners import (
     warn_of_stopped,
 )
 from cofactor.labels.learners.linear import binarized
-from cofactor.labels.receiving import space_for
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.solvers.result import Callback
@@ -130,7 +130,6 @@ class BinaryRelevance(LearnerModel):
     array([[0.5, 0.5, 0. ]])
     """
 
-    _takes_unknown: ClassVar[bool] = True
     _learned = ("learners_", "cost_")
 
     learners_: LabelLearners
@@ -244,8 +243,8 @@ class BinaryRelevance(LearnerModel):
         if not data.monitor.stopped:
             warn_of_stopped(estimator, n_stopped, n_labels)
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | settled_weights(self)
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | settled_weights(self)
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from cofactor.correlation import MEASURES, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
 from cofactor.labels.learners import ChainLearners, Learner, Task, chain_of, with_labels
-from cofactor.labels.transformation.base import LearnerModel
 from cofactor.text import did_you_mean, first_repeated, nearest
 
 __all__ = ["EARLIER", "ORDERS", "chain_bytes", "check_order", "fit_chain", "label_places", "order_of", "refuse_order"]
@@ -140,7 +139,7 @@ def chain_bytes(data: FitInput, n_chains: int = 1) -> int:
 
 
 def fit_chain(
-    model: LearnerModel,
+    fit_tasks: Callable[..., list[Learner]],
     estimator: BaseEstimator,
     data: FitInput,
     order: NDArray[np.int64],
@@ -155,8 +154,8 @@ def fit_chain(
 
     Parameters
     ----------
-    model : LearnerModel
-        It fits the tasks.
+    fit_tasks : callable
+        `LearnerModel._fit_tasks` of the model.
     estimator : BaseEstimator
     data : FitInput
     order : ndarray of shape (T,)
@@ -176,14 +175,14 @@ def fit_chain(
     if earlier == "true":
         tasks = [Task(Y[:, t], n_features=D + t) for t in range(T)]
         X = with_labels(data.features, Y[:, :-1])
-        return chain_of(model._fit_tasks(estimator, X, tasks, data, generator, done=done, most=most))
+        return chain_of(fit_tasks(estimator, X, tasks, data, generator, done=done, most=most))
     learners: list[Learner] = []
     before = np.zeros((n, T))
     for t in range(T):
         X, y = with_labels(data.features, before[:, :t]), Y[:, t]
         folds = _folds(y, n_folds) if earlier == "out-of-fold" and t < T - 1 else []
         tasks = [Task(y), *(Task(y[train], train) for train, _ in folds if 0 < y[train].sum() < len(train))]
-        first, *others = model._fit_tasks(estimator, X, tasks, data, generator, what=f"label {done + t + 1} of {most}")
+        first, *others = fit_tasks(estimator, X, tasks, data, generator, what=f"label {done + t + 1} of {most}")
         learners.append(first)
         before[:, t] = first.predict(X) if earlier == "predicted" else 0
         for train, test in folds:

@@ -145,14 +145,14 @@ class ClassifierChain(LearnerModel):
         return chain_bytes(data)
 
     def _fit(self, data: FitInput) -> None:
-        generator = make_generator(self.random_state)
+        estimator, generator = self._chosen_estimator(data), make_generator(self.random_state)
         self.order_ = order_of(self, data, generator)
         self.chain_ = fit_chain(
-            self, self._chosen_estimator(data), data, self.order_, generator, earlier=self.earlier, n_folds=self.n_folds
+            self._fit_tasks, estimator, data, self.order_, generator, earlier=self.earlier, n_folds=self.n_folds
         )
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | {"order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | {"order": self.order_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         scores = np.empty((X.shape[0], len(self.order_)))

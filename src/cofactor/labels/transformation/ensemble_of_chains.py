@@ -120,7 +120,7 @@ class EnsembleOfChains(LearnerModel):
         estimator, L = self._chosen_estimator(data), data.labels.shape[1]
         self.orders_ = np.stack([generator.permutation(L) for _ in range(self.n_estimators)])
         self.chains_ = [
-            fit_chain(self, estimator, data, order, generator, done=c * L, most=self.n_estimators * L)
+            fit_chain(self._fit_tasks, estimator, data, order, generator, done=c * L, most=self.n_estimators * L)
             for c, order in enumerate(self.orders_)
         ]
 

@@ -24,8 +24,8 @@ from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.features import is_sparse
-from cofactor.labels.learners import SAVABLE, check_savable
-from cofactor.labels.transformation.base import scaled_for
+from cofactor.labels.learners import SAVABLE
+from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
@@ -200,7 +200,10 @@ class LabelClustering(LabelModel):
         return self._model()._has_probabilities()
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        return scaled_for(self, data, stream=stream)
+        if self.scale == AUTO and self.estimator is not None and data.space is None:
+            self.scaling_ = Scaling("none")  # an estimator that was given sees features as they are
+            return data
+        return super()._with_scaling(data, stream=stream)
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]
@@ -215,7 +218,7 @@ class LabelClustering(LabelModel):
         self.clusters_, self.models_ = set_table(clusters, L), []
         for k, labels in enumerate(clusters):
             model = self._model()
-            model._uncut()
+            model._disable_threshold()
             if self.threshold == JOINT:
                 model.threshold = JOINT
             stop = (lambda progress: True) if data.monitor.stopped else None
@@ -265,12 +268,6 @@ class LabelClustering(LabelModel):
     def _label_lists(self) -> list[NDArray[Any]]:
         """Return the labels of each cluster, in increasing order."""
         return np.split(self.clusters_.indices, self.clusters_.indptr[1:-1])
-
-    def _to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        for part in self.get_params(deep=True).values():
-            if isinstance(part, BaseEstimator) and not isinstance(part, LabelModel):
-                check_savable(part)
-        return super()._to_state()
 
     def _check_learned(self) -> None:
         super()._check_learned()

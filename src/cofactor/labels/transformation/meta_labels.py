@@ -20,6 +20,7 @@ from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import as_dense, is_sparse, scaled_rows
+from cofactor.labels.fit_input import FitCache
 from cofactor.labels.learners import ChainLearners
 from cofactor.labels.penalty import check_penalty
 from cofactor.labels.transformation.base import LearnerModel
@@ -173,10 +174,10 @@ class MetaLabels(LearnerModel):
             part = data.of_labels(labels)
             kept.append(specific_features(part, self.gamma))
             features = part.features if kept[-1].all() else part.features[:, np.flatnonzero(kept[-1])]
-            own = replace(part, features=features, space=None, spaces={})
+            own = replace(part, features=features, space=None, cache=FitCache())
             order = generator.permutation(len(labels))
             done = sum(len(one) for one in orders)
-            self.chains_.append(fit_chain(self, estimator, own, order, generator, done=done, most=L))
+            self.chains_.append(fit_chain(self._fit_tasks, estimator, own, order, generator, done=done, most=L))
             orders.append(labels[order])
         self.features_ = sparse.csr_array(np.stack(kept).astype(np.float32))
         self.order_ = np.concatenate(orders)

@@ -202,12 +202,12 @@ class ProbabilisticChain(LearnerModel):
     def _fit(self, data: FitInput) -> None:
         generator, L = make_generator(self.random_state), data.labels.shape[1]
         self.order_ = order_of(self, data, generator)
-        self.chain_ = fit_chain(self, self._chosen_estimator(data), data, self.order_, generator)
+        self.chain_ = fit_chain(self._fit_tasks, self._chosen_estimator(data), data, self.order_, generator)
         places = generator.permuted(np.tile(np.arange(self.n_draws)[:, None], L), axis=0)
         self.uniforms_ = (places + generator.random((self.n_draws, L))) / self.n_draws
 
-    def _settled(self) -> dict[str, Any]:
-        return super()._settled() | {"order": self.order_}
+    def _resolved_params(self) -> dict[str, Any]:
+        return super()._resolved_params() | {"order": self.order_}
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return np.asarray(logit(self._probabilities(X)))

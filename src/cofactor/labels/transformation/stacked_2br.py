@@ -196,7 +196,7 @@ class Stacked2BR(LearnerModel):
         """Return what the second layer sees."""
         return with_labels(X, scores) if self.with_features else scores
 
-    def _settled(self) -> dict[str, Any]:
+    def _resolved_params(self) -> dict[str, Any]:
         return {}  # each layer chooses a cost of its own
 
     def _seen(self, X: CheckedFeatures) -> CheckedFeatures:

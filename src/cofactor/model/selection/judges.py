@@ -61,7 +61,7 @@ class CutModel(Protocol):
     #: Names of the rules by which a cut may be learned.
     cut_rules: tuple[str, ...]
 
-    def _uncut(self) -> None:
+    def _disable_threshold(self) -> None:
         """Take the plain cut, since the caller cuts the scores."""
 
     def _learn_cut(self, rule: str, scores: NDArray[Any], truth: Any) -> Cut:
@@ -282,8 +282,8 @@ def with_parameters(estimator: Any, cell: Settings) -> Any:
 def uncut(model: Any) -> Any:
     """Return the model, with the plain cut if it cuts scores."""
     last = last_step(model)
-    if hasattr(last, "_uncut"):
-        last._uncut()
+    if hasattr(last, "_disable_threshold"):
+        last._disable_threshold()
     return model
 
 
