@@ -558,9 +558,11 @@ def recoded(values: Any, own: Coding | None, coding: Coding) -> Any:
     >>> recoded(["good", "bad"], None, words).tolist()
     [3.0, 1.0]
     """
+    if own is not None and own != coding and not (own.words and coding.words):
+        raise other_words(own, coding)
     if not coding.words:
         return values
-    if own is not None and own.words and own != coding:
+    if own is not None and own != coding:
         there = np.isfinite(np.asarray(values, dtype=np.float64))
         words = [own.words[place] for place in np.asarray(values)[there].astype(np.intp) - 1]
         known = {word.casefold() for word in coding.words}
