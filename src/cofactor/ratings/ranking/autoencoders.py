@@ -115,7 +115,7 @@ def _gram(columns: Any, rows: Any, values: NDArray[np.float32], size: int) -> ND
     """Return XᵀX."""
     if size <= _PRECISE:
         X = sparse.csr_array((values.astype(np.float64), rows[1], rows[0]), shape=(len(rows[0]) - 1, size))
-        return (X.T @ X).toarray()
+        return (X.T @ X).toarray(order="C")
     out = np.empty((size, size), dtype=np.float32)
     cuts = cut_rows(columns[0], _ENTRIES_PER_BLOCK)
 
