@@ -732,7 +732,7 @@ class RatingModel(InteractionModel):
         return FitInput(self._of_new_users(X, y, known, table, time), user_features=table)
 
     def _of_new_users(self, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any) -> Ratings:
-        """Return the ratings of the users to fold in, of the items of the self."""
+        """Return the ratings of the users to fold in, of the items of the model."""
         _check_given(X, y, known, table)
         items, scale = self.items_, self.scale_
         if sparse.issparse(X):
@@ -757,7 +757,7 @@ class RatingModel(InteractionModel):
         return self._resolve_known(new, known, "users")
 
     def _new_items(self, X: Any, y: Any, known: str, table: FeatureTable | None = None, time: Any = None) -> Ratings:
-        """Return the ratings of the items to fold in, by the users of the self.
+        """Return the ratings of the items to fold in, by the users of the model.
 
         Parameters
         ----------
