@@ -24,7 +24,7 @@ __all__ = ["ExclusionMask", "Ranking", "Rescorer", "best_items", "ids_of"]
 
 @dataclass(frozen=True)
 class Rescorer:
-    """A rescorer look at items that are among the best by rough scores.
+    """A closer look at items that are among the best by rough scores.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class Catalog:
         return Lookup(self.users, self.items)
 
     def with_items(self, new: IdMap) -> Self:
-        """Return it with new items after the known ones, which nobody took and which are like no other."""
+        """Return a catalog with new items after the known ones: nobody took them, and they are like no other."""
 
         def support() -> tuple[NDArray[Any], int]:
             counts, n_users = self.support()

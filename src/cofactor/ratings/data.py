@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -484,15 +485,15 @@ class Ratings(OfColumns):
         if items is not None and items != self.items:
             raise InvalidInputError("X has other items than the model: build it with items=model.items_", argument="X")
 
-    def same_as(self, other: Ratings) -> bool:
-        """Return whether another one has the same ratings, at the same times and with the same weights."""
-        arrays = zip(
-            (self.indptr, self.indices, self.levels, self.times, self.weights),
-            (other.indptr, other.indices, other.levels, other.times, other.weights),
-            strict=True,
-        )
-        ids = self.users == other.users and self.items == other.items
-        return ids and all(np.array_equal(cast(Any, one), cast(Any, its)) for one, its in arrays)
+    @cached_property
+    def key(self) -> str:
+        """What tells ratings from others: users, items, values, times and weights, whatever order they came in."""
+        digest = hashlib.sha256()
+        for ids in (self.users.ids, self.items.ids):
+            digest.update(repr(ids.tolist()).encode("utf-8", "surrogatepass"))
+        for array in (self.indptr, self.indices, self.values, self.times, self.weights):
+            digest.update(b"-" if array is None else array.tobytes())
+        return digest.hexdigest()[:16]
 
     def check_coding(self, coding: Coding | None) -> None:
         """Refuse levels that stand for something else than those of a model, such as bins of other edges."""

@@ -178,9 +178,9 @@ class InteractionModel(BaseEstimator, ABC):
         again : bool
             Whether the caller wants it taken in.
         """
-        if again or self.updates_ is None or not self.updates_.hold(new):
+        if again or self.updates_ is None or not self.updates_.holds(new):
             return False
-        if both is not None and not both.same_as(self._require_ratings()):
+        if both is not None and both.key != self._require_ratings().key:
             return False
         kind = "take" if both is None else "rating"
         those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")

@@ -229,7 +229,7 @@ class Quotas:
 
 
 def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
-    """Return what a caller gives for items by their ids; refuse what is no such thing, without printing all of it."""
+    """Return a mapping from item id to what a caller gives for it; refuse anything else, without printing all of it."""
     if isinstance(given, Mapping):
         return given
     frame = as_frame(collected(given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -40,7 +39,7 @@ class Updates:
     --------
     >>> new = Ratings.from_pairs([("ann", "Up"), ("bob", "Up")], [1, 2])
     >>> updates = Updates(18).after(new)
-    >>> updates.due, updates.after(new).n_new, updates.hold(new)
+    >>> updates.due, updates.after(new).n_new, updates.holds(new)
     (True, 4, True)
     """
 
@@ -51,12 +50,12 @@ class Updates:
 
     def after(self, new: Ratings) -> Self:
         """Return what it is after an update by new ratings."""
-        keys = (*self.keys, _key(new))[-_REMEMBERED:]
+        keys = (*self.keys, new.key)[-_REMEMBERED:]
         return replace(self, n_updates=self.n_updates + 1, n_new=self.n_new + new.n_ratings, keys=keys)
 
-    def hold(self, new: Ratings) -> bool:
+    def holds(self, new: Ratings) -> bool:
         """Return whether the same ratings came before, in any order, as when a job is run again."""
-        return bool(self.keys) and _key(new) in self.keys
+        return bool(self.keys) and new.key in self.keys
 
     @property
     def due(self) -> bool:
@@ -78,13 +77,3 @@ class Updates:
         if not all(isinstance(key, str) for key in keys):
             raise InvalidInputError("keys of updates must be text")
         return cls(**found, keys=tuple(keys))
-
-
-def _key(ratings: Ratings) -> str:
-    """Return what tells ratings from others: users, items, levels, times and weights, whatever order they came in."""
-    digest = hashlib.sha256()
-    for ids in (ratings.users.ids, ratings.items.ids):
-        digest.update(repr(ids.tolist()).encode("utf-8", "surrogatepass"))
-    for array in (ratings.indptr, ratings.indices, ratings.values, ratings.times, ratings.weights):
-        digest.update(b"-" if array is None else array.tobytes())
-    return digest.hexdigest()[:16]

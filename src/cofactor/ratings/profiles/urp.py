@@ -51,7 +51,7 @@ class URP(RatingModel):
     :math:`\sum_k \gamma_{ik} \beta_{jrk} / \sum_k \gamma_{ik}`, and `predict` takes the median, as the paper does.
 
     The paper (Marlin 2003) has no penalty; without one, levels that no user gave to a rare item get probability 0. It
-    also learns a. That fits the ratings rescorer, but on MovieLens 100K predicts new ones worse than a fixed one, since
+    also learns a. That fits the ratings closer, but on MovieLens 100K predicts new ones worse than a fixed one, since
     a then falls towards 0 and every user keeps to one attitude.
 
     The bound has many optima: each user begins with half of the weight on one attitude, chosen by random directions in

@@ -15,14 +15,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_flag, check_number
-from cofactor.coding import Coding
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
 from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
@@ -32,7 +30,6 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import check_known, warn_of_lost_times
-from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
@@ -82,21 +79,13 @@ class ExposureModel(InteractionModel):
     True
     """
 
-    _html_repr = html_of
-
     #: Parameter in the constructor of every model.
     counts: str
 
-    users_: IdMap
-    items_: IdMap
-    scale_: NDArray[np.float64]
-    ratings_: Ratings | None
     popularity_: NDArray[np.float64]
     n_trained_: int
     counted_: bool
     kind_weights_: dict[str, float]
-    updates_: Updates | None = None
-    coding_: Coding | None = None
 
     #: What popularity adds to scores, in units of `level_`, the mean score of what is taken: see the parameter, which
     #: models have that have no bias for each item.

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
-from cofactor.coding import Coding
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.frames import collected
 from cofactor.interrupts import ends_all
@@ -25,18 +24,15 @@ from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
-from cofactor.model.shown import html_of
 from cofactor.model.state import check_array
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel, tables_of
-from cofactor.ratings.entries import check_levels
 from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import warn_of_lost_times
-from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.probability import expected
@@ -185,17 +181,11 @@ class Recommender(InteractionModel):
     (1, 1)
     """
 
-    _html_repr = html_of
-
     _learned: ClassVar[tuple[str, ...]] = (
         *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_", "tried_"),
         *("cold_", "kind_weights_"),
     )
 
-    users_: IdMap
-    items_: IdMap
-    scale_: NDArray[np.float64]
-    ratings_: Ratings | None
     exposures_: list[ExposureModel]
     rating_model_: RatingModel | None
     knots_: NDArray[np.float64]
@@ -205,8 +195,6 @@ class Recommender(InteractionModel):
     kind_weights_: dict[str, float]
     tried_: dict[str, list[Any]]
     cold_: ColdItems | None = None
-    updates_: Updates | None = None
-    coding_: Coding | None = None
 
     def __init__(
         self,
@@ -240,18 +228,16 @@ class Recommender(InteractionModel):
             part._check_params()
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
-        elif self.ratings is not None:
-            if not isinstance(self.ratings, RatingModel) or not self.ratings._gives_probabilities():
-                raise InvalidTypeError(
-                    "expected a rating model with predict_proba, such as OrdinalProbit(), 'auto' or None",
-                    argument="ratings",
-                    found=self.ratings,
-                )
-            self.ratings._check_params()
+        elif self.ratings is not None and not (
+            isinstance(self.ratings, RatingModel) and self.ratings._gives_probabilities()
+        ):
+            raise InvalidTypeError(
+                "expected a rating model with predict_proba, such as OrdinalProbit(), 'auto' or None",
+                argument="ratings",
+                found=self.ratings,
+            )
+        self._rating_kind()._check_params()
         check_number("max_seconds", self.max_seconds, low=0, also=[None])
-        if self.duplicates is not None:
-            check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
-        check_levels(self.levels)
         check_callback(self.callback)
 
     def _exposure(self, n_cells: int = 0) -> list[Any]:
