@@ -1,6 +1,6 @@
 """Checks of parameters, made once, at the door."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -46,6 +46,21 @@ def check_number(
         raise InvalidInputError((Argument(name), f": expected {word}, with fewer digits"), argument=name) from None
     if not (number >= low if inclusive else number > low) or not number <= high or not np.isfinite(number):
         raise InvalidInputError(f"expected {word}", argument=name, found=value)
+
+
+def number(**range_: Any) -> Callable[[str, Any], None]:
+    """Return the check of a parameter that `check_number` makes, with its range and other values."""
+    return lambda name, value: check_number(name, value, **range_)
+
+
+def whole(low: int = 1, **range_: Any) -> Callable[[str, Any], None]:
+    """Return the check of a parameter that is a whole number; see `number`."""
+    return number(low=low, whole=True, **range_)
+
+
+def one_of(choices: Iterable[str | None]) -> Callable[[str, Any], None]:
+    """Return the check of a parameter that `check_choice` makes."""
+    return lambda name, value: check_choice(name, value, choices)
 
 
 def check_text(texts: Iterable[Any], what: str) -> None:
@@ -151,23 +166,23 @@ def check_flag(name: str, value: Any) -> None:
         raise InvalidTypeError("expected True or False", argument=name, found=value)
 
 
-def check_callback(callback: Any) -> None:
-    """Refuse what cannot be called with progress."""
-    if callback is not None and not callable(callback):
-        raise InvalidTypeError("expected a function of one argument, a Progress", argument="callback", found=callback)
+def check_callback(name: str, value: Any) -> None:
+    """Refuse a parameter that cannot be called with progress."""
+    if value is not None and not callable(value):
+        raise InvalidTypeError("expected a function of one argument, a Progress", argument=name, found=value)
 
 
-def check_verbose(verbose: Any) -> None:
-    """Refuse what is neither a whole number from 0 nor True or False."""
-    if not isinstance(verbose, bool | np.bool_):
-        check_number("verbose", verbose, low=0, whole=True)
+def check_verbose(name: str, value: Any) -> None:
+    """Refuse a parameter that is neither a whole number from 0 nor True or False."""
+    if not isinstance(value, bool | np.bool_):
+        check_number(name, value, low=0, whole=True)
 
 
-def check_jobs(n_jobs: Any) -> None:
-    """Refuse what joblib does not understand as a number of jobs."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
-        kind = InvalidInputError if isinstance(n_jobs, Integral) else InvalidTypeError
-        raise kind("expected a whole number other than 0 (-1: all cores)", argument="n_jobs", found=n_jobs)
+def check_jobs(name: str, value: Any) -> None:
+    """Refuse a parameter that joblib does not understand as a number of jobs."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
+        kind = InvalidInputError if isinstance(value, Integral) else InvalidTypeError
+        raise kind("expected a whole number other than 0 (-1: all cores)", argument=name, found=value)
 
 
 def make_generator(random_state: Any) -> np.random.Generator:

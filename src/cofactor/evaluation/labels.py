@@ -96,7 +96,7 @@ def evaluate_labels(
     >>> [(row["fold"], row["decoding"], row["n_test"]) for row in results]
     [(0, 'plain', 20), (1, 'plain', 20), (2, 'plain', 20)]
     """
-    check_jobs(n_jobs)
+    check_jobs("n_jobs", n_jobs)
     if is_dataset(X):
         if Y is not None:
             advice = "a number of folds, or a splitter, is splitter=..."

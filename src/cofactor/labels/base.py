@@ -307,9 +307,9 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_aim(self.decide_for)
         check_missing(self.missing)
         check_flag("fit_intercept", getattr(self, "fit_intercept", True))
-        check_callback(getattr(self, "callback", None))
-        check_verbose(getattr(self, "verbose", 0))
-        check_jobs(getattr(self, "n_jobs", None))
+        check_callback("callback", getattr(self, "callback", None))
+        check_verbose("verbose", getattr(self, "verbose", 0))
+        check_jobs("n_jobs", getattr(self, "n_jobs", None))
         if not isinstance(self.random_state, np.random.RandomState):  # `make_generator` would draw from it
             make_generator(self.random_state)
 

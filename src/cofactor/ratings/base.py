@@ -15,17 +15,16 @@ from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_callback, check_choice, check_flag, check_number
+from cofactor.checks import check_callback, check_flag, check_number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.frames import collected
 from cofactor.metrics.scale import as_scale
 from cofactor.model.callers import callers_level
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
-from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.estimator import param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course
 from cofactor.model.times import seconds_of
 from cofactor.ratings.best import Ranking, Rescorer
 from cofactor.ratings.blocks import each_block, pairs_per_block
@@ -53,7 +52,7 @@ from cofactor.ratings.timed_users import TimedUsers
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
 from cofactor.text import counted, some_of
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
 
 if TYPE_CHECKING:
     from cofactor.ratings.exclusion import Exclusion
@@ -72,7 +71,6 @@ def _has_probabilities(model: RatingModel) -> bool:
 
 
 @fill_docs
-@refuses_unknown_parameters
 class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
@@ -108,19 +106,12 @@ class RatingModel(InteractionModel):
 
     # What only a call of a method needs is imported by the call: who imports a model seldom calls all of them.
 
-    #: Parameters in the constructor of every model.
-    levels: ArrayLike | None
-    duplicates: str
-    unknown: str
-
-    #: Of models of probabilities: how they become a level.
-    decision: str
-
-    #: Those which may be None.
-    _optional: ClassVar[tuple[str, ...]] = ("validation_", "user_projection_", "item_projection_")
-
-    #: Those which have a row for each user, or for each item, along their first axis.
-    _rows: ClassVar[Mapping[str, SideName]] = {}
+    levels: ArrayLike | None = param(check_levels, default=None)
+    duplicates: str = param(one_of(["error", "last", "mean"]), default="error")
+    unknown: str = param(one_of(["fallback", "error"]), default="fallback")
+    random_state: RandomState = param(default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
 
     _knows_what_is_alike: ClassVar[bool] = False
 
@@ -153,8 +144,8 @@ class RatingModel(InteractionModel):
 
     def _merge_rows(self, part: Self, merge: RowMerge) -> None:
         """Put the rows of a part, which knows some users or items, among one's own, or in their place."""
-        for name, side in self._rows.items():
-            if side == merge.side and name in self._learned:
+        for name, field in self._learned.items():
+            if field.axes and field.axes[0] == f"{merge.side}s":
                 setattr(self, name, merge.rows(getattr(self, name), getattr(part, name)))
 
     def _finalize_update(self, ratings: Ratings) -> None:
@@ -231,16 +222,7 @@ class RatingModel(InteractionModel):
     @property
     def _decision(self) -> Decision:
         """The rule that turns margins into levels."""
-        return self.DECISIONS[self.decision] if hasattr(self, "decision") else COUNT
-
-    def _check_params(self) -> None:
-        """Refuse parameters out of their range."""
-        check_choice("duplicates", self.duplicates, ("error", "last", "mean"))
-        check_choice("unknown", self.unknown, ("fallback", "error"))
-        if hasattr(self, "decision"):
-            check_choice("decision", self.decision, self.DECISIONS)
-        check_callback(getattr(self, "callback", None))
-        check_levels(self.levels)
+        return self.DECISIONS[self.decision] if "decision" in self._params else COUNT
 
     def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
         """Return levels 1..R from margins."""
@@ -1013,10 +995,7 @@ class RatingModel(InteractionModel):
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         self.scale_ = as_scale(self.scale_)
-        check_course(self)
-        missing = [name for name in self._learned if getattr(self, name) is None and name not in self._optional]
-        if missing:
-            raise InvalidInputError(f"{', '.join(missing)} must not be None")
+        super()._check_learned()
 
 
 def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.model.state import check_array
-
 __all__ = ["Boundaries", "CommonBoundaries", "UserBoundaries", "absolute_errors", "half_way"]
 
 
@@ -18,9 +16,6 @@ class Boundaries(Protocol):
 
     def margins(self, scores: NDArray[Any], users: NDArray[Any]) -> NDArray[Any]:
         """Return (n, R - 1): how far the score of each pair lies above each boundary. User -1 is unknown."""
-
-    def check(self, n_users: int, n_levels: int) -> None:
-        """Refuse boundaries, read from a file, of other shapes than the model has."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +38,6 @@ class UserBoundaries:
         boundaries[users < 0] = self.common
         return np.asarray(scores[:, None] - boundaries)
 
-    def check(self, n_users: int, n_levels: int) -> None:
-        """See `Boundaries`."""
-        check_array("thresholds_", self.own, (n_users, n_levels - 1), finite=False)
-        check_array("common_thresholds_", self.common, (n_levels - 1,), finite=False)
-
 
 @dataclass(frozen=True)
 class CommonBoundaries:
@@ -63,10 +53,6 @@ class CommonBoundaries:
     def margins(self, scores: NDArray[Any], users: NDArray[Any]) -> NDArray[Any]:
         """See `Boundaries`."""
         return np.asarray(scores[:, None] - self.values)
-
-    def check(self, n_users: int, n_levels: int) -> None:
-        """See `Boundaries`."""
-        check_array("boundaries_", self.values, (n_levels - 1,))
 
 
 def half_way(scale: NDArray[np.float64]) -> NDArray[np.float64]:

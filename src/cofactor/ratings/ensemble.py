@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_choice, check_jobs, check_number, make_generator
+from cofactor.checks import check_jobs, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.interrupts import ending_all
 from cofactor.kernels.threads import thread_limit
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
@@ -22,7 +23,6 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
 
@@ -83,43 +83,15 @@ class Ensemble(RatingModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("members_",)
+    estimator: RatingModel | None = param(default=None, kw_only=False)
+    n_members: int = param(whole(), default=8, kw_only=False)
+    method: str = param(one_of(["starts", "bagging"]), default="starts")
+    max_samples: float = param(number(low=0, inclusive=False, high=1), default=0.9)
+    n_jobs: int | None = param(check_jobs, default=None)
 
-    members_: list[RatingModel]
+    members_: list[RatingModel] = learned()
 
-    def __init__(
-        self,
-        estimator: RatingModel | None = None,
-        n_members: int = 8,
-        *,
-        method: str = "starts",
-        max_samples: float = 0.9,
-        n_jobs: int | None = None,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_members = n_members
-        self.method = method
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_members", self.n_members, low=1, whole=True)
-        check_choice("method", self.method, ("starts", "bagging"))
-        check_number("max_samples", self.max_samples, low=0, inclusive=False, high=1)
-        check_jobs(self.n_jobs)
+    def _check_together(self) -> None:
         if self.estimator is None:
             return
         if not isinstance(self.estimator, RatingModel):

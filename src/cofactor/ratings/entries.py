@@ -85,16 +85,16 @@ def latest_values(
     return values[latest[number]]
 
 
-def check_levels(levels: Any) -> None:
-    """Refuse the parameter ``levels`` of a model if it is no scale; None is the default."""
-    if levels is None:
+def check_levels(name: str, value: Any) -> None:
+    """Refuse a parameter that is neither a scale nor None."""
+    if value is None:
         return
-    if any(isinstance(level, str) for level in np.ravel(np.asarray(levels, dtype=object))):
-        raise InvalidInputError("expected increasing numbers", argument="levels", found=levels, advice=FOR_WORDS)
+    if any(isinstance(level, str) for level in np.ravel(np.asarray(value, dtype=object))):
+        raise InvalidInputError("expected increasing numbers", argument=name, found=value, advice=FOR_WORDS)
     try:
-        as_scale(levels)
+        as_scale(value)
     except ValueError as error:
-        raise InvalidInputError(f"{error}", argument="levels", found=levels) from error
+        raise InvalidInputError(f"{error}", argument=name, found=value) from error
 
 
 def inferred_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,9 +21,10 @@ from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTy
 from cofactor.kernels.threads import library_limit
 from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
+from cofactor.model.estimator import Estimator, learned
 from cofactor.model.kinds import kinds_of
 from cofactor.model.shown import html_of
-from cofactor.model.state import from_plain, is_mapped, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
 from cofactor.ratings.blocks import pairs_per_block
 from cofactor.ratings.catalog import Catalog
@@ -54,7 +54,7 @@ def _compares(model: InteractionModel) -> bool:
 
 
 @fill_docs
-class InteractionModel(BaseEstimator, ABC):
+class InteractionModel(Estimator, ABC):
     """A model of users, items, and what users rated or took.
 
     Attributes
@@ -77,19 +77,16 @@ class InteractionModel(BaseEstimator, ABC):
 
     _html_repr = html_of
 
-    users_: IdMap
-    items_: IdMap
-    scale_: NDArray[np.float64]
-    ratings_: Any
-    coding_: Coding | None = None
-    stored_users_: StoredUsers | None = None
-    updates_: Updates | None = None
+    users_: IdMap = learned(saved=False)
+    items_: IdMap = learned(saved=False)
+    scale_: NDArray[np.float64] = learned("levels", dtype=np.float64)
+    ratings_: Any = learned(saved=False)
+    coding_: Coding | None = learned(saved=False, default=None)
+    stored_users_: StoredUsers | None = learned(saved=False, default=None)
+    updates_: Updates | None = learned(saved=False, default=None)
 
     #: Why the ratings in shards that it was fitted on are there no more; empty where they are, or were not kept.
-    lost_ratings_: str = ""
-
-    #: Names of the attributes that a fit learns, and a file holds.
-    _learned: ClassVar[tuple[str, ...]] = ()
+    lost_ratings_: str = learned(saved=False, default="")
 
     #: What a user's own entries are, and whether their `_contributions` sum to the score, see `explain`.
     _own_kind: ClassVar[str] = "rating"
@@ -101,11 +98,12 @@ class InteractionModel(BaseEstimator, ABC):
     #: Learns from ratings in shards, in models that can: called with what `_fit` is given.
     _fit_shards: ClassVar[Callable[..., None] | None] = None
 
-    def _check_params(self) -> None:
-        """Refuse parameters out of their range."""
-
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
+        check_course(self)
+        lengths = {"users": len(self.users_), "items": len(self.items_), "levels": len(self.scale_)}
+        for name, field in self._learned.items():
+            field.refuse_wrong(name, getattr(self, name), lengths)
 
     # What only a call of a method needs is imported by the call: who imports a model seldom calls all of them.
 
@@ -570,12 +568,12 @@ class InteractionModel(BaseEstimator, ABC):
 
     def _saved(self) -> dict[str, Any]:
         """Return what a file holds of what was learned, by attribute, in a form that `cofactor.model.state` takes."""
-        return {name: getattr(self, name) for name in ("scale_", *self._learned)}
+        return {name: getattr(self, name) for name in self._learned}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take what `_saved` returned, read from a file and not checked yet."""
-        for name, value in saved.items():
-            setattr(self, name, value)
+        for name in self._learned:
+            setattr(self, name, saved[name])
 
     def _summary(self) -> dict[str, Any]:
         """Return what the file says of the model to those who do not load it."""
@@ -644,10 +642,9 @@ class InteractionModel(BaseEstimator, ABC):
             for name in ("users", "items")
         )
         model.ratings_, model.stored_users_ = None, stored
-        learned = member(header, "learned", dict)
+        saved = member(header, "learned", dict)
         there = {} if stored is None else {f"learned.{name}": array for name, array in stored.arrays.items()}
-        found = {name: unpacked(value, there | arrays, models) for name, value in learned.items()}
-        model._restore({name: found[name] for name in ("scale_", *cls._learned)})
+        model._restore({name: unpacked(value, there | arrays, models) for name, value in saved.items()})
         model._check_learned()
         if "coding" in header:
             model.coding_ = Coding.of_state(header["coding"])
@@ -676,9 +673,19 @@ class Factored(InteractionModel):
 
     _knows_what_is_alike: ClassVar[bool] = True
 
-    U_: Any
-    V_: Any
-    item_bias_: Any
+    if TYPE_CHECKING:  # some models learn these, others make them of what they learn
+
+        @property
+        def U_(self) -> Any:
+            """Rows of users."""
+
+        @property
+        def V_(self) -> Any:
+            """Rows of items."""
+
+        @property
+        def item_bias_(self) -> Any:
+            """Biases of items."""
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`."""

@@ -138,7 +138,7 @@ def run_cells(
     done {'inverse': 1.0}
     done {'inverse': 0.5}
     """
-    check_jobs(n_jobs)
+    check_jobs("n_jobs", n_jobs)
     if isinstance(store, ResultStore) or store is None:
         opened: AbstractContextManager[ResultStore | None] = nullcontext(store)
     else:

@@ -87,8 +87,8 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _check_params(self) -> None:
         """Refuse parameters out of their range."""
-        check_callback(getattr(self, "callback", None))
-        check_verbose(getattr(self, "verbose", 0))
+        check_callback("callback", getattr(self, "callback", None))
+        check_verbose("verbose", getattr(self, "verbose", 0))
 
     def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features, scaled if they are not to be learned from."""

@@ -85,7 +85,7 @@ def try_all(
     >>> try_all(lambda part, shift: part + shift, [10, 20], [1, 2], lambda shift, found: (shift, max(found)))
     [(1, 21), (2, 22)]
     """
-    check_jobs(n_jobs)
+    check_jobs("n_jobs", n_jobs)
 
     def tried(candidate: Candidate) -> Conclusion:
         try:

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
+from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.explaining import products, with_constant
-from cofactor.ratings.factors.base import FactorModel
+from cofactor.ratings.factors.base import FactorModel, Links
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class ALS(DescribedModel, FactorModel):
@@ -97,9 +97,14 @@ class ALS(DescribedModel, FactorModel):
     array([2., 3.])
     """
 
-    _learned = (*FactorModel._learned, "boundaries_", "mean_", "links_")
+    n_factors: int = param(default=10, kw_only=False)
+    solver: str = param(one_of(["exact", "cg"]), default="exact")
+    max_iter: int = param(default=100)
+    tol: float = param(default=1e-4)
 
-    mean_: float
+    boundaries_: NDArray[np.float64] = learned("levels-1")
+    mean_: float = learned()
+    links_: Links = learned(optional=True)
 
     _takes_weights: ClassVar[bool] = True
 
@@ -107,41 +112,6 @@ class ALS(DescribedModel, FactorModel):
         from cofactor.ratings.factors.in_shards import solve_least_squares
 
         self._fit_by_parts(given, "exact", solve_least_squares)
-
-    def __init__(
-        self,
-        n_factors: int = 10,
-        alpha: float | str = "auto",
-        *,
-        alpha_bias: float | None = 3.0,
-        solver: str = "exact",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("solver", self.solver, ("exact", "cg"))
 
     @property
     def _factor_scores(self) -> FactorScores:

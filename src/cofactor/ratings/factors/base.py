@@ -7,16 +7,17 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
@@ -28,7 +29,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
+from cofactor.typing import SideName
 
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
 MOST_ALPHA = 1e12
+
+
+Links = tuple[FactorLink | None, FactorLink | None]
 
 
 class FactorModel(Factored, RatingModel):
@@ -74,37 +78,25 @@ class FactorModel(Factored, RatingModel):
         What features say of users and of items, in models that take some.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "U_", "V_", "user_bias_", "item_bias_",
-        "alpha_", "validation_", "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
+    n_factors: int = param(whole(), default=10, kw_only=False)
+    alpha: Any = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=["auto"]), default="auto", kw_only=False)
+    alpha_bias: float | None = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=[None]), default=3.0)
+    solver: str = param(default="exact")
+    max_iter: int = param(whole(), default=500)
+    tol: float = param(number(low=0), default=1e-4)
+    dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    _rows: ClassVar[Mapping[str, SideName]] = {
-        "U_": "user", "user_bias_": "user", "thresholds_": "user", "planes_": "user",
-        "V_": "item", "item_bias_": "item",
-    }  # fmt: skip
-
-    U_: NDArray[Any]
-    V_: NDArray[Any]
-    user_bias_: NDArray[Any]
-    item_bias_: NDArray[Any]
-    thresholds_: NDArray[Any]
-    common_thresholds_: NDArray[Any]
-    boundaries_: NDArray[np.float64]
-    alpha_: float
-    validation_: Validation | None
-    links_: tuple[FactorLink | None, FactorLink | None] = (None, None)
-
-    n_factors: int
-    alpha: Any
-    alpha_bias: float | None
-    solver: str
-    max_iter: int
-    tol: float
-    dtype: str
-    random_state: RandomState
-    callback: Callback | None
-    verbose: int
+    U_: NDArray[Any] = learned("users d")
+    V_: NDArray[Any] = learned("items d")
+    user_bias_: NDArray[Any] = learned("users")
+    item_bias_: NDArray[Any] = learned("items")
+    alpha_: float = learned(check=number(low=0, inclusive=False))
+    validation_: Validation | None = learned(optional=True)
+    links_: Links = learned(saved=False, default=(None, None))
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     # ---------------------------------------------------------------- what a subclass provides
 
@@ -170,15 +162,6 @@ class FactorModel(Factored, RatingModel):
         return self._boundaries.margins(self._scores(users, items), users)
 
     # ---------------------------------------------------------------- learning
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=MOST_ALPHA, also=["auto"])
-        check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=MOST_ALPHA, also=[None])
-        check_choice("dtype", self.dtype, ("float32", "float64"))
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit(self, given: FitInput) -> None:
         ratings, monitor = given.ratings, given.monitor
@@ -304,7 +287,4 @@ class FactorModel(Factored, RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n, m = len(self.users_), len(self.items_)
-        self._factor_scores.check(n, m)
-        self._boundaries.check(n, len(self.scale_))
-        check_number("alpha_", self.alpha_, low=0, inclusive=False)
+        self._factor_scores.check()

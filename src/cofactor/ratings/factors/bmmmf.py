@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, Tags
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.errors import InvalidInputError
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
+from cofactor.model.estimator import param
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import Count, Decision
 from cofactor.ratings.factors.loss_fit import LossFactorization
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class BinaryMMMF(LossFactorization):
@@ -83,53 +82,14 @@ class BinaryMMMF(LossFactorization):
     array([-1.,  1.])
     """
 
-    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_")
+    threshold: float = param(number(low=-np.inf), default=0.0)
 
     _takes_weights: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        n_factors: int = 100,
-        alpha: float | str = "auto",
-        *,
-        alpha_bias: float | None = 3.0,
-        margin: str = "smooth-hinge",
-        threshold: float = 0.0,
-        solver: str = "lbfgs",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.margin = margin
-        self.threshold = threshold
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)  # two levels only
         return tags
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("threshold", self.threshold, low=-np.inf)
 
     def _loss(self, n_levels: int) -> EntryLoss:
         if n_levels != 2:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_jobs, make_generator
+from cofactor.checks import check_jobs, make_generator, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -20,7 +21,6 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import RandomState
 
 
 class HMF(RatingModel):
@@ -95,56 +95,24 @@ class HMF(RatingModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("stages_", "alphas_")
+    n_factors: int = param(default=100, kw_only=False)
+    alpha: float | str | Sequence[float | str] = param(default="auto", kw_only=False)
+    alpha_bias: float | None = param(default=3.0)
+    decoding: str = param(one_of(["first", "count"]), default="first")
+    margin: str = param(default="smooth-hinge")
+    threshold: float = param(default=0.0)
+    n_jobs: int | None = param(check_jobs, default=None)
+    solver: str = param(default="lbfgs")
+    max_iter: int = param(default=500)
+    tol: float = param(default=1e-5)
+    dtype: str = param(default="float32")
 
-    stages_: list[BinaryMMMF]
-    alphas_: list[float]
+    stages_: list[BinaryMMMF] = learned()
+    alphas_: list[float] = learned()
 
     _takes_weights: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_factors: int = 100,
-        alpha: float | str | Sequence[float | str] = "auto",
-        *,
-        alpha_bias: float | None = 3.0,
-        decoding: str = "first",
-        margin: str = "smooth-hinge",
-        threshold: float = 0.0,
-        n_jobs: int | None = None,
-        solver: str = "lbfgs",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.decoding = decoding
-        self.margin = margin
-        self.threshold = threshold
-        self.n_jobs = n_jobs
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("decoding", self.decoding, ("first", "count"))
-        check_jobs(self.n_jobs)
+    def _check_together(self) -> None:
         for alpha in self._alphas(1):
             self._stage(alpha, 0)._check_params()
 

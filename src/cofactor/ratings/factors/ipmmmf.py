@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import number, one_of
 from cofactor.errors import InvalidInputError
-from cofactor.model.state import check_array, last_length
+from cofactor.model.estimator import learned, param
 from cofactor.problems.gaussian_rows import best_gaussian
 from cofactor.problems.max_entropy import MaxEntropyProblem, threshold_centres
 from cofactor.problems.stick_breaking import best_sticks, prior_logits
@@ -22,7 +22,6 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback, Result
-from cofactor.typing import RandomState
 
 #: Passes over a new user's ratings in fold-in, where there are no further rounds.
 _FOLD_IN_PASSES = 20_000
@@ -134,44 +133,18 @@ class IPMMMF(FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "thresholds_", "common_thresholds_", "sticks_")
+    n_factors: int = param(default=30, kw_only=False)
+    alpha: float | str = param(default=10.0, kw_only=False)
+    alpha_bias: float | None = param(default=None)
+    item_prior: str = param(one_of(["fixed", "learned"]), default="fixed")
+    width: float = param(number(low=0, inclusive=False, high=_MOST), default=2.0)
+    concentration: float = param(number(low=0, inclusive=False, high=_MOST), default=3.0)
+    max_iter: int = param(default=100)
+    tol: float = param(default=1e-4)
 
-    sticks_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_factors: int = 30,
-        alpha: float | str = 10.0,
-        *,
-        alpha_bias: float | None = None,
-        item_prior: str = "fixed",
-        width: float = 2.0,
-        concentration: float = 3.0,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.item_prior = item_prior
-        self.width = width
-        self.concentration = concentration
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    thresholds_: NDArray[Any] = learned("users levels-1", finite=False)
+    common_thresholds_: NDArray[Any] = learned("levels-1", finite=False)
+    sticks_: NDArray[np.float64] = learned("2 d", dtype=np.float64)
 
     @property
     def prior_(self) -> NDArray[np.float64]:
@@ -181,12 +154,6 @@ class IPMMMF(FactorModel):
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"alpha": [6.0, 9.0, 12.0, 17.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("item_prior", self.item_prior, ("fixed", "learned"))
-        check_number("width", self.width, low=0, inclusive=False, high=_MOST)
-        check_number("concentration", self.concentration, low=0, inclusive=False, high=_MOST)
 
     def first_arrays(self, ratings: Ratings, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return where a fit begins: features between unlikely and likely, thresholds and sticks as in the prior."""
@@ -294,9 +261,6 @@ class IPMMMF(FactorModel):
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_, cold_user=prior)
 
     def _check_learned(self) -> None:
-        d = last_length(self.V_)
-        check_array("sticks_", self.sticks_, (2, d), np.float64)
-        if not ((self.sticks_ > 0) & np.isfinite(self.sticks_)).all():
-            raise InvalidInputError("sticks_ must be finite and above 0")
-        check_array("U_", self.U_, (len(self.users_), d))
         super()._check_learned()
+        if not (self.sticks_ > 0).all():
+            raise InvalidInputError("sticks_ must be above 0")

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
 from cofactor.errors import Argument
 from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, Penalty, RegressedL2
 from cofactor.problems import ObservedProblem
 from cofactor.ratings.data import Ratings
@@ -47,7 +48,14 @@ class LossFactorization(FactorModel):
     Subclasses name the loss and its targets, the free arrays of users with their penalties, and boundaries.
     """
 
-    margin: str
+    n_factors: int = param(default=100)
+    margin: str = param(one_of(MARGIN_LOSSES), default="smooth-hinge")
+    solver: str = param(one_of(SOLVERS), default="lbfgs")
+    max_iter: int = param(default=500)
+    tol: float = param(default=1e-5)
+
+    thresholds_: NDArray[Any] = learned("users levels-1", finite=False)
+    common_thresholds_: NDArray[Any] = learned("levels-1", finite=False)
 
     # ---------------------------------------------------------------- what a subclass provides
 
@@ -73,16 +81,13 @@ class LossFactorization(FactorModel):
 
     # ---------------------------------------------------------------- learning
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("margin", self.margin, MARGIN_LOSSES)
+    def _check_together(self) -> None:
         if not MARGIN_LOSSES[self.margin].smooth:
             smooth = " or ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if loss.smooth)
             raise SolverMismatchError(
                 (Argument("margin", self.margin), f" has no gradient, which every solver here needs: take {smooth}"),
                 argument="margin",
             )
-        check_choice("solver", self.solver, SOLVERS)
 
     def solve(
         self,

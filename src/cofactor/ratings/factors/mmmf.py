@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import number, one_of
 from cofactor.losses import MARGIN_LOSSES, AllThreshold, EntryLoss, ImmediateThreshold
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import CentredL2, Penalty
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
+from cofactor.ratings.factors.base import Links
 from cofactor.ratings.factors.loss_fit import LossFactorization
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 CONSTRUCTIONS = {"all": AllThreshold, "immediate": ImmediateThreshold}
 
@@ -98,51 +98,12 @@ class MMMF(DescribedModel, LossFactorization):
     array([1., 3., 4.])
     """
 
-    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "links_")
+    alpha_thresholds: float = param(number(low=0), default=5.0)
+    construction: str = param(one_of(CONSTRUCTIONS), default="all")
+
+    links_: Links = learned(optional=True)
 
     _takes_weights: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        n_factors: int = 100,
-        alpha: float | str = "auto",
-        *,
-        alpha_bias: float | None = 3.0,
-        alpha_thresholds: float = 5.0,
-        construction: str = "all",
-        margin: str = "smooth-hinge",
-        solver: str = "lbfgs",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.alpha_thresholds = alpha_thresholds
-        self.construction = construction
-        self.margin = margin
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("construction", self.construction, CONSTRUCTIONS)
-        check_number("alpha_thresholds", self.alpha_thresholds, low=0)
 
     @property
     def _linked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

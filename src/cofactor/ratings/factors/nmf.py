@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import BetaDivergence, ItakuraSaito, KullbackLeibler, Squared
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.problems import NonnegativeProblem
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
@@ -24,7 +25,6 @@ from cofactor.solvers import Result, SolverMismatchError
 from cofactor.solvers.multiplicative import repeat_updates
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import RandomState
 
 _FOLD_IN_TOL = 1e-6  #: largest move of a new user's factors in the last sweep, as a share of the largest one
 _FOLD_IN_SWEEPS = 20_000
@@ -112,56 +112,23 @@ class RatingNMF(FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "boundaries_", "origin_", "common_user_", "common_item_")
+    n_factors: int = param(default=10, kw_only=False)
+    loss: str = param(one_of(["squared", "kl", "itakura-saito", "beta"]), default="squared")
+    beta: float = param(number(low=0), default=1.5)
+    solver: str = param(one_of(["auto", "hals", "multiplicative"]), default="auto")
+    origin: float | None = param(number(low=-np.inf, also=[None]), default=None)
+    max_iter: int = param(default=500)
+    tol: float = param(default=1e-4)
 
-    origin_: float
-    common_user_: NDArray[Any]
-    common_item_: NDArray[Any]
+    boundaries_: NDArray[np.float64] = learned("levels-1")
+    origin_: float = learned()
+    common_user_: NDArray[Any] = learned("d")
+    common_item_: NDArray[Any] = learned("d")
 
     #: There are no biases.
     alpha_bias: float | None = None
 
-    def __init__(
-        self,
-        n_factors: int = 10,
-        alpha: float | str = "auto",
-        *,
-        loss: str = "squared",
-        beta: float = 1.5,
-        solver: str = "auto",
-        origin: float | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.loss = loss
-        self.beta = beta
-        self.solver = solver
-        self.origin = origin
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("loss", self.loss, ("squared", "kl", "itakura-saito", "beta"))
-        check_number("beta", self.beta, low=0)
-        check_choice("solver", self.solver, ("auto", "hals", "multiplicative"))
-        check_number("origin", self.origin, low=-np.inf, also=[None])
+    def _check_together(self) -> None:
         if self.solver == "hals" and self.loss != "squared":
             raise SolverMismatchError(
                 (

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import logit
 
-from cofactor.checks import check_choice, check_flag, check_number
+from cofactor.checks import check_flag, number, one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.losses import LogisticSquared, Squared
 from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
+from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.problems.each_row import minimise_rows
 from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
@@ -25,7 +26,6 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.typing import RandomState
 
 #: Fold-in through the logistic map is iterative; it ends with less than this share of the objective to gain.
 _FOLD_IN_TOL = 1e-8
@@ -113,56 +113,23 @@ class PMF(FactorModel):
     array([1., 3., 4.])
     """
 
-    _learned = (*FactorModel._learned, "boundaries_", "mean_")
+    n_factors: int = param(default=10, kw_only=False)
+    weighted: bool = param(check_flag, default=False)
+    link: str = param(one_of(["identity", "logistic"]), default="identity")
+    solver: str = param(one_of(["als", "lbfgs", "sgd"]), default="als")
+    eta0: float = param(number(low=0, inclusive=False, high=1), default=0.1)
+    max_iter: int = param(default=500)
+    tol: float = param(default=1e-4)
 
-    mean_: float
+    boundaries_: NDArray[np.float64] = learned("levels-1")
+    mean_: float = learned()
 
     #: There are no biases.
     alpha_bias: float | None = None
 
     _takes_weights: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_factors: int = 10,
-        alpha: float | str = "auto",
-        *,
-        weighted: bool = False,
-        link: str = "identity",
-        solver: str = "als",
-        eta0: float = 0.1,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.weighted = weighted
-        self.link = link
-        self.solver = solver
-        self.eta0 = eta0
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_flag("weighted", self.weighted)
-        check_choice("link", self.link, ("identity", "logistic"))
-        check_choice("solver", self.solver, ("als", "lbfgs", "sgd"))
-        check_number("eta0", self.eta0, low=0, inclusive=False, high=1)
+    def _check_together(self) -> None:
         if self.solver == "als" and self.link == "logistic":
             raise SolverMismatchError(
                 (

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cofactor.kernels import ordinal
 from cofactor.losses import MARGIN_LOSSES, EntryLoss, Proximal, ToPlanes
-from cofactor.model.state import check_array
+from cofactor.model.estimator import learned
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.loss_fit import LossFactorization, mean_thresholds
 from cofactor.ratings.fit_input import FitInput
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 #: How far boundaries lie from planes that coincide, where the margin is 1.
 _NEXT_TO = 1e-6
@@ -88,44 +86,9 @@ class PMMMF(LossFactorization):
     array([1., 3., 4.])
     """
 
-    _learned = (*LossFactorization._learned, "thresholds_", "common_thresholds_", "planes_")
-
-    planes_: NDArray[Any]
+    planes_: NDArray[Any] = learned("users levels", finite=False)
 
     _takes_weights: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        n_factors: int = 100,
-        alpha: float | str = "auto",
-        *,
-        alpha_bias: float | None = 3.0,
-        margin: str = "smooth-hinge",
-        solver: str = "lbfgs",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.alpha_bias = alpha_bias
-        self.margin = margin
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _fold_in_items(self, given: FitInput) -> None:
         """Minimise J over the items' arrays; what belongs to users is fixed, their planes too."""
@@ -150,10 +113,6 @@ class PMMMF(LossFactorization):
         self, level_counts: NDArray[np.int64], sums: Callable[[], Mapping[str, NDArray[Any]]]
     ) -> NDArray[Any]:
         return mean_thresholds(sums())
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_array("planes_", self.planes_, (len(self.users_), len(self.scale_)), finite=False)
 
 
 def boundaries(planes: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:

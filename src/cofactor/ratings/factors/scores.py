@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_number
+from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
-from cofactor.model.state import check_array, last_length
 from cofactor.ratings.blocks import rows_of
 
 __all__ = ["FactorScores"]
@@ -58,17 +58,13 @@ class FactorScores:
     def _moved(self, scores: NDArray[Any]) -> NDArray[Any]:
         return scores if self.offset is None else scores + scores.dtype.type(self.offset)
 
-    def check(self, n_users: int, n_items: int) -> None:
-        """Refuse arrays, read from a file, that do not fit each other: kernels do not check indices."""
-        d = last_length(self.V)
-        check_array("V_", self.V, (n_items, d))
-        check_array("U_", self.U, (n_users, d), self.V.dtype)
-        check_array("user_bias_", self.user_bias, (n_users,), self.V.dtype)
-        check_array("item_bias_", self.item_bias, (n_items,), self.V.dtype)
+    def check(self) -> None:
+        """Refuse arrays, read from a file, of several precisions, which kernels do not take."""
         check_number("the offset of scores", self.offset, low=-np.inf, also=[None])
-        for name, factors in (("common_user_", self.cold_user), ("common_item_", self.cold_item)):
-            if factors is not None:
-                check_array(name, factors, (d,), self.V.dtype)
+        arrays = self.U, self.V, self.user_bias, self.item_bias, self.cold_user, self.cold_item
+        kinds = {array.dtype.name for array in arrays if array is not None}
+        if len(kinds) > 1:
+            raise InvalidInputError(f"factors and biases must have one dtype, found {' and '.join(sorted(kinds))}")
 
 
 def _with_cold(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.kernels.observed import row_sums
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.state import check_array
+from cofactor.model.estimator import learned, param
 from cofactor.problems import PatchedMatrix, SingularProblem
 from cofactor.problems.singular import orthonormal
 from cofactor.ratings.base import RatingModel
@@ -21,8 +20,6 @@ from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.solvers.multiplicative import repeat_updates
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
 
 _MORE_VECTORS = 10  #: columns of the subspace beyond those kept; the last of these then settle sooner
 
@@ -107,67 +104,31 @@ class RatingSVD(Factored, RatingModel):
     array([3., 2., 4.])
     """
 
-    _learned = (
-        "U_", "V_", "user_bias_", "item_bias_", "boundaries_", "origin_", "common_user_", "common_item_",
-        "singular_values_", "item_means_", "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
+    n_factors: int = param(whole(), default=14, kw_only=False)
+    fill: str = param(one_of(["baseline", "item-mean"]), default="baseline")
+    damping: float = param(number(low=0), default=5.0)
+    max_iter: int = param(whole(), default=200)
+    tol: float = param(number(low=0), default=1e-5)
+    dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    _rows: ClassVar[Mapping[str, SideName]] = {
-        "U_": "user", "user_bias_": "user", "V_": "item", "item_bias_": "item", "item_means_": "item",
-    }  # fmt: skip
-
-    U_: NDArray[Any]
-    V_: NDArray[Any]
-    user_bias_: NDArray[Any]
-    item_bias_: NDArray[Any]
-    boundaries_: NDArray[np.float64]
-    origin_: float
-    common_user_: NDArray[Any]
-    common_item_: NDArray[Any]
-    singular_values_: NDArray[np.float64]
-    item_means_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_factors: int = 14,
-        *,
-        fill: str = "baseline",
-        damping: float = 5.0,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.fill = fill
-        self.damping = damping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    U_: NDArray[Any] = learned("users d")
+    V_: NDArray[Any] = learned("items d")
+    user_bias_: NDArray[Any] = learned("users")
+    item_bias_: NDArray[Any] = learned("items")
+    boundaries_: NDArray[np.float64] = learned("levels-1")
+    origin_: float = learned()
+    common_user_: NDArray[Any] = learned("d")
+    common_item_: NDArray[Any] = learned("d")
+    singular_values_: NDArray[np.float64] = learned("d", dtype=np.float64)
+    item_means_: NDArray[np.float64] = learned("items", dtype=np.float64)
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"n_factors": [6, 10, 14, 20]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_choice("fill", self.fill, ("baseline", "item-mean"))
-        check_number("damping", self.damping, low=0)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
-        check_choice("dtype", self.dtype, ("float32", "float64"))
 
     @property
     def _factor_scores(self) -> FactorScores:
@@ -263,10 +224,7 @@ class RatingSVD(Factored, RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        self._factor_scores.check(len(self.users_), len(self.items_))
-        CommonBoundaries(self.boundaries_).check(len(self.users_), len(self.scale_))
-        check_array("singular_values_", self.singular_values_, self.V_.shape[1:], np.float64)
-        check_array("item_means_", self.item_means_, (len(self.items_),), np.float64)
+        self._factor_scores.check()
 
 
 def _row_means(indptr: NDArray[Any], values: NDArray[Any], damping: float) -> NDArray[np.float64]:

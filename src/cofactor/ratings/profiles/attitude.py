@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.state import check_array, last_length
+from cofactor.model.estimator import learned, param
 from cofactor.problems.attitudes import AttitudeProblem, odds_of
 from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers import lbfgs
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
 _ENTRIES_PER_BLOCK = 2_000
@@ -113,45 +111,21 @@ class Attitude(RatingModel):
     array([1., 5., 5.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "expression_", "frequencies_", "factors_", "base_", "marginal_",
-        "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
+    n_factors: int = param(whole(), default=5, kw_only=False)
+    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=8.0, kw_only=False)
+    decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
+    max_iter: int = param(whole(), default=500)
+    tol: float = param(number(low=0), default=1e-5)
 
-    _rows: ClassVar[Mapping[str, SideName]] = {"expression_": "user", "factors_": "item", "base_": "item"}
-
-    expression_: NDArray[np.float64]
-    frequencies_: NDArray[np.float64]
-    factors_: NDArray[np.float64]
-    base_: NDArray[np.float64]
-    marginal_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_factors: int = 5,
-        alpha: float = 8.0,
-        *,
-        decision: str = "median",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.decision = decision
-        self.max_iter = max_iter
-        self.tol = tol
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    expression_: NDArray[np.float64] = learned("users profiles", dtype=np.float64)
+    frequencies_: NDArray[np.float64] = learned("profiles", dtype=np.float64)
+    factors_: NDArray[np.float64] = learned("items levels profiles", dtype=np.float64)
+    base_: NDArray[np.float64] = learned("items levels", dtype=np.float64)
+    marginal_: NDArray[np.float64] = learned("levels", dtype=np.float64)
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
@@ -160,13 +134,6 @@ class Attitude(RatingModel):
     def _fit_bytes(self, ratings: Ratings) -> int:
         n, m = ratings.shape
         return 8 * self.n_factors * (n + m * ratings.n_levels)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings
@@ -236,13 +203,3 @@ class Attitude(RatingModel):
         place = np.where(items < 0, -1, place).astype(np.int32)
         products.pair_shares(users, place, self.expression_, odds, growth, self.frequencies_, self.marginal_, out)
         return out
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        n, m, R = len(self.users_), len(self.items_), len(self.scale_)
-        K = last_length(self.factors_)
-        shapes = {
-            "factors_": (m, R, K), "expression_": (n, K), "frequencies_": (K,), "base_": (m, R), "marginal_": (R,),
-        }  # fmt: skip
-        for name, shape in shapes.items():
-            check_array(name, getattr(self, name), shape, np.float64)

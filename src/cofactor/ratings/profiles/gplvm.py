@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cofactor.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.checks import check_flag, make_generator, number, one_of, whole
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.model.selection.path import hold_out_one_per_user
-from cofactor.model.state import check_array, last_length
+from cofactor.model.state import check_array
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, margins_of, of_all_pairs
 from cofactor.solvers.lbfgs import lbfgs
-from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
-from cofactor.typing import RandomState, SideName
 
 #: Standard deviation of positions at the start. At zero the gradient vanishes; distances should be about one.
 START_SCALE = 0.3
@@ -163,80 +162,37 @@ class GPLVM(RatingModel):
     array([2., 4.])
     """
 
-    _learned = (
-        "boundaries_", "V_", "kernel_", "mean_", "item_bias_", "rated_indptr_", "rated_", "weights_",
-        "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
+    n_factors: int = param(whole(), default=10, kw_only=False)
+    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=30.0, kw_only=False)
+    kernel: str = param(one_of(START), default="rbf")
+    alpha_bias: float | None = param(number(low=0, inclusive=False, high=1e12, also=[None]), default=5.0)
+    eta0: float = param(number(low=0, inclusive=False), default=0.01)
+    momentum: float = param(number(low=0, high=0.99), default=0.9)
+    early_stopping: bool = param(check_flag, default=True)
+    max_iter: int = param(whole(), default=100)
+    tol: float = param(number(low=0), default=1e-3)
+    dtype: str = param(one_of(["float32", "float64"]), default="float32")
+    decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
 
-    _rows: ClassVar[Mapping[str, SideName]] = {"V_": "item", "item_bias_": "item"}
+    boundaries_: NDArray[np.float64] = learned("levels-1")
+    V_: NDArray[Any] = learned("items d")
+    kernel_: NDArray[np.float64] = learned(f"{kernels.N_KAPPA}", dtype=np.float64)
+    mean_: float = learned(check=number(low=-np.inf))
+    item_bias_: NDArray[np.float64] = learned("items", dtype=np.float64)
+    rated_indptr_: NDArray[np.int64] = learned()
+    rated_: NDArray[np.int32] = learned()
+    weights_: NDArray[Any] = learned()
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     #: What it says of a user follows from the positions of all items that the user rated.
     _knows_items_by_rows: ClassVar[bool] = False
 
-    boundaries_: NDArray[np.float64]
-    V_: NDArray[Any]
-    kernel_: NDArray[np.float64]
-    mean_: float
-    item_bias_: NDArray[np.float64]
-    rated_indptr_: NDArray[np.int64]
-    rated_: NDArray[np.int32]
-    weights_: NDArray[Any]
-
-    def __init__(
-        self,
-        n_factors: int = 10,
-        alpha: float = 30.0,
-        *,
-        kernel: str = "rbf",
-        alpha_bias: float | None = 5.0,
-        eta0: float = 0.01,
-        momentum: float = 0.9,
-        early_stopping: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        decision: str = "median",
-        dtype: str = "float32",
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.kernel = kernel
-        self.alpha_bias = alpha_bias
-        self.eta0 = eta0
-        self.momentum = momentum
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.decision = decision
-        self.dtype = dtype
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"alpha": [10.0, 20.0, 30.0, 60.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
-        check_choice("kernel", self.kernel, START)
-        check_number("alpha_bias", self.alpha_bias, low=0, inclusive=False, high=1e12, also=[None])
-        check_number("eta0", self.eta0, low=0, inclusive=False)
-        check_number("momentum", self.momentum, low=0, high=0.99)
-        check_flag("early_stopping", self.early_stopping)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
-        check_choice("dtype", self.dtype, ("float32", "float64"))
 
     # ---------------------------------------------------------------- learning
 
@@ -409,13 +365,7 @@ class GPLVM(RatingModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        CommonBoundaries(self.boundaries_).check(len(self.users_), len(self.scale_))
         n, m = len(self.users_), len(self.items_)
-        d = last_length(self.V_)
-        check_array("V_", self.V_, (m, d))
-        check_array("kernel_", self.kernel_, (kernels.N_KAPPA,), np.float64)
-        check_array("item_bias_", self.item_bias_, (m,), np.float64)
-        check_number("mean_", self.mean_, low=-np.inf)
         for array in (self.rated_indptr_, self.rated_):
             if not isinstance(array, np.ndarray):
                 raise InvalidTypeError(f"expected arrays of the users' ratings, found a {type(array).__name__}")

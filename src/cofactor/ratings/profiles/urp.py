@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
-from cofactor.model.state import check_array, last_length
+from cofactor.model.estimator import learned, param
 from cofactor.problems.profiles import ProfileProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
 from cofactor.solvers.multiplicative import repeat_updates
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
 _WARM_UP = 20
@@ -117,57 +115,25 @@ class URP(RatingModel):
     array([1., 5., 5.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "gamma_", "beta_", "concentration_", "marginal_", "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
+    n_factors: int = param(whole(), default=4, kw_only=False)
+    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=2.0, kw_only=False)
+    concentration: float | str = param(number(low=0, inclusive=False, high=1e12, also=["learn"]), default=2.0)
+    decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
+    max_iter: int = param(whole(), default=500)
+    tol: float = param(number(low=0), default=1e-5)
 
-    _rows: ClassVar[Mapping[str, SideName]] = {"gamma_": "user", "beta_": "item"}
-
-    gamma_: NDArray[np.float64]
-    beta_: NDArray[np.float64]
-    concentration_: NDArray[np.float64]
-    marginal_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_factors: int = 4,
-        alpha: float = 2.0,
-        *,
-        concentration: float | str = 2.0,
-        decision: str = "median",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.concentration = concentration
-        self.decision = decision
-        self.max_iter = max_iter
-        self.tol = tol
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    gamma_: NDArray[np.float64] = learned("users profiles", dtype=np.float64)
+    beta_: NDArray[np.float64] = learned("items levels profiles", dtype=np.float64)
+    concentration_: NDArray[np.float64] = learned("profiles", dtype=np.float64)
+    marginal_: NDArray[np.float64] = learned("levels", dtype=np.float64)
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"n_factors": [3, 4, 5], "alpha": [1.0, 2.0, 4.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12)
-        check_number("concentration", self.concentration, low=0, inclusive=False, high=1e12, also=["learn"])
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings
@@ -222,14 +188,6 @@ class URP(RatingModel):
         out = np.empty((len(users), len(self.scale_)))
         mixtures.mixture(users, items, self.gamma_, self.beta_, self.concentration_, self.marginal_, out)
         return out
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        n, m, R = len(self.users_), len(self.items_), len(self.scale_)
-        K = last_length(self.beta_)
-        shapes = {"beta_": (m, R, K), "gamma_": (n, K), "concentration_": (K,), "marginal_": (R,)}
-        for name, shape in shapes.items():
-            check_array(name, getattr(self, name), shape, np.float64)
 
 
 def first_profiles(

@@ -14,15 +14,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_callback, check_choice, check_flag, check_number
+from cofactor.checks import check_flag, check_number, number, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
-from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_array, check_course
 from cofactor.problems.choice import soft_log
 from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
@@ -44,9 +43,11 @@ from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, Sp
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
+#: Check of the parameter `popularity_weight`.
+POPULARITY_WEIGHT = number(low=0, high=1e6, also=["auto"])
+
 
 @fill_docs
-@refuses_unknown_parameters
 class ExposureModel(InteractionModel):
     """A model of who takes what: clicks, plays, purchases, or ratings whatever they say.
 
@@ -79,21 +80,18 @@ class ExposureModel(InteractionModel):
     True
     """
 
-    #: Parameter in the constructor of every model.
-    counts: str
+    counts: str = param(one_of(["log", "linear", "binary"]), default="log")
 
-    popularity_: NDArray[np.float64]
-    n_trained_: int
-    counted_: bool
-    kind_weights_: dict[str, float]
+    popularity_: NDArray[np.float64] = learned("items", dtype=np.float64)
+    n_trained_: int = learned(check=whole(0))
+    counted_: bool = learned(check=check_flag)
+    kind_weights_: dict[str, float] = learned()
 
     #: What popularity adds to scores, in units of `level_`, the mean score of what is taken: see the parameter, which
     #: models have that have no bias for each item.
     popularity_weight: float | str = 0.0
-    popularity_weight_: float = 0.0
-    level_: float = 1.0
-
-    _learned: ClassVar[tuple[str, ...]] = ("popularity_", "n_trained_", "counted_", "kind_weights_")
+    popularity_weight_: float = learned(saved=False, default=0.0)
+    level_: float = learned(saved=False, default=1.0)
 
     #: Far below it, as a share of `level_`, a score says nothing of takes.
     _floor: ClassVar[float] = 0.02
@@ -141,12 +139,6 @@ class ExposureModel(InteractionModel):
     def _fit_bytes(self, takes: Ratings) -> int:
         """Return what a fit takes at least."""
         return 4 * sum(takes.shape) * getattr(self, "n_factors", 0)
-
-    def _check_params(self) -> None:
-        """Refuse parameters out of their range."""
-        check_choice("counts", self.counts, ("log", "linear", "binary"))
-        check_number("popularity_weight", self.popularity_weight, low=0, high=1e6, also=["auto"])
-        check_callback(getattr(self, "callback", None))
 
     # ---------------------------------------------------------------- learning
 
@@ -470,12 +462,7 @@ class ExposureModel(InteractionModel):
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         if not isinstance(self.scale_, np.ndarray) or not np.array_equal(self.scale_, TAKEN):
             raise InvalidInputError("the scale of takes must be 0, 1")
-        check_course(self)
-        check_array("popularity_", self.popularity_, (len(self.items_),), np.float64)
-        check_number("n_trained_", self.n_trained_, low=0, whole=True)
-        check_flag("counted_", self.counted_)
-        check_number("level_", self.level_, low=0, inclusive=False)
-        check_number("popularity_weight_", self.popularity_weight_, low=0)
+        super()._check_learned()
 
 
 def new_takes(

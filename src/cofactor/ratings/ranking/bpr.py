@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, number
 from cofactor.kernels.pairwise import rank_pairs
 from cofactor.kernels.random import fold
 from cofactor.kernels.threads import parallel_for
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 __all__ = ["BPR"]
 
@@ -102,37 +101,13 @@ class BPR(FactorExposure):
     [[4]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "alpha_", "n_iter_", "seed_")
+    alpha: float | str = param(number(low=0, high=1, also=["auto"]), default="auto", kw_only=False)
+    learning_rate: float = param(number(low=0, inclusive=False, high=1), default=0.05)
+    max_iter: int = param(default=80)
 
-    alpha_: float
-    n_iter_: int
-    seed_: int
-
-    def __init__(
-        self,
-        n_factors: int = 16,
-        alpha: float | str = "auto",
-        *,
-        learning_rate: float = 0.05,
-        max_iter: int = 80,
-        counts: str = "log",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.counts = counts
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("alpha", self.alpha, low=0, high=1, also=["auto"])
-        check_number("learning_rate", self.learning_rate, low=0, inclusive=False, high=1)
+    alpha_: float = learned()
+    n_iter_: int = learned()
+    seed_: int = learned()
 
     def _fit(self, given: FitInput) -> None:
         takes, generator, alpha = given.ratings, make_generator(self.random_state), self.alpha
@@ -172,7 +147,8 @@ class BPR(FactorExposure):
             given.monitor.note("", k + 1, max_iter, loss)
             if given.monitor.stopped:
                 break
-        self.U_, self.V_, self.item_bias_, self.n_iter_ = U, V, own + self._log_counts, k + 1
+        self._set_factors(U, V, own + self._log_counts)
+        self.n_iter_ = k + 1
 
     def _pass(
         self,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import check_callback, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.state import member
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.autoencoders import Weights, check_weights, closed_form, weighed_table
-from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.ratings.ranking.linear import LinearExposure, Rows
 from cofactor.solvers.result import Callback
@@ -142,44 +143,19 @@ class EASE(LinearExposure):
     [[5]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        *ExposureModel._learned,
-        *("popularity_weight_", "alpha_", "solver_", "weights_"),
-    )
+    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
+    solver: str = param(one_of(["auto", "primal", "dual", "low-rank"]), default="auto")
+    n_factors: int | str = param(whole(also=["auto"]), default="auto")
+    recency: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)
+    popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
+    random_state: RandomState = param(default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
 
-    alpha_: float
-    solver_: str
-    weights_: Weights
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        solver: str = "auto",
-        n_factors: int | str = "auto",
-        recency: float | None = None,
-        popularity_weight: float | str = "auto",
-        counts: str = "log",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.solver = solver
-        self.n_factors = n_factors
-        self.recency = recency
-        self.popularity_weight = popularity_weight
-        self.counts = counts
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12, also=["auto"])
-        check_choice("solver", self.solver, ("auto", "primal", "dual", "low-rank"))
-        check_number("n_factors", self.n_factors, low=1, whole=True, also=["auto"])
-        check_number("recency", self.recency, low=0, inclusive=False, also=[None])
+    popularity_weight_: float = learned(check=number(low=0))
+    alpha_: float = learned(check=number(low=0, inclusive=False))
+    solver_: str = learned()
+    weights_: Weights = learned()
 
     @property
     def _asks_what_is_next(self) -> bool:
@@ -283,7 +259,6 @@ class EASE(LinearExposure):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_number("alpha_", self.alpha_, low=0, inclusive=False)
         member(vars(self), "solver_", str)
         check_weights(self.weights_, len(self.items_))
 

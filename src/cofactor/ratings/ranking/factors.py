@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_number
-from cofactor.model.state import check_array
+from cofactor.checks import check_callback, whole
+from cofactor.model.estimator import learned, param
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
@@ -18,6 +17,8 @@ from cofactor.ratings.interaction_model import Factored
 from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.ranking.base import ExposureModel, strengths_of
 from cofactor.ratings.similar import covariance, directions
+from cofactor.solvers.result import Callback
+from cofactor.typing import RandomState
 
 __all__ = ["FactorExposure", "own_takes"]
 
@@ -40,22 +41,16 @@ class FactorExposure(Factored, ExposureModel):
         Of the U of users in training, by which items are alike; fold-ins keep it.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "U_", "V_", "item_bias_", "user_covariance_")
+    n_factors: int | str = param(whole(), default=16, kw_only=False)
+    max_iter: int = param(whole(), default=15)
+    random_state: RandomState = param(default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
 
-    U_: NDArray[np.float32]
-    V_: NDArray[np.float32]
-    item_bias_: NDArray[np.float32]
-
-    n_factors: int | str
-    max_iter: int
-
-    #: Words that `n_factors` may be; `_rank` says what they mean.
-    _ranks: ClassVar[tuple[str, ...]] = ()
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True, also=self._ranks)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
+    U_: NDArray[np.float32] = learned("users d", dtype=np.float32)
+    V_: NDArray[np.float32] = learned("items d", dtype=np.float32)
+    item_bias_: NDArray[np.float32] = learned("items", dtype=np.float32)
+    user_covariance_: NDArray[np.float64] = learned("d d", dtype=np.float64)
 
     def _rank(self, takes: Ratings) -> int:
         """Return the number of factors for such takes."""
@@ -68,14 +63,9 @@ class FactorExposure(Factored, ExposureModel):
     def _solve(self, given: FitInput, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any], max_iter: int) -> None:
         """Learn factors and biases from where they start, in so many rounds at most."""
 
-    @cached_property
-    def user_covariance_(self) -> NDArray[np.float64]:
-        """Covariance of the U of users in training: what it takes to know how alike items are."""
-        return covariance(self.U_)
-
-    def _folded_in(self, takes: Ratings) -> Self:
-        _ = self.user_covariance_  # the copy has other users
-        return super()._folded_in(takes)
+    def _set_factors(self, U: NDArray[Any], V: NDArray[Any], c: NDArray[Any]) -> None:
+        """Set what was learned of users of training, and of items."""
+        self.U_, self.V_, self.item_bias_, self.user_covariance_ = U, V, c, covariance(U)
 
     def _item_directions(self) -> NDArray[np.float64]:
         """See `InteractionModel`: the correlation of scores over the users of training; a fold-in knows it too."""
@@ -93,7 +83,6 @@ class FactorExposure(Factored, ExposureModel):
         items = RowMerge("item", takes.items, takes.items.index(before.items_.ids), none)
         U = users.rows(before.U_, before.U_[:0])
         V, c = (items.rows(rows, rows[:0]) for rows in (before.V_, before.item_bias_))
-        self.__dict__.pop("user_covariance_", None)
         self._solve(given, U, V, c, max(1, self.max_iter // 2))
 
     def _start(self, takes: Ratings, n_factors: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -109,8 +98,3 @@ class FactorExposure(Factored, ExposureModel):
 
     def _score_range(self, users: NDArray[Any], first: int, last: int) -> NDArray[Any]:
         return self._factor_scores.block(users, np.arange(first, last))
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        self._factor_scores.check(len(self.users_), len(self.items_))
-        check_array("user_covariance_", self.user_covariance_, (self.V_.shape[1],) * 2, np.float64)

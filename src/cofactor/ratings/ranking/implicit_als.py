@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.errors import Argument, InputWarning
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.problems.implicit import ImplicitProblem
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import strengths_of
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import alternating_least_squares
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 __all__ = ["ImplicitALS"]
 
@@ -125,50 +124,18 @@ class ImplicitALS(FactorExposure):
     [[5]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        *FactorExposure._learned,
-        *("popularity_weight_", "alpha_", "unobserved_", "objective_", "n_iter_"),
-    )
-    _ranks: ClassVar[tuple[str, ...]] = ("auto",)
+    n_factors: int | str = param(whole(also=["auto"]), default="auto")
+    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
+    unobserved: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto")
+    solver: str = param(one_of(["exact", "cg"]), default="exact")
+    tol: float = param(number(low=0), default=1e-4)
+    popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
 
-    alpha_: float
-    unobserved_: float
-    objective_: float
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_factors: int | str = "auto",
-        alpha: float | str = "auto",
-        *,
-        unobserved: float | str = "auto",
-        solver: str = "exact",
-        max_iter: int = 15,
-        tol: float = 1e-4,
-        popularity_weight: float | str = "auto",
-        counts: str = "log",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.unobserved = unobserved
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.popularity_weight = popularity_weight
-        self.counts = counts
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("alpha", "unobserved"):
-            check_number(name, getattr(self, name), low=0, inclusive=False, high=1e12, also=["auto"])
-        check_number("tol", self.tol, low=0)
-        check_choice("solver", self.solver, ("exact", "cg"))
+    popularity_weight_: float = learned(check=number(low=0))
+    alpha_: float = learned()
+    unobserved_: float = learned()
+    objective_: float = learned()
+    n_iter_: int = learned()
 
     def _rank(self, takes: Ratings) -> int:
         return _FEW if isinstance(self.n_factors, str) else super()._rank(takes)
@@ -231,7 +198,7 @@ class ImplicitALS(FactorExposure):
             callback=given.monitor.stage(""),
         )
         arrays = {name: np.array(array) for name, array in problem.layout.views(result.x).items()}
-        self.U_, self.V_, self.item_bias_ = arrays["U"], arrays["V"], c
+        self._set_factors(arrays["U"], arrays["V"], c)
         self.objective_, self.n_iter_ = result.objective, result.n_iter
         if self._says_nothing and (self.alpha_ <= _LEAST or not isinstance(self.alpha, str)):
             found = " is too large a penalty: all factors are nearly 0, and lists mean nothing; "

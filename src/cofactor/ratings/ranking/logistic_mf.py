@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, number, whole
 from cofactor.kernels.logistic_rows import logistic_rows
 from cofactor.kernels.threads import library_limit, parallel_for
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array
 from cofactor.problems.choice import soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings.data import Ratings
@@ -24,8 +24,6 @@ from cofactor.ratings.ranking.base import strengths_of
 from cofactor.ratings.ranking.factors import FactorExposure, own_takes
 from cofactor.ratings.ranking.held_out import HeldOut, Trials, climb
 from cofactor.solvers import lbfgs
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 __all__ = ["LogisticMF"]
 
@@ -157,42 +155,17 @@ class LogisticMF(FactorExposure):
     [[4]]
     """
 
+    n_factors: int | str = param(whole(also=["auto"]), default="auto")
+    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
+    max_iter: int = param(default=40)
+    tol: float = param(number(low=0), default=1e-5)
+
+    user_bias_: NDArray[np.float32] = learned("users", dtype=np.float32)
+    alpha_: float = learned()
+    objective_: float = learned()
+    n_iter_: int = learned()
+
     _sums: ClassVar[bool] = False
-
-    _learned: ClassVar[tuple[str, ...]] = (*FactorExposure._learned, "user_bias_", "alpha_", "objective_", "n_iter_")
-
-    _ranks: ClassVar[tuple[str, ...]] = ("auto",)
-
-    user_bias_: NDArray[np.float32]
-    alpha_: float
-    objective_: float
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_factors: int | str = "auto",
-        alpha: float | str = "auto",
-        *,
-        max_iter: int = 40,
-        tol: float = 1e-5,
-        counts: str = "log",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.counts = counts
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("alpha", self.alpha, low=0, inclusive=False, high=1e12, also=["auto"])
-        check_number("tol", self.tol, low=0)
 
     def _rank(self, takes: Ratings) -> int:
         """Return the number of factors for such takes."""
@@ -257,7 +230,8 @@ class LogisticMF(FactorExposure):
         with library_limit(1, "blas"):
             result = lbfgs(problem, start, max_iter=max_iter, tol=self.tol, callback=given.monitor.stage(""))
         arrays = {name: np.array(array) for name, array in problem.arrays(result.x).items()}
-        self.U_, self.V_, self.user_bias_, self.item_bias_ = (arrays[name] for name in "UVbc")
+        self._set_factors(arrays["U"], arrays["V"], arrays["c"])
+        self.user_bias_ = arrays["b"]
         self.objective_, self.n_iter_ = result.objective, result.n_iter
 
     def _problem(self, takes: Ratings, d: int) -> ImplicitLogisticProblem:
@@ -304,7 +278,3 @@ class LogisticMF(FactorExposure):
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm of the probability, hardly below that of .0001: smaller ones are not known so well."""
         return soft_log(expit(scores), 0.0002)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_array("user_bias_", self.user_bias_, (len(self.users_),), np.float32)

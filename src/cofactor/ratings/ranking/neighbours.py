@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from cofactor.checks import check_number
+from cofactor.checks import check_callback, number, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.ranking import keep_best
 from cofactor.kernels.takes import co_occurrences
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.ratings.blocks import each_block
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.ranking.base import ExposureModel, strengths_of
+from cofactor.ratings.ranking.base import POPULARITY_WEIGHT, strengths_of
 from cofactor.ratings.ranking.held_out import HeldOut, Trials
 from cofactor.ratings.ranking.linear import LinearExposure, Rows
 from cofactor.solvers.result import Callback
@@ -34,12 +35,14 @@ _ROWS = 128  # items whose co-occurrences with all others stand in memory at a t
 class _Neighbours(LinearExposure):
     """An exposure model with a few weights for each item, whose scores are sums over what a user took."""
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "popularity_weight_", "weights_", "level_")
+    n_neighbors: int = param(whole(), default=200, kw_only=False)
+    popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")
+
+    popularity_weight_: float = learned(check=number(low=0))
+    weights_: sparse.csr_array = learned("items items", dtype=np.float32)
+    level_: float = learned(check=number(low=0, inclusive=False))
+
     _floor: ClassVar[float] = 0.1
-
-    n_neighbors: int
-
-    weights_: sparse.csr_array
 
     @abstractmethod
     def _item_scales(self, takes: Ratings) -> NDArray[np.float32]:
@@ -52,10 +55,6 @@ class _Neighbours(LinearExposure):
     @abstractmethod
     def _sides(self, takes: Ratings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the values of which co-occurrences are sums of products."""
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
 
     def _fit_bytes(self, takes: Ratings) -> int:
         m = len(takes.items)
@@ -113,12 +112,8 @@ class _Neighbours(LinearExposure):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        m = len(self.items_)
-        found: Any = self.weights_
-        if not isinstance(found, sparse.csr_array) or found.shape != (m, m) or found.dtype != np.float32:
-            raise InvalidInputError(f"weights_ must be sparse of shape {(m, m)}, float32")
-        if not np.isfinite(found.data).all():
-            raise InvalidInputError("weights_ must be finite")
+        if not sparse.issparse(self.weights_):
+            raise InvalidInputError("weights_ must be sparse")
 
 
 class ItemKNN(_Neighbours):
@@ -163,22 +158,7 @@ class ItemKNN(_Neighbours):
     [[4]]
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 200,
-        *,
-        shrinkage: float = 20.0,
-        popularity_weight: float | str = "auto",
-        counts: str = "log",
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.shrinkage = shrinkage
-        self.popularity_weight = popularity_weight
-        self.counts = counts
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("shrinkage", self.shrinkage, low=0)
+    shrinkage: float = param(number(low=0), default=20.0)
 
     def _tune(self, held_out: HeldOut, monitor: Monitor) -> tuple[dict[str, Any], NDArray[np.float32]]:
         def learn(n_neighbors: int) -> NDArray[np.float32]:
@@ -269,32 +249,12 @@ class RP3beta(_Neighbours):
     [[4]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*_Neighbours._learned, "beta_")
-    beta_: float
+    alpha: float = param(number(low=0, high=10), default=0.7)
+    beta: float | str = param(number(low=0, high=10, also=["auto"]), default="auto")
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
 
-    def __init__(
-        self,
-        n_neighbors: int = 200,
-        *,
-        alpha: float = 0.7,
-        beta: float | str = "auto",
-        popularity_weight: float | str = "auto",
-        counts: str = "log",
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.beta = beta
-        self.popularity_weight = popularity_weight
-        self.counts = counts
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("alpha", self.alpha, low=0, high=10)
-        check_number("beta", self.beta, low=0, high=10, also=["auto"])
+    beta_: float = learned()
 
     def _fit(self, given: FitInput) -> None:
         self.beta_ = float(self._chosen(given, 0, "beta")["beta"])

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.errors import Argument, InvalidInputError
-from cofactor.model.state import check_array
+from cofactor.model.estimator import learned, param
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.ranking.base import ExposureModel
 from cofactor.ratings.ranking.takes import strengths
@@ -49,20 +49,12 @@ class Popularity(ExposureModel):
     array([0.333, 0.083, 0.167])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*ExposureModel._learned, "scores_")
+    half_life: float | None = param(number(low=0, inclusive=False, also=[None]), default=None, kw_only=False)
+
+    scores_: NDArray[np.float64] = learned("items", dtype=np.float64)
 
     #: The fewer takes there are of a user, the more it says beside what is learned from these.
     _evidence: ClassVar[float] = -1.0
-
-    scores_: NDArray[np.float64]
-
-    def __init__(self, half_life: float | None = None, *, counts: str = "log") -> None:
-        self.half_life = half_life
-        self.counts = counts
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("half_life", self.half_life, low=0, inclusive=False, also=[None])
 
     def _fit(self, given: FitInput) -> None:
         takes = given.ratings
@@ -88,7 +80,3 @@ class Popularity(ExposureModel):
     def _log_takes(self, scores: NDArray[Any]) -> NDArray[np.float32]:
         """Return the logarithm, an item without takes counting as half a take."""
         return np.log(np.maximum(scores, 0.5 / max(self.n_trained_, 1))).astype(np.float32)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_array("scores_", self.scores_, (len(self.items_),), np.float64)

@@ -6,14 +6,14 @@ import copy
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_callback, check_choice, check_number, make_generator
+from cofactor.checks import check_callback, check_choice, make_generator, number
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
 from cofactor.frames import collected
 from cofactor.interrupts import ends_all
@@ -22,9 +22,8 @@ from cofactor.kernels.threads import library_limit
 from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
-from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
-from cofactor.model.state import check_array
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
@@ -78,7 +77,6 @@ _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
 @fill_docs
-@refuses_unknown_parameters
 class Recommender(InteractionModel):
     r"""Recommendations that people would take: P(take) × P(like | taken).
 
@@ -181,43 +179,26 @@ class Recommender(InteractionModel):
     (1, 1)
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        *("exposures_", "rating_model_", "knots_", "weights_", "exponent_", "usual_takes_", "tried_"),
-        *("cold_", "kind_weights_"),
-    )
+    exposure: ExposureModel | Sequence[ExposureModel] | None = param(default=None, kw_only=False)
+    ratings: RatingModel | str | None = param(default="auto", kw_only=False)
+    levels: ArrayLike | None = param(default=None)
+    duplicates: str | None = param(default=None)
+    max_seconds: float | None = param(number(low=0, also=[None]), default=None)
+    random_state: RandomState = param(default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(default=0)
 
-    exposures_: list[ExposureModel]
-    rating_model_: RatingModel | None
-    knots_: NDArray[np.float64]
-    weights_: NDArray[np.float64]
-    exponent_: float
-    usual_takes_: float
-    kind_weights_: dict[str, float]
-    tried_: dict[str, list[Any]]
-    cold_: ColdItems | None = None
+    exposures_: list[ExposureModel] = learned()
+    rating_model_: RatingModel | None = learned(optional=True)
+    knots_: NDArray[np.float64] = learned("models", dtype=np.float64)
+    weights_: NDArray[np.float64] = learned("models 2", dtype=np.float64)
+    exponent_: float = learned(check=number(low=-np.inf))
+    usual_takes_: float = learned(check=number(low=0, inclusive=False))
+    tried_: dict[str, list[Any]] = learned()
+    cold_: ColdItems | None = learned(optional=True, default=None)
+    kind_weights_: dict[str, float] = learned()
 
-    def __init__(
-        self,
-        exposure: ExposureModel | Sequence[ExposureModel] | None = None,
-        ratings: RatingModel | str | None = "auto",
-        *,
-        levels: ArrayLike | None = None,
-        duplicates: str | None = None,
-        max_seconds: float | None = None,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.exposure = exposure
-        self.ratings = ratings
-        self.levels = levels
-        self.duplicates = duplicates
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
+    def _check_together(self) -> None:
         for part in self._exposure():
             if not isinstance(part, ExposureModel):
                 raise InvalidTypeError(
@@ -237,8 +218,6 @@ class Recommender(InteractionModel):
                 found=self.ratings,
             )
         self._rating_kind()._check_params()
-        check_number("max_seconds", self.max_seconds, low=0, also=[None])
-        check_callback(self.callback)
 
     def _exposure(self, n_cells: int = 0) -> list[Any]:
         """Return unfitted exposure models, by default those to choose from for so many users times items."""
@@ -882,14 +861,13 @@ class Recommender(InteractionModel):
         scale = TAKEN if self.rating_model_ is None else self.rating_model_.scale_
         if not np.array_equal(scale, self.scale_):
             raise InvalidInputError("the parts of a Recommender must have its scale")
-        check_array("knots_", self.knots_, (len(parts),), np.float64)
-        check_array("weights_", self.weights_, (len(parts), 2), np.float64)
-        check_number("exponent_", self.exponent_, low=-np.inf)
+        super()._check_learned()
+        if len(self.knots_) != len(parts):
+            raise InvalidInputError("the parts of a Recommender must have a weight each")
         if not isinstance(self.tried_, dict) or set(self.tried_) != {"model", "settings", "gain", "weight"}:
             raise InvalidInputError("what a Recommender tried must be a table")
         if not all(isinstance(column, list) for column in self.tried_.values()):
             raise InvalidInputError("what a Recommender tried must be lists")
-        check_number("usual_takes_", self.usual_takes_, low=0, inclusive=False)
         if self.cold_ is not None:
             self.cold_.check(len(self.items_))
 

@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_flag, check_jobs, check_number, make_generator
+from cofactor.checks import check_flag, check_jobs, check_number, make_generator, number, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import plain
 from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
 from cofactor.ratings.merging import RowMerge
@@ -56,7 +58,7 @@ from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_i
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import RandomState, SideName
+from cofactor.typing import SideName
 
 #: Samples with which a recommendation looks at all items, and at those that are the best by these; evenly spaced.
 _FEW, _MORE = 8, 50
@@ -138,23 +140,21 @@ class SampledModel(RatingModel):
     Without scores by all samples for thirty, 20 samples find 84 % and 86 % of these items, and 50 find 91 % and 92 %.
     """
 
-    n_factors: Any
-    n_sweeps: int
-    burn_in: int
-    thin: int
-    n_chains: int
-    max_seconds: float | None
-    warm_start: bool
-    n_jobs: int | None
-    random_state: RandomState
+    n_factors: Any = param(whole(), default=20, kw_only=False)
+    n_sweeps: int = param(whole(), default=300)
+    burn_in: int = param(whole(0), default=100)
+    thin: int = param(whole(), default=1)
+    n_chains: int = param(whole(), default=1)
+    decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
+    max_seconds: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)
+    warm_start: bool = param(check_flag, default=False)
+    n_jobs: int | None = param(check_jobs, default=None)
 
-    samples_: dict[str, NDArray[np.float32]]
-    chains_: list[Chain]
-    n_iter_: int
-    seed_: int
-    target_: dict[str, Any]
-
-    _learned: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_", "target_", "samples_", "means_", "chains_")
+    n_iter_: int = learned()
+    seed_: int = learned()
+    target_: dict[str, Any] = learned()
+    samples_: dict[str, NDArray[np.float32]] = learned()
+    chains_: list[Chain] = learned()
 
     #: Arrays of a sample, and the names of their axes: "user" or "item" comes first where each has a row.
     _sampled: ClassVar[dict[str, str]]
@@ -278,14 +278,7 @@ class SampledModel(RatingModel):
         """What a number that is part of samples takes in all of them, and in the states of chains."""
         return self.n_chains * (4 * max((self.n_sweeps - self.burn_in) // self.thin, 1) + 8)
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("n_sweeps", "thin", "n_chains"):
-            check_number(name, getattr(self, name), low=1, whole=True)
-        check_number("burn_in", self.burn_in, low=0, whole=True)
-        check_number("max_seconds", self.max_seconds, low=0, inclusive=False, also=[None])
-        check_flag("warm_start", self.warm_start)
-        check_jobs(self.n_jobs)
+    def _check_together(self) -> None:
         if self.n_sweeps - self.burn_in < self.thin and not self.warm_start:
             sweeps, burn_in, thin = (Argument(name, getattr(self, name)) for name in ("n_sweeps", "burn_in", "thin"))
             raise InvalidInputError(
@@ -657,11 +650,11 @@ class SampledModel(RatingModel):
         super(SampledModel, lean).save(path, ratings=ratings)
 
     def _saved(self) -> dict[str, Any]:
-        return super()._saved() | {"chains_": chains_to_plain(self.chains_)}
+        return super()._saved() | {"chains_": chains_to_plain(self.chains_), "means_": self.means_}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         saved = dict(saved)
-        entries, samples, means = saved.pop("chains_"), saved["samples_"], saved.pop("means_")
+        entries, samples, means = saved.pop("chains_"), saved["samples_"], saved["means_"]
         if not isinstance(entries, list) or not isinstance(samples, dict) or not isinstance(means, dict):
             raise InvalidInputError("samples_, means_ and chains_ are not what a model has")
         super()._restore(saved | {"chains_": []})

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
-from cofactor.model.state import check_array
+from cofactor.model.estimator import learned, param
 from cofactor.problems.bpmf import GaussianPosterior
 from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
 from cofactor.problems.ordered_probit import fit_ordered_probit
@@ -24,15 +24,14 @@ from cofactor.ratings.explaining import products, without_each
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Side, link_sides
 from cofactor.ratings.links_in_shards import NO_FEATURES
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import Begin
 from cofactor.ratings.sampled.chains import FitChains
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedShardsWithLevels
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.stored_users import StoredUsers
 from cofactor.samplers import Posterior
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
+from cofactor.typing import SideName
 
 #: Weight of ratings that counts as none.
 _NONE = 1e-12
@@ -145,7 +144,14 @@ class BPMF(ProbitModel):
     array([1., 3.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "mean_", "boundaries_", "level_precision_", "links_")
+    n_factors: int = param(default=30)
+    precision: float | str = param(number(low=0, inclusive=False, also=["learn"]), default="learn")
+    n_sweeps: int = param(default=150)
+    burn_in: int = param(default=50)
+
+    mean_: float = learned(check=number(low=-np.inf))
+    boundaries_: NDArray[np.float64] = learned("levels-1", dtype=np.float64)
+    level_precision_: float = learned(check=number(low=0, inclusive=False))
 
     _sampled: ClassVar[dict[str, str]] = {
         "U": "user factor", "V": "item factor", "noise_precision": "1", "moments": "level 3",
@@ -159,55 +165,9 @@ class BPMF(ProbitModel):
 
     _takes_weights: ClassVar[bool] = True
 
-    mean_: float
-    boundaries_: NDArray[np.float64]
-    level_precision_: float
-
-    def __init__(
-        self,
-        n_factors: int = 30,
-        *,
-        precision: float | str = "learn",
-        n_sweeps: int = 150,
-        burn_in: int = 50,
-        thin: int = 1,
-        n_chains: int = 1,
-        decision: str = "median",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.precision = precision
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.decision = decision
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"n_factors": [10, 30, 60]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_number("precision", self.precision, low=0, inclusive=False, also=["learn"])
 
     def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         ratings = given.ratings
@@ -312,10 +272,7 @@ class BPMF(ProbitModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_number("mean_", self.mean_, low=-np.inf)
         self.mean_ = float(self.mean_)  # levels less a whole number would leave their range of 0 to 255
-        check_array("boundaries_", self.boundaries_, (len(self.scale_) - 1,), np.float64)
-        check_number("level_precision_", self.level_precision_, low=0, inclusive=False)
         if any(link is None or link.tied for link in self.links_):
             raise InvalidInputError("links of this model must be to features of the caller")
 

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.kernels.buffet import fold_features
 from cofactor.kernels.hinges import fold_hinge_columns
+from cofactor.model.estimator import param
 from cofactor.problems.buffet_posterior import BuffetPosterior
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
@@ -19,8 +20,6 @@ from cofactor.ratings.sampled.hinges import HingeModel
 from cofactor.ratings.sampled.padded import PaddedRatings
 from cofactor.ratings.sampled.samples import Sample
 from cofactor.samplers import Posterior
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 #: Largest concentration, far above any that makes sense.
 _MOST = 1e6
@@ -121,62 +120,20 @@ class GibbsIPMMMF(HingeModel):
     array([1., 3., 4.])
     """
 
+    n_factors: int = param(default=50, kw_only=False)
+    hinge_weight: float = param(default=0.15)
+    concentration: float = param(number(low=0, inclusive=False, high=_MOST), default=3.0)
+    prior: str = param(default="fixed")
+    width: float = param(default=4.0)
+    thin: int = param(default=2)
+
     _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {"shares": "feature", "item_precision": "factor"}
 
     _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {"counts": "feature"}
 
-    def __init__(
-        self,
-        n_factors: int = 50,
-        *,
-        hinge_weight: float = 0.15,
-        concentration: float = 3.0,
-        biases: bool = True,
-        prior: str = "fixed",
-        width: float = 4.0,
-        n_sweeps: int = 300,
-        burn_in: int = 100,
-        thin: int = 2,
-        n_chains: int = 1,
-        decision: str = "count",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.hinge_weight = hinge_weight
-        self.concentration = concentration
-        self.biases = biases
-        self.prior = prior
-        self.width = width
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.decision = decision
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"hinge_weight": [0.1, 0.15, 0.25]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("concentration", self.concentration, low=0, inclusive=False, high=_MOST)
 
     def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         return partial(self._posterior, given.ratings)

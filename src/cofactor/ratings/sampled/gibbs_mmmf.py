@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
-from cofactor.model.state import check_array, last_length
+from cofactor.model.estimator import learned, param
+from cofactor.model.state import last_length
 from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
 from cofactor.problems.priors import LinkedPrior
@@ -21,13 +22,12 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import Begin
 from cofactor.ratings.sampled.hinges import HingeModel
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.samples import Sample
 from cofactor.samplers import Posterior
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState, SideName
+from cofactor.typing import SideName
 
 
 class GibbsMMMF(HingeModel):
@@ -126,7 +126,11 @@ class GibbsMMMF(HingeModel):
     array([1., 3., 4.])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*SampledModel._learned, "user_projection_", "item_projection_")
+    implicit: str | None = param(one_of(["low-rank", None]), default=None)
+    n_implicit: int = param(whole(), default=30)
+
+    user_projection_: NDArray[np.float32] | None = learned("items user_features", dtype=np.float32, optional=True)
+    item_projection_: NDArray[np.float32] | None = learned("users item_features", dtype=np.float32, optional=True)
 
     _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {
         "user_mean": "factor", "user_precision": "factor", "user_weights": "feature factor",
@@ -137,64 +141,12 @@ class GibbsMMMF(HingeModel):
         "user_weight_precision": "factor", "item_weight_precision": "factor",
     }  # fmt: skip
 
-    user_projection_: NDArray[np.float32] | None
-    item_projection_: NDArray[np.float32] | None
-
-    def __init__(
-        self,
-        n_factors: int = 20,
-        *,
-        hinge_weight: float = 0.6,
-        biases: bool = True,
-        prior: str = "learned",
-        width: float = 1.0,
-        implicit: str | None = None,
-        n_implicit: int = 30,
-        n_sweeps: int = 300,
-        burn_in: int = 100,
-        thin: int = 1,
-        n_chains: int = 1,
-        decision: str = "count",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.hinge_weight = hinge_weight
-        self.biases = biases
-        self.prior = prior
-        self.width = width
-        self.implicit = implicit
-        self.n_implicit = n_implicit
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.decision = decision
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_implicit", self.n_implicit, low=1, whole=True)
-        check_choice("implicit", self.implicit, ("low-rank", None))
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.implicit is not None and self.prior == "fixed":
             implicit = Argument("implicit", self.implicit)
             raise InvalidInputError(
@@ -285,13 +237,6 @@ class GibbsMMMF(HingeModel):
             self.item_projection_ = merge.spread(self.item_projection_)
         if merge.side == "item" and self.user_projection_ is not None:
             self.user_projection_ = merge.spread(self.user_projection_)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        for name, n in (("user_projection_", len(self.items_)), ("item_projection_", len(self.users_))):
-            projection = getattr(self, name)
-            if projection is not None:
-                check_array(name, projection, (n, last_length(projection)), np.float32)
 
     def _lengths(self) -> dict[str, int]:
         return super()._lengths() | {"feature": last_length(self.user_projection_)}

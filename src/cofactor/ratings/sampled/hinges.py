@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_flag, check_number
+from cofactor.checks import check_flag, number, one_of
 from cofactor.kernels.hinges import fold_hinge_columns, hinge_probabilities, mean_margins
+from cofactor.model.estimator import param
 from cofactor.problems.hinge_posterior import ThresholdPrior
 from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.fit_input import FitInput
@@ -41,18 +42,11 @@ class HingeModel(SampledModel):
 
     _state_only: ClassVar[dict[str, str]] = {"value": "training"}
 
-    hinge_weight: float
-    biases: bool
-    prior: str
-    width: float
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True)
-        check_flag("biases", self.biases)
-        check_choice("prior", self.prior, ("learned", "fixed"))
-        check_number("hinge_weight", self.hinge_weight, low=0, inclusive=False, high=_MOST)
-        check_number("width", self.width, low=0, inclusive=False, high=_MOST)
+    hinge_weight: float = param(number(low=0, inclusive=False, high=_MOST), default=0.6)
+    biases: bool = param(check_flag, default=True)
+    prior: str = param(one_of(["learned", "fixed"]), default="learned")
+    width: float = param(number(low=0, inclusive=False, high=_MOST), default=1.0)
+    decision: str = param(one_of(DECISIONS), default="count")
 
     @property
     def _biased(self) -> bool:

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_choice, check_flag, check_number
+from cofactor.checks import check_flag, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.drift import K
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
+from cofactor.model.estimator import learned, param
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift, Moments
 from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
@@ -30,7 +31,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, merged
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import Begin
 from cofactor.ratings.sampled.chains import checksum
 from cofactor.ratings.sampled.drifting import (
     DRIFT,
@@ -47,9 +48,8 @@ from cofactor.ratings.sampled.samples import Samples, SampleSubset
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.timed_users import TimedUsers
 from cofactor.samplers import Posterior, State
-from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
 
 #: What the mask of ratings says of an item by a rating of each user, in the folder of shards.
 _PROJECTION = "links_.1.projection"
@@ -215,6 +215,16 @@ class OrdinalProbit(ProbitModel):
     array([3., 1.])
     """
 
+    n_factors: int | str = param(whole(also=["auto"]), default="auto")
+    implicit: str | None = param(one_of(["low-rank", "sparse", None]), default="low-rank")
+    n_implicit: int | str = param(whole(also=["auto"]), default="auto")
+    time: bool = param(check_flag, default=False)
+
+    n_factors_: int = learned(check=whole())
+    n_implicit_: int = learned(check=whole())
+    is_shadow_: NDArray[np.bool_] = learned()
+    past_: RatingTimes | None = learned(optional=True, default=None)
+
     _sampled: ClassVar[dict[str, str]] = {
         "U": "user factor", "V": "item factor", "thresholds": "user boundary",
         "gap_mean": "boundary", "gap_precision": "boundary",
@@ -233,68 +243,9 @@ class OrdinalProbit(ProbitModel):
     #: sample, with a few cycles each, are quicker, but their draws depend on each other.
     _n_fold_in_samples: ClassVar[int] = 40
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        *SampledModel._learned, "n_factors_", "n_implicit_", "links_", "is_shadow_", "past_",
-    )  # fmt: skip
-
-    _optional: ClassVar[tuple[str, ...]] = (*SampledModel._optional, "past_")
-
-    n_factors_: int
-    n_implicit_: int
-    is_shadow_: NDArray[np.bool_]
-    past_: RatingTimes | None = None
-
-    def __init__(
-        self,
-        n_factors: int | str = "auto",
-        *,
-        implicit: str | None = "low-rank",
-        n_implicit: int | str = "auto",
-        time: bool = False,
-        n_sweeps: int = 300,
-        burn_in: int = 100,
-        thin: int = 1,
-        n_chains: int = 1,
-        decision: str = "median",
-        max_seconds: float | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        levels: ArrayLike | None = None,
-        duplicates: str = "error",
-        unknown: str = "fallback",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.implicit = implicit
-        self.n_implicit = n_implicit
-        self.time = time
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.decision = decision
-        self.max_seconds = max_seconds
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.levels = levels
-        self.duplicates = duplicates
-        self.unknown = unknown
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
         """See `RatingModel.default_grid`."""
         return {"n_factors": [10, "auto", 40]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_factors", self.n_factors, low=1, whole=True, also=["auto"])
-        check_number("n_implicit", self.n_implicit, low=1, whole=True, also=["auto"])
-        check_choice("implicit", self.implicit, ("low-rank", "sparse", None))
-        check_flag("time", self.time)
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         n_drifts = K * len(moments_of(ratings).seconds) if self.time else 0
@@ -635,11 +586,6 @@ class OrdinalProbit(ProbitModel):
         if self.is_shadow_.any():
             for chain in self.chains_:
                 chain.samples = without_shadow(chain.samples, self._of_users, self.is_shadow_)
-
-    def _check_learned(self) -> None:
-        for name in ("n_factors", "n_implicit"):
-            check_number(f"{name}_", getattr(self, f"{name}_"), low=1, whole=True)
-        super()._check_learned()
 
     def _lengths(self) -> dict[str, int]:
         lengths = super()._lengths() | {"shadow": int(self.is_shadow_.sum()) + 1}

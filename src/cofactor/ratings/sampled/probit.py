@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs import level_probabilities
 from cofactor.kernels.ranking import rough_expectations
+from cofactor.model.estimator import learned
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.links import Link
@@ -63,7 +64,7 @@ class ProbitModel(DescribedModel, SampledModel):
         What the features of users and of items are made of, which priors are regressed on.
     """
 
-    links_: tuple[Link | None, Link | None]
+    links_: tuple[Link | None, Link | None] = learned()
 
     _sums: ClassVar[bool] = False
 

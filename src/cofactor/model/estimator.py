@@ -1,0 +1,355 @@
+"""Estimators whose parameters, and what a fit learns, are declared once, as fields of their class.
+
+A class says of each parameter what it is by default and which values it may have, and of each learned attribute which
+axes it has; the constructor, `get_params`, the checks of a fit, and what a model file holds follow from this::
+
+    class Ridge(Estimator):
+        alpha: float = param(number(low=0), default=1.0, kw_only=False)
+        solver: str = param(one_of(["exact", "sgd"]), default="exact")
+
+        coef_: Array = learned("labels features")
+
+A subclass that declares a parameter anew gives it another default, and keeps the check unless it gives one. A plain
+attribute of the same name takes the parameter away.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, dataclass_transform
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from cofactor.errors import InvalidInputError, InvalidTypeError
+from cofactor.model.state import is_mapped
+from cofactor.text import did_you_mean
+
+__all__ = ["Check", "Estimator", "learned", "param"]
+
+#: Raises an error if a value cannot be that of a parameter of this name.
+Check = Callable[[str, Any], None]
+
+_NOTHING: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a constructor.
+
+    Attributes
+    ----------
+    default : object
+    check : callable or None
+        Called with its name and a value.
+    kw_only : bool
+        Whether it is given by name alone.
+    annotation : object
+        Its type, as the class writes it.
+    """
+
+    default: Any
+    check: Check | None
+    kw_only: bool
+    annotation: Any = Any
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Something that a fit learns.
+
+    Attributes
+    ----------
+    axes : tuple of str or None
+        What its axes are; None where it is no array. See `learned`.
+    dtype : type
+        Of an array: `float` or `int` for those of any size, or a type of NumPy.
+    finite : bool
+        Whether an array holds finite numbers alone.
+    optional : bool
+        Whether it may be None.
+    saved : bool
+        Whether a file holds it.
+    check : callable or None
+        Called with its name and a value read from a file.
+    default : object
+        What it is before a fit, if it is anything.
+    """
+
+    axes: tuple[str, ...] | None
+    dtype: Any
+    finite: bool
+    optional: bool
+    saved: bool
+    check: Check | None
+    default: Any
+
+    def refuse_wrong(self, name: str, value: Any, lengths: dict[str, int]) -> None:
+        """Refuse a value, read from a file, of other axes or another kind than is declared.
+
+        Parameters
+        ----------
+        name : str
+        value : object
+        lengths : dict of str to int
+            Lengths of axes that are known, by name; those that are not yet are noted in it.
+        """
+        if value is None:
+            if not self.optional:
+                raise InvalidInputError(f"{name} must not be None")
+            return
+        if self.check is not None:
+            self.check(name, value)
+        if self.axes is None:
+            return
+        is_sparse: bool = sparse.issparse(value)
+        table, shape = (value.data, value.shape) if is_sparse else (value, np.shape(value))
+        is_array, numbers = isinstance(table, np.ndarray | np.generic), np.asarray(table)
+        fits = is_array and len(shape) == len(self.axes)
+        for axis, length in zip(self.axes, shape, strict=False):
+            fits = fits and _length(axis, lengths, length) == length
+        kinds = {float: "f", int: "iu"}.get(self.dtype)
+        fits = fits and (numbers.dtype == self.dtype if kinds is None else numbers.dtype.kind in kinds)
+        if fits and self.finite and not is_mapped(numbers):  # to look at these would read all of a file
+            fits = bool(np.isfinite(numbers).all())
+        if not fits:
+            wanted = ", ".join(str(lengths.get(axis, axis)) for axis in self.axes)
+            found = f"shape {shape}, {numbers.dtype}" if is_array else f"a {type(value).__name__}"
+            kind, finite = np.dtype(self.dtype).name if kinds is None else self.dtype.__name__, "finite " * self.finite
+            raise InvalidInputError(f"{name} must be {finite}{kind} of shape ({wanted}), found {found}")
+
+
+def _length(axis: str, lengths: dict[str, int], found: int) -> int:
+    """Return how long an axis must be; one that is not known yet is as long as it was found."""
+    if axis.isdigit():
+        return int(axis)
+    less = axis.endswith("-1")
+    return lengths.setdefault(axis.removesuffix("-1"), found + less) - less
+
+
+def param(check: Check | None = None, *, default: Any, kw_only: bool = True) -> Any:
+    """Declare a parameter in the body of an `Estimator`.
+
+    Parameters
+    ----------
+    check : callable, optional
+        Called by a fit with its name and value; see `cofactor.checks`. By default that of the same parameter of a base
+        class, if there is one.
+    default : object
+        Its value where none is given.
+    kw_only : bool, default=True
+        Whether it is given by name alone; the others come first, in the order of their classes.
+
+    Examples
+    --------
+    >>> from cofactor.checks import number
+    >>> class Mean(Estimator):
+    ...     shrinkage: float = param(number(low=0), default=1.0, kw_only=False)
+    ...     verbose: int = param(default=0)
+    >>> class Median(Mean):
+    ...     shrinkage: float = param(default=3.0)
+    >>> Median(verbose=1).get_params()
+    {'shrinkage': 3.0, 'verbose': 1}
+    >>> Median(-1.0)._check_params()
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: shrinkage=-1.0: expected a number of at least 0
+    """
+    return Param(default, check, kw_only)
+
+
+def learned(
+    axes: str | None = None,
+    *,
+    dtype: Any = float,
+    finite: bool = True,
+    optional: bool = False,
+    saved: bool = True,
+    check: Check | None = None,
+    default: Any = _NOTHING,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare what a fit learns in the body of an `Estimator`.
+
+    Parameters
+    ----------
+    axes : str, optional
+        Of an array or sparse array, the name of each axis, with blanks between. Axes of one name have one length, and
+        "levels-1" is one shorter than "levels"; one called by a number is that long. By default it is no array.
+    dtype : type, default=float
+        Of an array: `float` or `int` for those of any size, or a type of NumPy.
+    finite : bool, default=True
+        Whether all numbers of it are finite.
+    optional : bool, default=False
+        Whether it may be None.
+    saved : bool, default=True
+        Whether a file holds it.
+    check : callable, optional
+        Called with its name, and a value that was read from a file.
+    default : object, optional
+        What it is before a fit.
+    init : bool
+        That it is no parameter, for programs that check types.
+
+    Examples
+    --------
+    >>> class Mean(Estimator):
+    ...     means_: object = learned("items", dtype=np.float64)
+    >>> Mean()._learned["means_"].refuse_wrong("means_", np.ones(3), {"items": 2})
+    Traceback (most recent call last):
+    cofactor.errors.InvalidInputError: means_ must be finite float64 of shape (2), found shape (3,), float64
+    """
+    del init
+    return Learned(None if axes is None else tuple(axes.split()), dtype, finite, optional, saved, check, default)
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(param, learned))
+class Estimator(BaseEstimator):
+    """An estimator of scikit-learn whose parameters, and what it learns, are fields of its class."""
+
+    #: By name, in the order of the constructor.
+    _params: ClassVar[Mapping[str, Param]] = {}
+
+    #: What a file holds of what a fit learns, by name.
+    _learned: ClassVar[Mapping[str, Learned]] = {}
+
+    #: What this class alone declares.
+    _declared: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._declared = _taken_from(cls)
+        fields = _fields(cls)
+        params = {name: field for name, field in fields.items() if isinstance(field, Param)}
+        cls._params = dict(sorted(params.items(), key=lambda entry: entry[1].kw_only))  # the order else stays
+        if "_learned" not in vars(cls):
+            cls._learned = {name: field for name, field in fields.items() if isinstance(field, Learned) and field.saved}
+        if _is_made(cls.__init__):
+            cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
+
+    def _check_params(self) -> None:
+        """Refuse parameters out of their range, and those that do not go together."""
+        for name, field in self._params.items():
+            if field.check is not None and hasattr(self, name):  # a constructor of the caller may take others
+                field.check(name, getattr(self, name))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse parameters of which each is valid, and which do not go together."""
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return names of parameters; scikit-learn would read a signature in each `get_params`, thus in every copy."""
+        return sorted(cls._params) if _is_made(cls.__init__) else super()._get_param_names()
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, those of an estimator that is one of them as ``name__its_name``.
+
+        Parameters
+        ----------
+        **params
+            Values by name.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no parameter of a name, or it is one of a parameter that is no estimator.
+        """
+        problem = _unknown(type(self), params)
+        if problem:
+            raise InvalidInputError(problem)
+        for name in params:
+            outer, dot, inner = name.partition("__")
+            held = params[outer] if outer in params else getattr(self, outer)
+            if dot and not hasattr(held, "set_params"):
+                raise InvalidInputError(
+                    f"{outer} is {held!r}, which has no parameters",
+                    argument=name,
+                    advice=f"give an estimator, such as LinearSVC(), to set its {inner}",
+                )
+        return super().set_params(**params)
+
+
+def _taken_from(kind: type[Estimator]) -> dict[str, Param | Learned]:
+    """Return the fields that the body of a class declares, and take them out of it."""
+    found: dict[str, Param | Learned] = {}
+    annotations = inspect.get_annotations(kind)
+    for name, field in list(vars(kind).items()):
+        if isinstance(field, Param):
+            found[name] = replace(field, annotation=annotations.get(name, Any))
+            delattr(kind, name)
+        elif isinstance(field, Learned):
+            found[name] = field
+            delattr(kind, name)
+            if field.default is not _NOTHING:
+                setattr(kind, name, field.default)
+    return found
+
+
+def _fields(kind: type[Estimator]) -> dict[str, Param | Learned]:
+    """Return the fields of a class: its own first, then those of its bases that no other attribute hides."""
+    found: dict[str, Any] = {}
+    hidden: set[str] = set()
+    for base in kind.__mro__:
+        declared = vars(base).get("_declared", {})
+        for name, field in declared.items():
+            mine = found.get(name)
+            if mine is None and name not in hidden:
+                found[name] = field
+            elif isinstance(mine, Param) and isinstance(field, Param):
+                found[name] = replace(mine, check=mine.check or field.check, kw_only=mine.kw_only and field.kw_only)
+        hidden |= vars(base).keys() - declared.keys()
+    return found
+
+
+def _is_made(constructor: Any) -> bool:
+    """Whether a constructor is made here, rather than written by hand; that of `object` stands for one to be made."""
+    return constructor is object.__init__ or hasattr(constructor, "params")
+
+
+def _constructor(kind: type[Estimator]) -> Callable[..., None]:
+    """Return the constructor of a class."""
+    params = kind._params
+    signature = inspect.Signature(
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *(
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY if field.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    default=field.default,
+                    annotation=field.annotation,
+                )
+                for name, field in params.items()
+            ),
+        ]
+    )
+
+    def construct(self: Any, *args: Any, **given: Any) -> None:
+        problem = _unknown(type(self), given)
+        if problem:
+            raise InvalidTypeError(problem)
+        try:
+            values = signature.bind(self, *args, **given).arguments
+        except TypeError as error:
+            raise InvalidTypeError(f"{type(self).__name__}: {error}") from None
+        for name, field in params.items():
+            setattr(self, name, values.get(name, field.default))
+
+    made: Any = construct
+    made.__signature__, made.params = signature, params
+    made.__name__, made.__qualname__, made.__module__ = "__init__", f"{kind.__qualname__}.__init__", kind.__module__
+    return made
+
+
+def _unknown(kind: type[Estimator], names: Iterable[str]) -> str:
+    """Return what is wrong with the first name that is not a parameter's; nothing if all are."""
+    known = kind._get_param_names()
+    wrong = next((name for name in names if name.partition("__")[0] not in known), None)
+    return "" if wrong is None else f"{kind.__name__} has no parameter {wrong!r}; {did_you_mean(wrong, known)}"
