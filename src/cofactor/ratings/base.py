@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,10 +25,9 @@ from cofactor.model.estimator import param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.model.times import seconds_of
-from cofactor.ratings.best import Ranking, Rescorer
+from cofactor.ratings.best import Ranking
 from cofactor.ratings.blocks import each_block, pairs_per_block
 from cofactor.ratings.data import Ratings, as_ratings
-from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
 from cofactor.ratings.entries import check_levels, check_variety, refuse_takes
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.folding import advising, check_known, warn_of_lost_times
@@ -39,15 +37,9 @@ from cofactor.ratings.interactions import Interactions, as_numbers, rating_value
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
 from cofactor.ratings.probability import (
-    Criterion,
-    Expectation,
-    Pairwise,
     criterion_of,
-    expected,
-    in_blocks,
-    margins_of,
-    of_all_pairs,
 )
+from cofactor.ratings.scoring import Scorer
 from cofactor.ratings.timed_users import TimedUsers
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
@@ -67,7 +59,7 @@ def _knows_items_alone(model: RatingModel) -> bool:
 
 
 def _has_probabilities(model: RatingModel) -> bool:
-    return model._gives_probabilities()
+    return model._gives_probabilities
 
 
 @fill_docs
@@ -121,8 +113,8 @@ class RatingModel(InteractionModel):
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
 
-    #: Rules by the names that the parameter ``decision`` has for them.
-    DECISIONS: ClassVar[Mapping[str, Decision]] = PROBABILITY_DECISIONS
+    #: Whether there is a probability of every level: whether `_scorer` is a `ProbabilityScorer`.
+    _gives_probabilities: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -157,53 +149,10 @@ class RatingModel(InteractionModel):
         elsewhere = not isinstance(ratings, Ratings) and ratings.work.client is not None
         return 4 * (m if elsewhere else n + m) * min(getattr(self, "n_factors", 0), n, m)
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return (n, R): the probability of every level for each pair. Index -1 is an unknown user or item."""
-        raise NotImplementedError
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return (n, R-1): how far each pair's score lies above each boundary. Index -1 is an unknown user or item.
-
-        For a model of probabilities: how far the probability of a level above the boundary exceeds one half.
-        """
-        return margins_of(self._probabilities(users, items))  # in this thread: `predict` runs its blocks in all threads
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return (n,): the score of each pair, which ranks the items of a user; here the expected rating."""
-        return self._in_blocks(lambda *pairs: expected(self._probabilities(*pairs), self.scale_), users, items)
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the scores (len(users), len(items)) of some items for some users."""
-        return self._criterion_block(users, items, Expectation(self.scale_))
-
-    def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
-        """Return how good some items are for some users, by another measure than scores, likewise."""
-        return of_all_pairs(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
-
-    def _ranks_coarsely(self) -> bool:
-        """Whether `_score_block` and `_criterion_block` are rough, so that the best need their exact scores."""
-        return False
-
-    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
-        """Return the scores of some items of each user, (len(users), m) as `items`, or another measure.
-
-        Where blocks are rough, these are nearer to what is exact.
-        """
-        if criterion is None:
-            return of_all_pairs(self._scores, users, items)
-        return self._criterion_block(users, items, criterion)
-
-    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the probabilities of as many pairs as there may be."""
-        return self._in_blocks(self._probabilities, users, items)
-
-    def _in_blocks(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return a function of many pairs, block by block, on all threads."""
-        return in_blocks(function, users, items, len(self.scale_))
-
-    def _gives_probabilities(self) -> bool:
-        """Whether there is a probability of every level."""
-        return type(self)._probabilities is not RatingModel._probabilities
+    @property
+    @abstractmethod
+    def _scorer(self) -> Scorer:
+        """What the fit produced to predict with."""
 
     @property
     def _knows_time(self) -> bool:
@@ -218,15 +167,6 @@ class RatingModel(InteractionModel):
     def _knows_features(self, side: SideName) -> bool:
         """Whether features of users, or of items, were given in training."""
         return False
-
-    @property
-    def _decision(self) -> Decision:
-        """The rule that turns margins into levels."""
-        return self.DECISIONS[self.decision] if "decision" in self._params else COUNT
-
-    def _decode(self, margins: NDArray[Any]) -> NDArray[np.int64]:
-        """Return levels 1..R from margins."""
-        return self._decision.levels(margins, self.scale_)
 
     def default_grid(self) -> dict[str, list[Any]]:
         """Return values of parameters to search through, by name, as `cofactor.evaluation.Search` takes them.
@@ -370,7 +310,7 @@ class RatingModel(InteractionModel):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        return self._predicted(*self._asked(X, time))
+        return self._scorer.ratings(*self._asked(X, time))
 
     def _asked(self, X: Pairs, time: ArrayLike | None) -> tuple[Any, NDArray[np.int32]]:
         """Return users, or their `TimedUsers`, and items of pairs by index."""
@@ -408,11 +348,6 @@ class RatingModel(InteractionModel):
         seconds = seconds_of([time] if one else time, None if one else len(users))
         return TimedUsers(users, np.broadcast_to(seconds, len(users)))
 
-    def _predicted(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the ratings of pairs by index; users may be `TimedUsers`."""
-        levels = self._in_blocks(lambda *pairs: self._decode(self._margins(*pairs)), users, items)
-        return np.asarray(self.scale_[levels - 1])
-
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return real-valued scores of pairs; for one user, a higher score means a better liked item.
 
@@ -425,7 +360,7 @@ class RatingModel(InteractionModel):
         -------
         ndarray of shape (n,)
         """
-        return self._scores(*self._asked(X, time))
+        return self._scorer.scores(*self._asked(X, time))
 
     def margins(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return how far the score of each pair lies above each boundary between two levels.
@@ -440,7 +375,7 @@ class RatingModel(InteractionModel):
         ndarray of shape (n, R - 1)
             Column r - 1 belongs to the boundary between the levels r and r + 1.
         """
-        return self._margins(*self._asked(X, time))
+        return self._scorer.margins(*self._asked(X, time))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
@@ -456,7 +391,8 @@ class RatingModel(InteractionModel):
         ndarray of shape (n, R)
             Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
         """
-        return self._all_probabilities(*self._asked(X, time))
+        scorer: Any = self._scorer
+        return np.asarray(scorer.all_probabilities(*self._asked(X, time)))
 
     def recommend(
         self,
@@ -547,27 +483,17 @@ class RatingModel(InteractionModel):
     def _ranking(self, at_least: float | None, quantile: float | None) -> Ranking:
         """Return what items are ranked by: scores, or another measure of the probabilities of levels."""
         criterion = criterion_of(self.scale_, at_least, quantile)
-        if criterion is not None and not self._gives_probabilities():
+        if criterion is not None and not self._gives_probabilities:
             name, value = ("at_least", at_least) if at_least is not None else ("quantile", quantile)
             raise InvalidInputError(
                 (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
                 argument=name,
             )
-        block = self._score_block if criterion is None else partial(self._criterion_block, criterion=criterion)
-        n_pairs = pairs_per_block(len(self.scale_))
-        if not self._ranks_coarsely():
-            return Ranking(block, n_pairs)
-
-        def exact(users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-            if criterion is None:
-                return self._scores(users, items)
-            return self._in_blocks(lambda *pairs: criterion(self._probabilities(*pairs)), users, items)
-
-        return Ranking(block, n_pairs, Rescorer(partial(self._rescore, criterion=criterion), exact))
+        return self._scorer.ranking(criterion)
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
-        return self._scores(np.full(len(items), user, dtype=np.int32), items)
+        return self._scorer.scores(np.full(len(items), user, dtype=np.int32), items)
 
     def complete(self) -> NDArray[np.float32]:
         """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
@@ -581,11 +507,11 @@ class RatingModel(InteractionModel):
         ratings = self._ratings_in_memory("complete")
         n, m = len(self.users_), len(self.items_)
         full = np.empty((n, m), dtype=np.float32)
-        cells = full.reshape(-1)
+        cells, scorer = full.reshape(-1), self._scorer
 
         def block(lo: int, hi: int) -> None:
             users, items = np.divmod(np.arange(lo, hi), m)
-            levels = self._decode(self._margins(users.astype(np.int32), items.astype(np.int32)))
+            levels = scorer.levels(users.astype(np.int32), items.astype(np.int32))
             cells[lo:hi] = self.scale_[levels - 1]
 
         each_block(block, n * m, pairs_per_block(len(self.scale_)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,11 @@ from cofactor.model.parallel import side_by_side
 from cofactor.model.progress import Monitor
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Decision
 from cofactor.ratings.factors.mmmf import MMMF
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.solvers.result import Callback
 
 _FAR = 10.0  #: largest margin of a member in an average; infinite ones count as this
@@ -169,50 +171,71 @@ class Ensemble(RatingModel):
             member._finalize_update(ratings)
 
     @property
-    def _decision(self) -> Decision:
-        """The rule of the members."""
-        return self.members_[0]._decision
+    def _gives_probabilities(self) -> bool:  # type: ignore[override]
+        """Whether members have probabilities, and with them the ensemble."""
+        kind = getattr(self, "members_", [self.estimator])[0]
+        return kind is not None and kind._gives_probabilities
+
+    @property
+    def _scorer(self) -> MeanScorer:
+        parts = [member._scorer for member in self.members_]
+        return MeanScorer(self.scale_, parts[0].decision, parts)
 
     @property
     def _now(self) -> float | None:
         return self.members_[0]._now
-
-    def _gives_probabilities(self) -> bool:
-        """Whether members have probabilities, and with them the ensemble."""
-        kind = getattr(self, "members_", [self.estimator])[0]
-        return kind is not None and kind._gives_probabilities()
-
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean of the members' probabilities."""
-        return np.asarray(sum(member._probabilities(users, items) for member in self.members_) / len(self.members_))
-
-    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        total = sum(member._all_probabilities(users, items) for member in self.members_)
-        return np.asarray(total / len(self.members_))
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        total = sum(np.clip(member._margins(users, items), -_FAR, _FAR) for member in self.members_)
-        return np.asarray(total / len(self.members_))
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(sum(member._scores(users, items) for member in self.members_) / len(self.members_))
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(sum(member._score_block(users, items) for member in self.members_) / len(self.members_))
-
-    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
-        if criterion is not None:
-            return super()._rescore(users, items, criterion)
-        return np.asarray(sum(member._rescore(users, items, None) for member in self.members_) / len(self.members_))
-
-    def _ranks_coarsely(self) -> bool:
-        return any(member._ranks_coarsely() for member in self.members_)
 
     def _check_learned(self) -> None:
         super()._check_learned()
         self.members_ = self._checked_parts(self.members_, RatingModel)
         if any(not np.array_equal(member.scale_, self.scale_) for member in self.members_):
             raise InvalidInputError("the parts of an Ensemble must have its scale")
+
+
+@dataclass(frozen=True, eq=False)
+class MeanScorer(ProbabilityScorer):
+    """Means of several scorers; of probabilities, where they have these.
+
+    Attributes
+    ----------
+    parts : list of Scorer
+    """
+
+    parts: list[Any]
+
+    @property
+    def rough(self) -> bool:
+        """See `ProbabilityScorer`."""
+        return any(getattr(part, "rough", False) for part in self.parts)
+
+    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        return self._mean(part.probabilities(users, items) for part in self.parts)
+
+    def all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        return self._mean(part.all_probabilities(users, items) for part in self.parts)
+
+    def margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return self._mean(np.clip(part.margins(users, items), -_FAR, _FAR) for part in self.parts)
+
+    def scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return self._mean(part.scores(users, items) for part in self.parts)
+
+    def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return self._mean(part.block(users, items) for part in self.parts)
+
+    def rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        if criterion is not None or not all(isinstance(part, ProbabilityScorer) for part in self.parts):
+            return super().rescore(users, items, criterion)
+        return self._mean(part.rescore(users, items, None) for part in self.parts)
+
+    def _mean(self, tables: Iterable[Any]) -> NDArray[Any]:
+        return np.asarray(sum(tables) / len(self.parts))
 
 
 def _fit_member(

@@ -8,6 +8,8 @@ import pytest
 import cofactor
 from cofactor.ratings import GibbsIPMMMF, GibbsMMMF, RatingModel
 
+DECISIONS = ("count", "median", "mode", "mean")
+
 MODELS = {
     "GibbsMMMF": GibbsMMMF(4, n_sweeps=120, burn_in=40, random_state=0),
     "GibbsIPMMMF": GibbsIPMMMF(16, n_sweeps=120, burn_in=40, random_state=0),
@@ -58,13 +60,13 @@ def test_decisions_agree_mostly(name):
     p = model.predict_proba(new)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     try:
-        found = {decision: model.set_params(decision=decision).predict(new) for decision in model.DECISIONS}
+        found = {decision: model.set_params(decision=decision).predict(new) for decision in DECISIONS}
         margins = model.set_params(decision="median").margins(new)
     finally:
         model.set_params(decision="count")
     np.testing.assert_allclose(margins, 0.5 - np.cumsum(p, axis=1)[:, :-1], atol=1e-12)
     np.testing.assert_array_equal(found["mode"], 1 + p.argmax(axis=1))
-    for decision in model.DECISIONS:
+    for decision in DECISIONS:
         assert np.mean(found[decision] == found["count"]) > 0.75
         assert np.abs(found[decision] - truth).mean() < 1.15 * np.abs(found["count"] - truth).mean()
 

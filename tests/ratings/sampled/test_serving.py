@@ -11,7 +11,7 @@ from cofactor.kernels.threads import thread_limit
 from cofactor.ratings import BPMF, Ensemble, GibbsMMMF, OrdinalProbit, RatingModel
 from cofactor.ratings.best import n_scored
 from cofactor.ratings.blocks import BLOCK_BYTES
-from cofactor.ratings.sampled.base import _FEW, _MORE
+from cofactor.ratings.sampled.samples import _FEW, _MORE
 from cofactor.warming import _small
 
 MODELS = {

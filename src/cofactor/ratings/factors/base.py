@@ -22,8 +22,9 @@ from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
+from cofactor.ratings.decisions import COUNT
 from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
-from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
@@ -117,6 +118,10 @@ class FactorModel(Factored, RatingModel):
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
     @property
+    def _scorer(self) -> FactorScorer:
+        return FactorScorer(self.scale_, COUNT, self._factor_scores, self._boundaries)
+
+    @property
     def _boundaries(self) -> Boundaries:
         """Where one level ends and the next begins."""
         return UserBoundaries(self.thresholds_, self.common_thresholds_)
@@ -147,18 +152,7 @@ class FactorModel(Factored, RatingModel):
 
     def _held_out_errors(self, users: NDArray[Any], items: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
         """Return the errors by which alpha is chosen, of pairs by index, given their levels."""
-        return self._validation_errors(self._decode(self._margins(users, items)), levels)
-
-    # ---------------------------------------------------------------- predictions
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._factor_scores.pairs(users, items)
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._factor_scores.block(users, items)
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._boundaries.margins(self._scores(users, items), users)
+        return self._validation_errors(self._scorer.levels(users, items), levels)
 
     # ---------------------------------------------------------------- learning
 

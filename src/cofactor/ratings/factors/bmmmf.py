@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +16,9 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.estimator import param
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Count, Decision
+from cofactor.ratings.decisions import Count
 from cofactor.ratings.factors.loss_fit import LossFactorization
+from cofactor.ratings.factors.scores import FactorScorer
 
 
 class BinaryMMMF(LossFactorization):
@@ -106,9 +108,8 @@ class BinaryMMMF(LossFactorization):
         return {} if self.alpha_bias is None else {"b": L2(self.alpha_bias)}
 
     @property
-    def _decision(self) -> Decision:
-        """The upper level from the threshold on."""
-        return Count(ties_up=True)
+    def _scorer(self) -> FactorScorer:
+        return replace(super()._scorer, decision=Count(ties_up=True))  # the upper level from the threshold on
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))

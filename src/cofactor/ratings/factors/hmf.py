@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,10 +16,12 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Count, Decision, FirstBelow
+from cofactor.ratings.decisions import Count, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
+from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge
+from cofactor.ratings.scoring import Scorer
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 
@@ -183,28 +186,47 @@ class HMF(RatingModel):
         for q, stage in enumerate(self.stages_, 1):
             yield stage, FitInput(given.ratings.at_boundary(q), name=_called(q))
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return np.column_stack([stage._margins(users, items) for stage in self.stages_])
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(np.clip(self._margins(users, items), -1, 1).sum(axis=1))
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        total = np.zeros((len(users), len(items)), dtype=self.dtype)
-        for stage in self.stages_:
-            total += np.clip(stage._score_block(users, items) - self.threshold, -1, 1)
-        return total
-
     @property
-    def _decision(self) -> Decision:
-        """See the parameter ``decoding``."""
-        return FirstBelow() if self.decoding == "first" else Count(ties_up=True)
+    def _scorer(self) -> StageScorer:
+        decision = FirstBelow() if self.decoding == "first" else Count(ties_up=True)
+        return StageScorer(self.scale_, decision, [stage._scorer for stage in self.stages_], self.threshold)
 
     def _check_learned(self) -> None:
         super()._check_learned()
         self.stages_ = self._checked_parts(self.stages_, BinaryMMMF)
         if len(self.stages_) != len(self.scale_) - 1:
             raise InvalidInputError(f"{len(self.scale_)} levels need {len(self.scale_) - 1} parts of class BinaryMMMF")
+
+
+@dataclass(frozen=True, eq=False)
+class StageScorer(Scorer):
+    """Scores that are sums of those of stages, each cut off a margin from its threshold.
+
+    Attributes
+    ----------
+    stages : list of FactorScorer
+        One for each boundary between levels.
+    threshold : float
+    """
+
+    stages: list[FactorScorer]
+    threshold: float
+
+    def margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return np.column_stack([stage.margins(users, items) for stage in self.stages])
+
+    def scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return np.asarray(np.clip(self.margins(users, items), -1, 1).sum(axis=1))
+
+    def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        parts = (np.clip(stage.block(users, items) - self.threshold, -1, 1) for stage in self.stages)
+        total: NDArray[Any] = next(parts)
+        for part in parts:
+            total += part
+        return total
 
 
 def _called(q: int) -> str:

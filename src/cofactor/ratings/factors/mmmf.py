@@ -132,7 +132,7 @@ class MMMF(DescribedModel, LossFactorization):
     def _identified(self, ratings: Ratings, thresholds: NDArray[Any]) -> NDArray[Any]:
         """Put thresholds that no rating determines at the end of the half line on which their loss is zero."""
         thresholds = thresholds.copy()
-        scores = self._scores(*ratings.pairs())
+        scores = self._factor_scores.pairs(*ratings.pairs())
         rated = np.flatnonzero(ratings.user_counts)
         first = ratings.indptr[rated]
         low, high = np.minimum.reduceat(scores, first), np.maximum.reduceat(scores, first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_e
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
 from cofactor.ratings.factors.base import FactorModel
-from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
@@ -232,6 +233,10 @@ class PMF(FactorModel):
         share = np.clip(self._mapped(self.mean_) / top, 0.01, 0.99)
         return LogisticSquared(0, top, float(logit(share)))
 
+    @property
+    def _scorer(self) -> FactorScorer:
+        return replace(super()._scorer, estimate=None if self.link == "identity" else self._estimate)
+
     def _estimate(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return ratings on their own scale from scores of the logistic map."""
         low, high = float(self.scale_[0]), float(self.scale_[-1])
@@ -278,11 +283,3 @@ class PMF(FactorModel):
         result = lbfgs(problem, problem.pack(start), max_iter=max(self.max_iter, 500), tol=min(self.tol, _FOLD_IN_TOL))
         warn_if_unfinished(result, self, name=given.name)
         return np.array(problem.arrays(result.x)[free])
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        scores = super()._scores(users, items)
-        return scores if self.link == "identity" else self._estimate(scores)
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        scores = super()._score_block(users, items)
-        return scores if self.link == "identity" else self._estimate(scores)

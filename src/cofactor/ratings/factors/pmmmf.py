@@ -102,7 +102,7 @@ class PMMMF(LossFactorization):
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n, R = len(ratings.users), ratings.n_levels
-        scores = self._scores(*ratings.pairs())
+        scores = self._factor_scores.pairs(*ratings.pairs())
         planes, counts = np.empty((n, R), dtype=scores.dtype), np.empty((n, R))
         weights = (np.ones(1) if ratings.weights is None else ratings.weights).astype(scores.dtype)
         ordinal.level_means(0, n, ratings.indptr, ratings.levels, weights, scores, planes, counts)

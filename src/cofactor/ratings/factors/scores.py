@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,10 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.ratings.blocks import rows_of
+from cofactor.ratings.boundaries import Boundaries
+from cofactor.ratings.scoring import Scorer
 
-__all__ = ["FactorScores"]
+__all__ = ["FactorScorer", "FactorScores"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,37 @@ class FactorScores:
         kinds = {array.dtype.name for array in arrays if array is not None}
         if len(kinds) > 1:
             raise InvalidInputError(f"factors and biases must have one dtype, found {' and '.join(sorted(kinds))}")
+
+
+@dataclass(frozen=True, eq=False)
+class FactorScorer(Scorer):
+    """Scores of factors, between boundaries.
+
+    Attributes
+    ----------
+    factors : FactorScores
+    boundaries : Boundaries
+    estimate : callable, optional
+        Makes a rating of a score, where boundaries lie between ratings and scores are no ratings.
+    """
+
+    factors: FactorScores
+    boundaries: Boundaries
+    estimate: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+
+    def scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        found = self.factors.pairs(users, items)
+        return found if self.estimate is None else self.estimate(found)
+
+    def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        found = self.factors.block(users, items)
+        return found if self.estimate is None else self.estimate(found)
+
+    def margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return self.boundaries.margins(self.scores(users, items), users)
 
 
 def _with_cold(

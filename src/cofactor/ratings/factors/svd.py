@@ -16,7 +16,8 @@ from cofactor.problems.singular import orthonormal
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.factors.scores import FactorScores
+from cofactor.ratings.decisions import COUNT
+from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
 from cofactor.solvers.multiplicative import repeat_updates
@@ -137,14 +138,9 @@ class RatingSVD(Factored, RatingModel):
             self.U_, self.V_, self.user_bias_, self.item_bias_, self.origin_, self.common_user_, self.common_item_
         )
 
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._factor_scores.pairs(users, items)
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._factor_scores.block(users, items)
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return CommonBoundaries(self.boundaries_).margins(self._scores(users, items), users)
+    @property
+    def _scorer(self) -> FactorScorer:
+        return FactorScorer(self.scale_, COUNT, self._factor_scores, CommonBoundaries(self.boundaries_))
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.solvers import lbfgs
 
 _START_SCALE = 0.1  #: standard deviation of b at the start
@@ -27,6 +29,26 @@ _ENTRIES_PER_BLOCK = 2_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
 _ITEMS_TOL = 1e-8  #: share of the objective that the fold-in of items may still have to gain in an iteration
 _LEAST = 1e-12  #: how near to 0 or 1 the probability of a factor is taken to be
+
+
+@dataclass(frozen=True, eq=False)
+class AttitudeScorer(ProbabilityScorer):
+    """Probabilities of levels by the arrays of `Attitude`."""
+
+    expression: NDArray[np.float64]
+    frequencies: NDArray[np.float64]
+    factors: NDArray[np.float64]
+    base: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+
+    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        out = np.empty((len(users), len(self.scale)))
+        some, place = np.unique(items, return_inverse=True)
+        odds, growth = odds_of(self.base[some]), np.expm1(self.factors[some])
+        place = np.where(items < 0, -1, place).astype(np.int32)
+        products.pair_shares(users, place, self.expression, odds, growth, self.frequencies, self.marginal, out)
+        return out
 
 
 class Attitude(RatingModel):
@@ -113,6 +135,8 @@ class Attitude(RatingModel):
 
     n_factors: int = param(whole(), default=5, kw_only=False)
     alpha: float = param(number(low=0, inclusive=False, high=1e12), default=8.0, kw_only=False)
+    _gives_probabilities: ClassVar[bool] = True
+
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-5)
@@ -165,6 +189,12 @@ class Attitude(RatingModel):
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self)
 
+    @property
+    def _scorer(self) -> AttitudeScorer:
+        decision = PROBABILITY_DECISIONS[self.decision]
+        arrays = self.expression_, self.frequencies_, self.factors_, self.base_, self.marginal_
+        return AttitudeScorer(self.scale_, decision, *arrays)
+
     def _fold_in(self, given: FitInput) -> None:
         """Find the new users' μ by exact steps, one factor after another; b, b⁰ and π are fixed."""
         ratings = given.ratings
@@ -195,11 +225,3 @@ class Attitude(RatingModel):
         warn_if_unfinished(result, self, name=given.name)
         arrays = problem.layout.views(part.filled(result.x))
         self.factors_, self.base_ = np.array(arrays["factors"]), base + arrays["shift"]
-
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty((len(users), len(self.scale_)))
-        some, place = np.unique(items, return_inverse=True)
-        odds, growth = odds_of(self.base_[some]), np.expm1(self.factors_[some])
-        place = np.where(items < 0, -1, place).astype(np.int32)
-        products.pair_shares(users, place, self.expression_, odds, growth, self.frequencies_, self.marginal_, out)
-        return out

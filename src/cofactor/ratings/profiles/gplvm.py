@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -24,7 +25,8 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.probability import Pairwise, margins_of, of_all_pairs
+from cofactor.ratings.probability import Pairwise, of_all_pairs
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 
@@ -49,6 +51,75 @@ FREE = {
 _ENTRIES_PER_BLOCK = 1 << 12
 _ITEM_STEPS = 20  #: most L-BFGS iterations for the positions of new items, and of those with new ratings
 _NO_SPREAD = 1e-6  #: share of the scale below which a standard deviation is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class GPLVMScorer(ProbabilityScorer):
+    """Normal distributions of ratings by the arrays of `GPLVM`.
+
+    Attributes
+    ----------
+    indptr, rated, weights : ndarray
+        Items that each user rated, and their weights in the mean of the user's process.
+    V, kernel, mean, item_bias, boundaries
+        See `GPLVM`.
+    by_mean : bool
+        Whether levels are medians, which a normal distribution has at its mean: no variance is needed.
+    """
+
+    indptr: NDArray[np.int64]
+    rated: NDArray[np.int32]
+    weights: NDArray[Any]
+    V: NDArray[Any]
+    kernel: NDArray[np.float64]
+    mean: float
+    item_bias: NDArray[np.float64]
+    boundaries: NDArray[np.float64]
+    by_mean: bool
+
+    def scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return means."""
+        return self._by_user(self._means, users, items)
+
+    def all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        return self._by_user(self.probabilities, users, items)
+
+    def block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        return of_all_pairs(self._means, users, items)
+
+    def margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `Scorer`."""
+        if self.by_mean:
+            return CommonBoundaries(self.boundaries).margins(self.scores(users, items), users)
+        return super().margins(users, items)
+
+    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        variances = np.empty(len(users))
+        kernels.pair_variances(users, items, self.indptr, self.rated, self.V, self._kappa, variances)
+        means = self._means(users, items).astype(np.float64)
+        below = ndtr((self.boundaries - means[:, None]) / np.sqrt(variances)[:, None])
+        return np.diff(below, axis=1, prepend=0, append=1)
+
+    def _means(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        own = np.empty(len(users), dtype=self.V.dtype)
+        kernels.pair_means(users, items, self.indptr, self.rated, self.weights, self.V, self._kappa, own)
+        prior = self.mean + np.where(items < 0, 0, self.item_bias[items])
+        return (prior + own).astype(own.dtype, copy=False)
+
+    @property
+    def _kappa(self) -> NDArray[Any]:
+        return self.kernel.astype(self.V.dtype)
+
+    def _by_user(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return a function of many pairs, block by block; pairs of one user share what that user's process costs."""
+        order = np.argsort(users, kind="stable")
+        found = self.in_blocks(function, users[order], items[order])
+        values = np.empty_like(found)
+        values[order] = found
+        return values
 
 
 class GPLVM(RatingModel):
@@ -172,6 +243,8 @@ class GPLVM(RatingModel):
     max_iter: int = param(whole(), default=100)
     tol: float = param(number(low=0), default=1e-3)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
+    _gives_probabilities: ClassVar[bool] = True
+
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
 
     boundaries_: NDArray[np.float64] = learned("levels-1")
@@ -323,45 +396,13 @@ class GPLVM(RatingModel):
         """Solve for the weights of all users, whose items may have moved."""
         self._set_weights(ratings)
 
-    # ---------------------------------------------------------------- predictions
-
-    def _scores(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._by_user(self._value, users, items)
-
-    def _all_probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return self._by_user(self._probabilities, users, items)
-
-    def _by_user(self, function: Pairwise, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return a function of many pairs, block by block; pairs of one user share what that user's process costs."""
-        order = np.argsort(users, kind="stable")
-        found = self._in_blocks(function, users[order], items[order])
-        values = np.empty_like(found)
-        values[order] = found
-        return values
-
-    def _score_block(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        return of_all_pairs(self._value, users, items)
-
-    def _value(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return means."""
-        own = np.empty(len(users), dtype=self.V_.dtype)
-        kappa = self.kernel_.astype(self.V_.dtype)
-        kernels.pair_means(users, items, self.rated_indptr_, self.rated_, self.weights_, self.V_, kappa, own)
-        prior = self.mean_ + np.where(items < 0, 0, self.item_bias_[items])
-        return (prior + own).astype(own.dtype, copy=False)
-
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        if self.decision == "median":  # a normal distribution has it at its mean: no variance is needed
-            return CommonBoundaries(self.boundaries_).margins(self._scores(users, items), users)
-        return margins_of(self._probabilities(users, items))
-
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        variances = np.empty(len(users))
-        kappa = self.kernel_.astype(self.V_.dtype)
-        kernels.pair_variances(users, items, self.rated_indptr_, self.rated_, self.V_, kappa, variances)
-        means = self._value(users, items).astype(np.float64)
-        below = ndtr((self.boundaries_ - means[:, None]) / np.sqrt(variances)[:, None])
-        return np.diff(below, axis=1, prepend=0, append=1)
+    @property
+    def _scorer(self) -> GPLVMScorer:
+        rated = self.rated_indptr_, self.rated_, self.weights_
+        return GPLVMScorer(
+            self.scale_, PROBABILITY_DECISIONS[self.decision], *rated, self.V_, self.kernel_, self.mean_,
+            self.item_bias_, self.boundaries_, self.decision == "median",
+        )  # fmt: skip
 
     def _check_learned(self) -> None:
         super()._check_learned()

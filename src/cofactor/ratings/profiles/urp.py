@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,29 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.solvers.multiplicative import repeat_updates
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.
 _WARM_UP = 20
 _ENTRIES_PER_BLOCK = 5_000
 _FOLD_IN = (1e-10, 10_000)  #: tolerance and most rounds of fold-in
+
+
+@dataclass(frozen=True, eq=False)
+class URPScorer(ProbabilityScorer):
+    """Probabilities of levels by the arrays of `URP`."""
+
+    gamma: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    concentration: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+
+    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        out = np.empty((len(users), len(self.scale)))
+        mixtures.mixture(users, items, self.gamma, self.beta, self.concentration, self.marginal, out)
+        return out
 
 
 class URP(RatingModel):
@@ -118,6 +136,8 @@ class URP(RatingModel):
     n_factors: int = param(whole(), default=4, kw_only=False)
     alpha: float = param(number(low=0, inclusive=False, high=1e12), default=2.0, kw_only=False)
     concentration: float | str = param(number(low=0, inclusive=False, high=1e12, also=["learn"]), default=2.0)
+    _gives_probabilities: ClassVar[bool] = True
+
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-5)
@@ -156,6 +176,12 @@ class URP(RatingModel):
         self.history_, self.seconds_ = result.history, result.seconds
         warn_if_unfinished(result, self)
 
+    @property
+    def _scorer(self) -> URPScorer:
+        decision = PROBABILITY_DECISIONS[self.decision]
+        arrays = self.gamma_, self.beta_, self.concentration_, self.marginal_
+        return URPScorer(self.scale_, decision, *arrays)
+
     def _fold_in(self, given: FitInput) -> None:
         """Find the new users' γ; β and a are fixed. A user begins with equal shares."""
         ratings = given.ratings
@@ -183,11 +209,6 @@ class URP(RatingModel):
             len(cuts) - 1,
         )
         self.beta_ = beta
-
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        out = np.empty((len(users), len(self.scale_)))
-        mixtures.mixture(users, items, self.gamma_, self.beta_, self.concentration_, self.marginal_, out)
-        return out
 
 
 def first_profiles(

@@ -58,6 +58,7 @@ from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.rules import Rules
 from cofactor.ratings.sampled.ordinal_probit import OrdinalProbit
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_takes
 from cofactor.ratings.updates import Updates
@@ -210,7 +211,7 @@ class Recommender(InteractionModel):
         if isinstance(self.ratings, str):
             check_choice("ratings", self.ratings, ("auto",))
         elif self.ratings is not None and not (
-            isinstance(self.ratings, RatingModel) and self.ratings._gives_probabilities()
+            isinstance(self.ratings, RatingModel) and self.ratings._gives_probabilities
         ):
             raise InvalidTypeError(
                 "expected a rating model with predict_proba, such as OrdinalProbit(), 'auto' or None",
@@ -472,7 +473,7 @@ class Recommender(InteractionModel):
             None if model is None else self.scale_,
             timed_users=lambda users, time: None if model is None else model._timed_users(users, time),
             utilities=lambda users, seen: self._utilities(users),
-            probabilities=lambda timed_users, items: model._all_probabilities(timed_users, items),
+            probabilities=lambda timed_users, items: model._scorer.all_probabilities(timed_users, items),
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:
@@ -640,8 +641,8 @@ class Recommender(InteractionModel):
             scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
             parts = {"take": self._why_taken(row, columns)}
             if self.rating_model_ is not None:
-                liked = liked_from(self.scale_, at_least)
-                now = self.rating_model_._all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
+                liked, scorer = liked_from(self.scale_, at_least), cast(ProbabilityScorer, self.rating_model_._scorer)
+                now = scorer.all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
                 chances = np.maximum(expected(now, liked), 1e-300)
                 scores, parts["like"] = scores + np.log(chances), self._why_liked(row, columns, liked, chances)
         rated = None if self.rating_model_ is None else self.rating_model_.ratings_

@@ -32,7 +32,6 @@ from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.chains import (
     FitChains,
     NothingKeptError,
@@ -51,7 +50,12 @@ from cofactor.ratings.sampled.chains import (
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains
-from cofactor.ratings.sampled.samples import Draws, Samples, SampleSubset, in_groups, lie_by_user, of_users, spaced
+from cofactor.ratings.sampled.samples import (
+    Draws,
+    SampledScorer,
+    Samples,
+    SampleSubset,
+)
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
@@ -59,9 +63,6 @@ from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 from cofactor.typing import SideName
-
-#: Samples with which a recommendation looks at all items, and at those that are the best by these; evenly spaced.
-_FEW, _MORE = 8, 50
 
 #: Parameters that the posterior does not depend on.
 _NOT_OF_TARGET = {
@@ -145,6 +146,8 @@ class SampledModel(RatingModel):
     burn_in: int = param(whole(0), default=100)
     thin: int = param(whole(), default=1)
     n_chains: int = param(whole(), default=1)
+    _gives_probabilities: ClassVar[bool] = True
+
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_seconds: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)
     warm_start: bool = param(check_flag, default=False)
@@ -221,39 +224,10 @@ class SampledModel(RatingModel):
     def _draws(self, samples: Samples) -> Draws:
         """Return what predictions need of samples."""
 
-    def _probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        chosen = np.arange(len(self.samples_["U"]))
-        return self._by_users(lambda draws, *pairs: draws.probabilities(*pairs, chosen), users, items)
-
-    def _criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
-        return self._coarse_scores(users, items, criterion, _FEW)
-
-    def _rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
-        return self._coarse_scores(users, items, criterion or Expectation(self.scale_), _MORE)
-
-    def _coarse_scores(
-        self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion, n_samples: int
-    ) -> NDArray[Any]:
-        """Return how good items are for users, as `Draws.coarse_scores`, by some of the samples."""
-        samples = self.samples_
-        if lie_by_user(samples):
-            samples, users = of_users(samples, self._of_users, users), np.arange(len(users), dtype=np.int32)
-        return self._draws(samples).coarse_scores(users, items, criterion, spaced(len(samples["U"]), n_samples))
-
-    def _by_users(
-        self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]
-    ) -> NDArray[Any]:
-        """Return a function of `_draws` and pairs, by samples that may lie user by user."""
-        if not lie_by_user(self.samples_):
-            return function(self._draws(self.samples_), users, items)
-
-        def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:
-            return function(self._draws(samples), *pairs)
-
-        return in_groups(of_samples, self.samples_, self._of_users, users, items)
-
-    def _ranks_coarsely(self) -> bool:
-        return True
+    @property
+    def _scorer(self) -> SampledScorer:
+        decision = PROBABILITY_DECISIONS[self.decision]
+        return SampledScorer(self.scale_, decision, self.samples_, self._of_users, self._draws)
 
     def _target(self, given: FitInput) -> dict[str, Any]:
         """Return what a posterior depends on: parameters, and checksums of what is given."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,12 +13,12 @@ from cofactor.checks import check_flag, number, one_of
 from cofactor.kernels.hinges import fold_hinge_columns, hinge_probabilities, mean_margins
 from cofactor.model.estimator import param
 from cofactor.problems.hinge_posterior import ThresholdPrior
-from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS, Decision
+from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.fold_in import ConditionalChains
 from cofactor.ratings.sampled.padded import PaddedRatings
-from cofactor.ratings.sampled.samples import Draws, Sample, Samples
+from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
 
 __all__ = ["HingeDraws", "HingeModel"]
 
@@ -32,9 +32,6 @@ _MOST = 1e6
 class HingeModel(SampledModel):
     """A model of scores, and of thresholds of every user, drawn from a pseudo-posterior of hinge losses."""
 
-    #: "count" takes the mean margins over samples, the others the probabilities.
-    DECISIONS: ClassVar[Mapping[str, Decision]] = {"count": COUNT, **PROBABILITY_DECISIONS}
-
     _sampled: ClassVar[dict[str, str]] = {
         "U": "user factor", "V": "item factor", "thresholds": "user boundary",
         "threshold_mean": "boundary", "threshold_precision": "boundary",
@@ -46,7 +43,7 @@ class HingeModel(SampledModel):
     biases: bool = param(check_flag, default=True)
     prior: str = param(one_of(["learned", "fixed"]), default="learned")
     width: float = param(number(low=0, inclusive=False, high=_MOST), default=1.0)
-    decision: str = param(one_of(DECISIONS), default="count")
+    decision: str = param(one_of(["count", *PROBABILITY_DECISIONS]), default="count")
 
     @property
     def _biased(self) -> bool:
@@ -61,11 +58,11 @@ class HingeModel(SampledModel):
     def _threshold_prior(self) -> ThresholdPrior:
         return ThresholdPrior(_SPACING * self.width, _DEVIATION * self.width, self.prior == "learned")
 
-    def _margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
-        """Return the mean over samples of x - θ_r; for other decisions, what their probabilities say."""
-        if self.decision == "count":
-            return self._by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
-        return super()._margins(users, items)
+    @property
+    def _scorer(self) -> SampledScorer:
+        if self.decision != "count":
+            return super()._scorer
+        return CountScorer(self.scale_, COUNT, self.samples_, self._of_users, self._draws)
 
     def _draws(self, samples: Samples) -> HingeDraws:
         return HingeDraws(samples["U"], samples["V"], samples["thresholds"], self.biases, *self._hinges)
@@ -113,6 +110,14 @@ class HingeModel(SampledModel):
             return data.col_indices, levels, *own, chains.n_cycles, *more
 
         self._draw_rows(given, chains, kernel, map(arguments, samples, samples["U"], samples["thresholds"]))
+
+
+class CountScorer(SampledScorer):
+    """Levels by the mean margins over samples, rather than by probabilities."""
+
+    def margins(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return the mean over samples of x - θ_r."""
+        return self.by_users(lambda draws, *pairs: draws.mean_margins(*pairs), users, items)
 
 
 @dataclass(frozen=True)

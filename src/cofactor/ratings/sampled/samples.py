@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.samples import samples_of
-from cofactor.ratings.probability import Criterion, of_all_pairs
+from cofactor.ratings.probability import Criterion, Expectation, of_all_pairs
+from cofactor.ratings.scoring import ProbabilityScorer
 from cofactor.ratings.stored_users import copied
 
 __all__ = [
     "Draws",
     "Sample",
     "SampleSubset",
+    "SampledScorer",
     "Samples",
     "in_groups",
     "lie_by_user",
@@ -33,6 +36,9 @@ __all__ = [
 #: Arrays of all samples, which are along the first axis; and those of one.
 Samples = Mapping[str, NDArray[np.float32]]
 Sample = dict[str, NDArray[np.float32]]
+
+#: Samples with which a recommendation looks at all items, and at those that are the best by these; evenly spaced.
+_FEW, _MORE = 8, 50
 
 #: Bytes of samples that are copied at a time.
 _PIECE = 1 << 20
@@ -179,3 +185,56 @@ class Draws(ABC):
         Items are those of all users, shape (m,), or of each, shape (len(users), m); the result is (len(users), m).
         """
         return of_all_pairs(lambda u, i: criterion(self.probabilities(u, i, samples)), users, items)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledScorer(ProbabilityScorer):
+    """Means over the samples of a model, which may lie sample by sample or user by user.
+
+    Attributes
+    ----------
+    samples : mapping of str to ndarray
+    of_users : list of str
+        Those with a row for each user.
+    draws : callable
+        Returns what predictions need of samples.
+    """
+
+    samples: Samples
+    of_users: list[str]
+    draws: Callable[[Samples], Any]
+
+    @property
+    def rough(self) -> bool:
+        """See `ProbabilityScorer`: blocks go by some of the samples."""
+        return True
+
+    def probabilities(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        chosen = np.arange(len(self.samples["U"]))
+        return self.by_users(lambda draws, *pairs: draws.probabilities(*pairs, chosen), users, items)
+
+    def criterion_block(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        return self._by_some(users, items, criterion, _FEW)
+
+    def rescore(self, users: NDArray[Any], items: NDArray[Any], criterion: Criterion | None) -> NDArray[Any]:
+        """See `ProbabilityScorer`."""
+        return self._by_some(users, items, criterion or Expectation(self.scale), _MORE)
+
+    def _by_some(self, users: Any, items: NDArray[Any], criterion: Criterion, n_samples: int) -> NDArray[Any]:
+        samples = self.samples
+        if lie_by_user(samples):
+            samples, users = of_users(samples, self.of_users, users), np.arange(len(users), dtype=np.int32)
+        some = spaced(len(samples["U"]), n_samples)
+        return np.asarray(self.draws(samples).coarse_scores(users, items, criterion, some))
+
+    def by_users(self, function: Callable[..., NDArray[Any]], users: NDArray[Any], items: NDArray[Any]) -> NDArray[Any]:
+        """Return a function of `draws` and pairs."""
+        if not lie_by_user(self.samples):
+            return function(self.draws(self.samples), users, items)
+
+        def of_samples(samples: Samples, *pairs: NDArray[Any]) -> NDArray[Any]:
+            return function(self.draws(samples), *pairs)
+
+        return in_groups(of_samples, self.samples, self.of_users, users, items)
