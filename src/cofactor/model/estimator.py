@@ -16,7 +16,7 @@ attribute of the same name takes the parameter away.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, dataclass_transform
 
@@ -47,6 +47,8 @@ class Param:
         Called with its name and a value.
     kw_only : bool
         Whether it is given by name alone.
+    grid : sequence
+        Values that a search tries.
     annotation : object
         Its type, as the class writes it.
     """
@@ -54,6 +56,7 @@ class Param:
     default: Any
     check: Check | None
     kw_only: bool
+    grid: Sequence[Any] = ()
     annotation: Any = Any
 
 
@@ -130,7 +133,7 @@ def _length(axis: str, lengths: dict[str, int], found: int) -> int:
     return lengths.setdefault(axis.removesuffix("-1"), found + less) - less
 
 
-def param(check: Check | None = None, *, default: Any, kw_only: bool = True) -> Any:
+def param(check: Check | None = None, *, default: Any, kw_only: bool = True, grid: Sequence[Any] = ()) -> Any:
     """Declare a parameter in the body of an `Estimator`.
 
     Parameters
@@ -142,6 +145,8 @@ def param(check: Check | None = None, *, default: Any, kw_only: bool = True) -> 
         Its value where none is given.
     kw_only : bool, default=True
         Whether it is given by name alone; the others come first, those of base classes before a class's own.
+    grid : sequence, optional
+        Values that a search tries, see `default_grid`; by default those of the same parameter of a base class.
 
     Examples
     --------
@@ -157,7 +162,7 @@ def param(check: Check | None = None, *, default: Any, kw_only: bool = True) -> 
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: shrinkage=-1.0: expected a number of at least 0
     """
-    return Param(default, check, kw_only)
+    return Param(default, check, kw_only, grid)
 
 
 def learned(
@@ -241,6 +246,25 @@ class Estimator(BaseEstimator):
     def _check_together(self) -> None:
         """Refuse parameters of which each is valid, and which do not go together."""
 
+    def default_grid(self) -> dict[str, list[Any]]:
+        """Return values to try of the parameters that matter most, as `cofactor.evaluation.Search` takes them.
+
+        Returns
+        -------
+        dict of str to list
+            It is empty where there is nothing to search, as in models which choose the weight of their penalty in the
+            fit.
+
+        Examples
+        --------
+        >>> from cofactor.ratings import MMMF, URP
+        >>> URP().default_grid()
+        {'n_factors': [3, 4, 5], 'alpha': [1.0, 2.0, 4.0]}
+        >>> MMMF().default_grid()
+        {}
+        """
+        return {name: list(field.grid) for name, field in self._params.items() if field.grid}
+
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return names of parameters; scikit-learn would read a signature in each `get_params`, thus in every copy."""
@@ -305,7 +329,12 @@ def _fields(kind: type[Estimator]) -> dict[str, Param | Learned]:
             if mine is None and name not in hidden:
                 found[name] = field
             elif isinstance(mine, Param) and isinstance(field, Param):
-                found[name] = replace(mine, check=mine.check or field.check, kw_only=mine.kw_only and field.kw_only)
+                found[name] = replace(
+                    mine,
+                    check=mine.check or field.check,
+                    kw_only=mine.kw_only and field.kw_only,
+                    grid=mine.grid or field.grid,
+                )
         hidden |= vars(base).keys() - declared.keys()
     return found
 

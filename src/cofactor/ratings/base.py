@@ -168,22 +168,6 @@ class RatingModel(InteractionModel):
         """Whether features of users, or of items, were given in training."""
         return False
 
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return values of parameters to search through, by name, as `cofactor.evaluation.Search` takes them.
-
-        It is empty where there is nothing to search, as in models which choose the weight of their penalty by
-        validation (``alpha="auto"``).
-
-        Examples
-        --------
-        >>> from cofactor.ratings import MMMF, URP
-        >>> URP().default_grid()
-        {'n_factors': [3, 4, 5], 'alpha': [1.0, 2.0, 4.0]}
-        >>> MMMF().default_grid()
-        {}
-        """
-        return {}
-
     # ---------------------------------------------------------------- learning
 
     def fit(

@@ -134,7 +134,7 @@ class IPMMMF(FactorModel):
     """
 
     n_factors: int = param(default=30, kw_only=False)
-    alpha: float | str = param(default=10.0, kw_only=False)
+    alpha: float | str = param(default=10.0, kw_only=False, grid=[6.0, 9.0, 12.0, 17.0])
     alpha_bias: float | None = param(default=None)
     item_prior: str = param(one_of(["fixed", "learned"]), default="fixed")
     width: float = param(number(low=0, inclusive=False, high=_MOST), default=2.0)
@@ -150,10 +150,6 @@ class IPMMMF(FactorModel):
     def prior_(self) -> NDArray[np.float64]:
         """Probability of the features of a user without ratings."""
         return np.asarray(1 / (1 + np.exp(-prior_logits(self.sticks_))))
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"alpha": [6.0, 9.0, 12.0, 17.0]}
 
     def first_arrays(self, ratings: Ratings, generator: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return where a fit begins: features between unlikely and likely, thresholds and sticks as in the prior."""

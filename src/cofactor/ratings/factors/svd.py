@@ -105,7 +105,7 @@ class RatingSVD(Factored, RatingModel):
     array([3., 2., 4.])
     """
 
-    n_factors: int = param(whole(), default=14, kw_only=False)
+    n_factors: int = param(whole(), default=14, kw_only=False, grid=[6, 10, 14, 20])
     fill: str = param(one_of(["baseline", "item-mean"]), default="baseline")
     damping: float = param(number(low=0), default=5.0)
     max_iter: int = param(whole(), default=200)
@@ -126,10 +126,6 @@ class RatingSVD(Factored, RatingModel):
     history_: list[float] = learned()
     certificate_: float = learned()
     n_iter_: int = learned()
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"n_factors": [6, 10, 14, 20]}
 
     @property
     def _factor_scores(self) -> FactorScores:

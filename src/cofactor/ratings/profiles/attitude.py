@@ -133,8 +133,8 @@ class Attitude(RatingModel):
     array([1., 5., 5.])
     """
 
-    n_factors: int = param(whole(), default=5, kw_only=False)
-    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=8.0, kw_only=False)
+    n_factors: int = param(whole(), default=5, kw_only=False, grid=[4, 5, 10])
+    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=8.0, kw_only=False, grid=[6.0, 8.0, 10.0])
     _gives_probabilities: ClassVar[bool] = True
 
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
@@ -150,10 +150,6 @@ class Attitude(RatingModel):
     history_: list[float] = learned()
     certificate_: float = learned()
     n_iter_: int = learned()
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"n_factors": [4, 5, 10], "alpha": [6.0, 8.0, 10.0]}
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         n, m = ratings.shape

@@ -234,7 +234,9 @@ class GPLVM(RatingModel):
     """
 
     n_factors: int = param(whole(), default=10, kw_only=False)
-    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=30.0, kw_only=False)
+    alpha: float = param(
+        number(low=0, inclusive=False, high=1e12), default=30.0, kw_only=False, grid=[10.0, 20.0, 30.0, 60.0]
+    )
     kernel: str = param(one_of(START), default="rbf")
     alpha_bias: float | None = param(number(low=0, inclusive=False, high=1e12, also=[None]), default=5.0)
     eta0: float = param(number(low=0, inclusive=False), default=0.01)
@@ -262,10 +264,6 @@ class GPLVM(RatingModel):
 
     #: What it says of a user follows from the positions of all items that the user rated.
     _knows_items_by_rows: ClassVar[bool] = False
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"alpha": [10.0, 20.0, 30.0, 60.0]}
 
     # ---------------------------------------------------------------- learning
 

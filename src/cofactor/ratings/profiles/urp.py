@@ -133,8 +133,8 @@ class URP(RatingModel):
     array([1., 5., 5.])
     """
 
-    n_factors: int = param(whole(), default=4, kw_only=False)
-    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=2.0, kw_only=False)
+    n_factors: int = param(whole(), default=4, kw_only=False, grid=[3, 4, 5])
+    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=2.0, kw_only=False, grid=[1.0, 2.0, 4.0])
     concentration: float | str = param(number(low=0, inclusive=False, high=1e12, also=["learn"]), default=2.0)
     _gives_probabilities: ClassVar[bool] = True
 
@@ -150,10 +150,6 @@ class URP(RatingModel):
     history_: list[float] = learned()
     certificate_: float = learned()
     n_iter_: int = learned()
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"n_factors": [3, 4, 5], "alpha": [1.0, 2.0, 4.0]}
 
     def _fit(self, given: FitInput) -> None:
         ratings = given.ratings

@@ -144,7 +144,7 @@ class BPMF(ProbitModel):
     array([1., 3.])
     """
 
-    n_factors: int = param(default=30)
+    n_factors: int = param(default=30, grid=[10, 30, 60])
     precision: float | str = param(number(low=0, inclusive=False, also=["learn"]), default="learn")
     n_sweeps: int = param(default=150)
     burn_in: int = param(default=50)
@@ -164,10 +164,6 @@ class BPMF(ProbitModel):
     _n_fold_in_samples: ClassVar[int] = 50
 
     _takes_weights: ClassVar[bool] = True
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"n_factors": [10, 30, 60]}
 
     def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         ratings = given.ratings

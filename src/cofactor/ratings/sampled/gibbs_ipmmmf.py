@@ -121,7 +121,7 @@ class GibbsIPMMMF(HingeModel):
     """
 
     n_factors: int = param(default=50, kw_only=False)
-    hinge_weight: float = param(default=0.15)
+    hinge_weight: float = param(default=0.15, grid=[0.1, 0.15, 0.25])
     concentration: float = param(number(low=0, inclusive=False, high=_MOST), default=3.0)
     prior: str = param(default="fixed")
     width: float = param(default=4.0)
@@ -130,10 +130,6 @@ class GibbsIPMMMF(HingeModel):
     _sampled: ClassVar[dict[str, str]] = HingeModel._sampled | {"shares": "feature", "item_precision": "factor"}
 
     _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {"counts": "feature"}
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"hinge_weight": [0.1, 0.15, 0.25]}
 
     def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
         return partial(self._posterior, given.ratings)

@@ -126,6 +126,7 @@ class GibbsMMMF(HingeModel):
     array([1., 3., 4.])
     """
 
+    hinge_weight: float = param(default=0.6, grid=[0.4, 0.5, 0.6, 0.7])
     implicit: str | None = param(one_of(["low-rank", None]), default=None)
     n_implicit: int = param(whole(), default=30)
 
@@ -140,10 +141,6 @@ class GibbsMMMF(HingeModel):
     _state_only: ClassVar[dict[str, str]] = HingeModel._state_only | {
         "user_weight_precision": "factor", "item_weight_precision": "factor",
     }  # fmt: skip
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"hinge_weight": [0.4, 0.5, 0.6, 0.7]}
 
     def _check_together(self) -> None:
         super()._check_together()

@@ -215,7 +215,7 @@ class OrdinalProbit(ProbitModel):
     array([3., 1.])
     """
 
-    n_factors: int | str = param(whole(also=["auto"]), default="auto")
+    n_factors: int | str = param(whole(also=["auto"]), default="auto", grid=[10, "auto", 40])
     implicit: str | None = param(one_of(["low-rank", "sparse", None]), default="low-rank")
     n_implicit: int | str = param(whole(also=["auto"]), default="auto")
     time: bool = param(check_flag, default=False)
@@ -242,10 +242,6 @@ class OrdinalProbit(ProbitModel):
     #: RMSE .880, .875 and .874 with 20, 80 and 200 (without time .886, .883, .883). Chains that go on under the next
     #: sample, with a few cycles each, are quicker, but their draws depend on each other.
     _n_fold_in_samples: ClassVar[int] = 40
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `RatingModel.default_grid`."""
-        return {"n_factors": [10, "auto", 40]}
 
     def _fit_bytes(self, ratings: Ratings) -> int:
         n_drifts = K * len(moments_of(ratings).seconds) if self.time else 0
