@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cofactor.checks import make_generator
 from cofactor.ratings import HMF, BinaryMMMF
-from cofactor.ratings.decisions import first_below
+from cofactor.ratings.scoring import first_below
 
 from ...golden import thesis
 from ..reference import binary_objective, planted

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from cofactor.checks import one_of
 from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem
-from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.described import DescribedModel
 from cofactor.ratings.explaining import products, with_constant
@@ -19,6 +18,7 @@ from cofactor.ratings.factors.base import FactorModel, Links
 from cofactor.ratings.factors.linked import Drawn, around, linked_penalties
 from cofactor.ratings.factors.scores import FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, half_way
 from cofactor.solvers import Result, alternating_least_squares
 from cofactor.solvers.result import Callback
 

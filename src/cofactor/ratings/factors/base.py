@@ -20,14 +20,13 @@ from cofactor.model.convergence import warn_if_unfinished
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import last_length, plain
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.boundaries import Boundaries, UserBoundaries
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import COUNT
 from cofactor.ratings.factors.linked import ARGUMENTS, FactorLink, learned_links, side_of
 from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.interaction_model import Factored
+from cofactor.ratings.scoring import COUNT, Boundaries, UserBoundaries
 from cofactor.solvers import Result
 from cofactor.solvers.result import Callback
 from cofactor.typing import SideName

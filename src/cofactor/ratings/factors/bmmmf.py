@@ -16,9 +16,9 @@ from cofactor.losses import MARGIN_LOSSES, EntryLoss
 from cofactor.model.estimator import param
 from cofactor.penalties import L2, Penalty
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Count
 from cofactor.ratings.factors.loss_fit import LossFactorization
 from cofactor.ratings.factors.scores import FactorScorer
+from cofactor.ratings.scoring import Count
 
 
 class BinaryMMMF(LossFactorization):

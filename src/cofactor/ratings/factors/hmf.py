@@ -16,12 +16,11 @@ from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import Count, FirstBelow
 from cofactor.ratings.factors.bmmmf import BinaryMMMF
 from cofactor.ratings.factors.scores import FactorScorer
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.scoring import Scorer
+from cofactor.ratings.scoring import Count, FirstBelow, Scorer
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
 

@@ -23,10 +23,10 @@ from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSqua
 from cofactor.problems.observed import Entries
 from cofactor.problems.samples_in_shards import generators_of_shards
 from cofactor.ratings import shard_folder
-from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.scoring import half_way
 from cofactor.ratings.shard_folder import MANIFEST, OfItems, StoredShard
 from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.ratings.stored_users import Finish, StoredUsers

@@ -18,12 +18,12 @@ from cofactor.model.convergence import warn_if_unfinished, warn_of_unsolved
 from cofactor.model.estimator import learned, param
 from cofactor.problems import LeastSquaresProblem, LinkedProblem
 from cofactor.problems.each_row import minimise_rows
-from cofactor.ratings.boundaries import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products
 from cofactor.ratings.factors.base import FactorModel
 from cofactor.ratings.factors.scores import FactorScorer, FactorScores
 from cofactor.ratings.fit_input import FitInput
+from cofactor.ratings.scoring import Boundaries, CommonBoundaries, absolute_errors, half_way
 from cofactor.solvers import Result, SolverMismatchError, alternating_least_squares, lbfgs
 from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient

@@ -13,8 +13,7 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels import observed
 from cofactor.ratings.blocks import rows_of
-from cofactor.ratings.boundaries import Boundaries
-from cofactor.ratings.scoring import Scorer
+from cofactor.ratings.scoring import Boundaries, Scorer
 
 __all__ = ["FactorScorer", "FactorScores"]
 

@@ -18,10 +18,9 @@ from cofactor.problems.attitudes import AttitudeProblem, odds_of
 from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
-from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
 from cofactor.solvers import lbfgs
 
 _START_SCALE = 0.1  #: standard deviation of b at the start

@@ -20,13 +20,11 @@ from cofactor.model.state import check_array
 from cofactor.problems.gaussian_processes import HeldOutProcesses, LatentProcesses
 from cofactor.problems.part import PartialProblem
 from cofactor.ratings.base import RatingModel
-from cofactor.ratings.boundaries import CommonBoundaries, half_way
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.entries import check_rows
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.probability import Pairwise, of_all_pairs
-from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, CommonBoundaries, ProbabilityScorer, half_way
 from cofactor.solvers.lbfgs import lbfgs
 from cofactor.solvers.sgd import stochastic_gradient
 

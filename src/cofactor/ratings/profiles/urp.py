@@ -18,10 +18,9 @@ from cofactor.model.estimator import learned, param
 from cofactor.problems.profiles import ProfileProblem
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.profiles.marginals import item_marginals, level_marginal
-from cofactor.ratings.scoring import ProbabilityScorer
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS, ProbabilityScorer
 from cofactor.solvers.multiplicative import repeat_updates
 
 #: Sweeps before the concentrations are learned: while attitudes are alike, the likeliest concentrations are infinite.

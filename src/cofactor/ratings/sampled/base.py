@@ -28,7 +28,6 @@ from cofactor.model.state import plain
 from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.decisions import PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
 from cofactor.ratings.merging import RowMerge
@@ -56,6 +55,7 @@ from cofactor.ratings.sampled.samples import (
     Samples,
     SampleSubset,
 )
+from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
 from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data

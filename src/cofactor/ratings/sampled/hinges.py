@@ -13,12 +13,12 @@ from cofactor.checks import check_flag, number, one_of
 from cofactor.kernels.hinges import fold_hinge_columns, hinge_probabilities, mean_margins
 from cofactor.model.estimator import param
 from cofactor.problems.hinge_posterior import ThresholdPrior
-from cofactor.ratings.decisions import COUNT, PROBABILITY_DECISIONS
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.fold_in import ConditionalChains
 from cofactor.ratings.sampled.padded import PaddedRatings
 from cofactor.ratings.sampled.samples import Draws, Sample, SampledScorer, Samples
+from cofactor.ratings.scoring import COUNT, PROBABILITY_DECISIONS
 
 __all__ = ["HingeDraws", "HingeModel"]
 
