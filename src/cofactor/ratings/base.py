@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
 from cofactor.ratings.probability import (
     criterion_of,
 )
-from cofactor.ratings.scoring import Scorer
+from cofactor.ratings.scoring import ProbabilityScorer, Scorer
 from cofactor.ratings.timed_users import TimedUsers
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
@@ -87,6 +87,8 @@ class RatingModel(InteractionModel):
         What `update` took in since the last fit; None for a model that comes from a fold-in.
     refit_due_ : bool
         Whether so much was taken in that a fit of all ratings is worth its time, see `update`.
+    scorer_ : Scorer
+        What the fit produced to predict with, for pairs by index.
 
     Examples
     --------
@@ -113,7 +115,7 @@ class RatingModel(InteractionModel):
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
 
-    #: Whether there is a probability of every level: whether `_scorer` is a `ProbabilityScorer`.
+    #: Whether there is a probability of every level: whether `scorer_` is a `ProbabilityScorer`.
     _gives_probabilities: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -151,7 +153,7 @@ class RatingModel(InteractionModel):
 
     @property
     @abstractmethod
-    def _scorer(self) -> Scorer:
+    def scorer_(self) -> Scorer:
         """What the fit produced to predict with."""
 
     @property
@@ -294,7 +296,8 @@ class RatingModel(InteractionModel):
         ndarray of shape (n,), float64
             Ratings on the original scale.
         """
-        return self._scorer.ratings(*self._asked(X, time))
+        pairs = self._asked(X, time)
+        return self.scorer_.ratings(*pairs)
 
     def _asked(self, X: Pairs, time: ArrayLike | None) -> tuple[Any, NDArray[np.int32]]:
         """Return users, or their `TimedUsers`, and items of pairs by index."""
@@ -344,7 +347,8 @@ class RatingModel(InteractionModel):
         -------
         ndarray of shape (n,)
         """
-        return self._scorer.scores(*self._asked(X, time))
+        pairs = self._asked(X, time)
+        return self.scorer_.scores(*pairs)
 
     def margins(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return how far the score of each pair lies above each boundary between two levels.
@@ -359,7 +363,8 @@ class RatingModel(InteractionModel):
         ndarray of shape (n, R - 1)
             Column r - 1 belongs to the boundary between the levels r and r + 1.
         """
-        return self._scorer.margins(*self._asked(X, time))
+        pairs = self._asked(X, time)
+        return self.scorer_.margins(*pairs)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
@@ -375,8 +380,8 @@ class RatingModel(InteractionModel):
         ndarray of shape (n, R)
             Rows sum to one; column r - 1 is the level r, the rating ``scale_[r - 1]``.
         """
-        scorer: Any = self._scorer
-        return np.asarray(scorer.all_probabilities(*self._asked(X, time)))
+        pairs, scorer = self._asked(X, time), cast(ProbabilityScorer, self.scorer_)
+        return scorer.all_probabilities(*pairs)
 
     def recommend(
         self,
@@ -473,11 +478,11 @@ class RatingModel(InteractionModel):
                 (Argument(name, value), f" needs probabilities of levels, which {type(self).__name__} does not have"),
                 argument=name,
             )
-        return self._scorer.ranking(criterion)
+        return self.scorer_.ranking(criterion)
 
     def _explained(self, user: int, items: NDArray[np.int32]) -> NDArray[Any]:
         """Return the scores of items that `explain` is about."""
-        return self._scorer.scores(np.full(len(items), user, dtype=np.int32), items)
+        return self.scorer_.scores(np.full(len(items), user, dtype=np.int32), items)
 
     def complete(self) -> NDArray[np.float32]:
         """Return the full matrix of ratings: observed entries as they are, predictions elsewhere.
@@ -491,7 +496,7 @@ class RatingModel(InteractionModel):
         ratings = self._ratings_in_memory("complete")
         n, m = len(self.users_), len(self.items_)
         full = np.empty((n, m), dtype=np.float32)
-        cells, scorer = full.reshape(-1), self._scorer
+        cells, scorer = full.reshape(-1), self.scorer_
 
         def block(lo: int, hi: int) -> None:
             users, items = np.divmod(np.arange(lo, hi), m)

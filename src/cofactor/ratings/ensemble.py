@@ -177,8 +177,9 @@ class Ensemble(RatingModel):
         return kind is not None and kind._gives_probabilities
 
     @property
-    def _scorer(self) -> MeanScorer:
-        parts = [member._scorer for member in self.members_]
+    def scorer_(self) -> MeanScorer:
+        """See `RatingModel`."""
+        parts = [member.scorer_ for member in self.members_]
         return MeanScorer(self.scale_, parts[0].decision, parts)
 
     @property

@@ -193,7 +193,7 @@ def _predicted(
         return with_meaning(rating_model, PairQuery.of(rating_model, pairs, None, described, latest).answers("predict"))
     users = np.repeat(rating_model.users_.index(ids), lengths)
     timed_users = rating_model._timed_users(users, rating_model._now)
-    return with_meaning(rating_model, rating_model._predicted(timed_users, rating_model.items_.index(items)))
+    return with_meaning(rating_model, rating_model.scorer_.ratings(timed_users, rating_model.items_.index(items)))
 
 
 def latest_times(model: Any, n: int) -> NDArray[Any] | None:

@@ -117,7 +117,8 @@ class FactorModel(Factored, RatingModel):
         return FactorScores(self.U_, self.V_, self.user_bias_, self.item_bias_)
 
     @property
-    def _scorer(self) -> FactorScorer:
+    def scorer_(self) -> FactorScorer:
+        """See `RatingModel`."""
         return FactorScorer(self.scale_, COUNT, self._factor_scores, self._boundaries)
 
     @property
@@ -151,7 +152,7 @@ class FactorModel(Factored, RatingModel):
 
     def _held_out_errors(self, users: NDArray[Any], items: NDArray[Any], levels: NDArray[Any]) -> NDArray[Any]:
         """Return the errors by which alpha is chosen, of pairs by index, given their levels."""
-        return self._validation_errors(self._scorer.levels(users, items), levels)
+        return self._validation_errors(self.scorer_.levels(users, items), levels)
 
     # ---------------------------------------------------------------- learning
 

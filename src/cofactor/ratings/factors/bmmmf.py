@@ -108,8 +108,9 @@ class BinaryMMMF(LossFactorization):
         return {} if self.alpha_bias is None else {"b": L2(self.alpha_bias)}
 
     @property
-    def _scorer(self) -> FactorScorer:
-        return replace(super()._scorer, decision=Count(ties_up=True))  # the upper level from the threshold on
+    def scorer_(self) -> FactorScorer:
+        """See `RatingModel`."""
+        return replace(super().scorer_, decision=Count(ties_up=True))  # the upper level from the threshold on
 
     def _user_thresholds(self, ratings: Ratings, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         n_low = np.bincount(ratings.row_of_entry, ratings.levels == 1, minlength=len(ratings.users))

@@ -186,9 +186,10 @@ class HMF(RatingModel):
             yield stage, FitInput(given.ratings.at_boundary(q), name=_called(q))
 
     @property
-    def _scorer(self) -> StageScorer:
+    def scorer_(self) -> StageScorer:
+        """See `RatingModel`."""
         decision = FirstBelow() if self.decoding == "first" else Count(ties_up=True)
-        return StageScorer(self.scale_, decision, [stage._scorer for stage in self.stages_], self.threshold)
+        return StageScorer(self.scale_, decision, [stage.scorer_ for stage in self.stages_], self.threshold)
 
     def _check_learned(self) -> None:
         super()._check_learned()

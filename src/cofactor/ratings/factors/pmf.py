@@ -234,8 +234,9 @@ class PMF(FactorModel):
         return LogisticSquared(0, top, float(logit(share)))
 
     @property
-    def _scorer(self) -> FactorScorer:
-        return replace(super()._scorer, estimate=None if self.link == "identity" else self._estimate)
+    def scorer_(self) -> FactorScorer:
+        """See `RatingModel`."""
+        return replace(super().scorer_, estimate=None if self.link == "identity" else self._estimate)
 
     def _estimate(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Return ratings on their own scale from scores of the logistic map."""

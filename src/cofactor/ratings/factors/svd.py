@@ -134,7 +134,8 @@ class RatingSVD(Factored, RatingModel):
         )
 
     @property
-    def _scorer(self) -> FactorScorer:
+    def scorer_(self) -> FactorScorer:
+        """See `RatingModel`."""
         return FactorScorer(self.scale_, COUNT, self._factor_scores, CommonBoundaries(self.boundaries_))
 
     def _fit(self, given: FitInput) -> None:

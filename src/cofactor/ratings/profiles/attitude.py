@@ -185,7 +185,8 @@ class Attitude(RatingModel):
         warn_if_unfinished(result, self)
 
     @property
-    def _scorer(self) -> AttitudeScorer:
+    def scorer_(self) -> AttitudeScorer:
+        """See `RatingModel`."""
         decision = PROBABILITY_DECISIONS[self.decision]
         arrays = self.expression_, self.frequencies_, self.factors_, self.base_, self.marginal_
         return AttitudeScorer(self.scale_, decision, *arrays)

@@ -393,7 +393,8 @@ class GPLVM(RatingModel):
         self._set_weights(ratings)
 
     @property
-    def _scorer(self) -> GPLVMScorer:
+    def scorer_(self) -> GPLVMScorer:
+        """See `RatingModel`."""
         rated = self.rated_indptr_, self.rated_, self.weights_
         return GPLVMScorer(
             self.scale_, PROBABILITY_DECISIONS[self.decision], *rated, self.V_, self.kernel_, self.mean_,

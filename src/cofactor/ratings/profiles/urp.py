@@ -172,7 +172,8 @@ class URP(RatingModel):
         warn_if_unfinished(result, self)
 
     @property
-    def _scorer(self) -> URPScorer:
+    def scorer_(self) -> URPScorer:
+        """See `RatingModel`."""
         decision = PROBABILITY_DECISIONS[self.decision]
         arrays = self.gamma_, self.beta_, self.concentration_, self.marginal_
         return URPScorer(self.scale_, decision, *arrays)

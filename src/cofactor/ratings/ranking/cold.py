@@ -158,7 +158,7 @@ def with_new_items(offer: Offer, cold: ColdItems | None, rating_model: Any, tabl
             model, place = rating_model, np.full(int(is_new.sum()), -1, dtype=np.int32)  # an average item
             if part is not None:
                 model, place = part, part.items_.index(catalog.items.ids[asked[is_new]])
-            out[is_new] = model._scorer.all_probabilities(timed_users[np.flatnonzero(is_new)], place)
+            out[is_new] = model.scorer_.all_probabilities(timed_users[np.flatnonzero(is_new)], place)
         return out
 
     return replace(offer, catalog=catalog, utilities=utilities, probabilities=probabilities)

@@ -473,7 +473,7 @@ class Recommender(InteractionModel):
             None if model is None else self.scale_,
             timed_users=lambda users, time: None if model is None else model._timed_users(users, time),
             utilities=lambda users, seen: self._utilities(users),
-            probabilities=lambda timed_users, items: model._scorer.all_probabilities(timed_users, items),
+            probabilities=lambda timed_users, items: model.scorer_.all_probabilities(timed_users, items),
         )
 
     def utilities(self, users: Ids | None = None) -> NDArray[np.float32]:
@@ -641,7 +641,7 @@ class Recommender(InteractionModel):
             scores = whole[columns] - (np.logaddexp.reduce(whole[open_]) if open_.any() else 0.0)
             parts = {"take": self._why_taken(row, columns)}
             if self.rating_model_ is not None:
-                liked, scorer = liked_from(self.scale_, at_least), cast(ProbabilityScorer, self.rating_model_._scorer)
+                liked, scorer = liked_from(self.scale_, at_least), cast(ProbabilityScorer, self.rating_model_.scorer_)
                 now = scorer.all_probabilities(np.full(len(columns), row, dtype=np.int32), columns)
                 chances = np.maximum(expected(now, liked), 1e-300)
                 scores, parts["like"] = scores + np.log(chances), self._why_liked(row, columns, liked, chances)

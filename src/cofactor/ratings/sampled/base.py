@@ -225,7 +225,8 @@ class SampledModel(RatingModel):
         """Return what predictions need of samples."""
 
     @property
-    def _scorer(self) -> SampledScorer:
+    def scorer_(self) -> SampledScorer:
+        """See `RatingModel`."""
         decision = PROBABILITY_DECISIONS[self.decision]
         return SampledScorer(self.scale_, decision, self.samples_, self._of_users, self._draws)
 

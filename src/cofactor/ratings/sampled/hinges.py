@@ -59,9 +59,10 @@ class HingeModel(SampledModel):
         return ThresholdPrior(_SPACING * self.width, _DEVIATION * self.width, self.prior == "learned")
 
     @property
-    def _scorer(self) -> SampledScorer:
+    def scorer_(self) -> SampledScorer:
+        """See `RatingModel`."""
         if self.decision != "count":
-            return super()._scorer
+            return super().scorer_
         return CountScorer(self.scale_, COUNT, self.samples_, self._of_users, self._draws)
 
     def _draws(self, samples: Samples) -> HingeDraws:
