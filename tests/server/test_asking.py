@@ -15,7 +15,7 @@ from tests.server.said import rows, rows_of
 from cofactor.errors import InvalidInputError
 from cofactor.server.asking import _TOGETHER, Asking
 from cofactor.server.limits import Limits
-from cofactor.server.operations import Operation, Question
+from cofactor.server.question import Operation, Question
 
 
 class Doubling:

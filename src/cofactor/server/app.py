@@ -24,7 +24,8 @@ from cofactor.server.limits import Limits
 from cofactor.server.measures import Measures
 from cofactor.server.observing import KEY, Observed, mistake, refused
 from cofactor.server.openapi import document
-from cofactor.server.operations import OPERATIONS, Operation, Question
+from cofactor.server.operations import OPERATIONS
+from cofactor.server.question import Operation, Question
 from cofactor.tasks.served import Served
 
 __all__ = ["ROUTES", "application"]

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from cofactor.kernels.threads import thread_limit
-from cofactor.server.operations import Operation, Question
+from cofactor.server.question import Operation, Question
 
 __all__ = ["Asking"]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from cofactor.errors import InvalidInputError
 from cofactor.server.limits import Limits
+from cofactor.server.question import Question
 from cofactor.server.schemas import NewUser
 from cofactor.tasks import answers
-
-if TYPE_CHECKING:
-    from cofactor.server.operations import Question
 
 __all__ = ["example_reasons", "explanations", "given_user"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cofactor.server.operations import Question
+from cofactor.server.question import Question
 
 __all__ = ["example_tags", "features", "labels", "tags"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cofactor.server.operations import Operation
+from cofactor.server.question import Operation
 from cofactor.server.schemas import Failures
 from cofactor.version import __version__
 

@@ -8,13 +8,13 @@ name, fits, predicts, evaluates and describes. It never prints: it returns table
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from cofactor.errors import InvalidInputError, Text
 from cofactor.tasks.on_lists import OnLists
-from cofactor.tasks.options import without_unknown
+from cofactor.tasks.options import OptionTable, without_unknown
 from cofactor.tasks.plain import (
     Built,
     Column,
@@ -28,7 +28,6 @@ from cofactor.tasks.plain import (
     Settings,
     Table,
 )
-from cofactor.tasks.registry import TASKS
 from cofactor.text import counted, did_you_mean, folded, nearest
 from cofactor.typing import Listener
 
@@ -60,6 +59,8 @@ class Task(OnLists, ABC):
     Attributes
     ----------
     name : str
+    options : mapping from str to tuple of Option
+        The options it takes, by what is done.
         "ratings" or "labels".
     one_model, many_models : str
         What its models are called in messages.
@@ -78,6 +79,7 @@ class Task(OnLists, ABC):
     """
 
     name: ClassVar[str]
+    options: ClassVar[OptionTable]
     one_model: ClassVar[str]
     many_models: ClassVar[str]
     default_model: ClassVar[str]
@@ -111,7 +113,7 @@ class Task(OnLists, ABC):
         given : mapping from str to object
             What a user gave, by name of the option.
         """
-        return without_unknown(given, TASKS[self.name].options.get(verb, ()), self.name)
+        return without_unknown(given, self.options.get(verb, ()), self.name)
 
     # ---------------------------------------------------------------- files and models
 
@@ -206,6 +208,10 @@ class Task(OnLists, ABC):
             notes += built.notes
         return models, tuple(notes)
 
+    @abstractmethod
+    def elsewhere(self) -> tuple[str, Iterable[str]]:
+        """Return what a model of another task is called, and the names of such."""
+
     def find(self, name: str) -> type[Any]:
         """Return the model of a name; case, hyphens and underscores do not matter.
 
@@ -223,11 +229,10 @@ class Task(OnLists, ABC):
         found = {folded(one): model for one, model in known.items()}.get(folded(name))
         if found is not None:
             return found
-        others = (entry.load() for other, entry in TASKS.items() if other != self.name)
-        whose = next((task for task in others if folded(name) in map(folded, task.models())), None)
-        if whose is not None:
+        what, elsewhere = self.elsewhere()
+        if folded(name) in map(folded, elsewhere):
             mine = f"{self.many_models} are {', '.join(known)}"
-            raise InvalidInputError(f"is a {whose.one_model}; {mine}", argument="model", found=name)
+            raise InvalidInputError(f"is a {what}; {mine}", argument="model", found=name)
         near = [self.other_names[folded(name)]] if folded(name) in self.other_names else nearest(name, known)
         hint = f" (did you mean {', '.join(near)}?)" if near else ""
         message = f"not a known model{hint}; expected one of {', '.join(known)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from cofactor import labels
+from cofactor import labels, ratings
 from cofactor.datasets.registry import KNOWN
 from cofactor.errors import Argument, InvalidInputError, Text
 from cofactor.evaluation.labels import decodings, measure_labels, unknown_labels
@@ -34,6 +34,7 @@ from cofactor.tasks.label_rows import without_names
 from cofactor.tasks.label_settings import OTHER_NAMES, decisions_of, known_estimator
 from cofactor.tasks.matching import align_features
 from cofactor.tasks.models import Wanted, assemble, short_names
+from cofactor.tasks.options import LABELS
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import Built, Column, Facts, Loaded, Measured, Progress, Protocol, Room, Settings, Table
 from cofactor.text import counted, few, folded
@@ -87,6 +88,7 @@ class LabelTask(Task):
     """
 
     name = "labels"
+    options = LABELS
     one_model, many_models = "label model", "label models"
     default_model = "label-ridge"
     compared_models = ("label-ridge", "mlknn")
@@ -117,6 +119,10 @@ class LabelTask(Task):
         True
         """
         return short_names(labels.MODELS)
+
+    def elsewhere(self) -> tuple[str, Iterable[str]]:
+        """See `Task`."""
+        return "model of ratings", short_names({**ratings.MODELS, **ratings.ranking.MODELS})
 
     def owns(self, model: object) -> bool:
         """Return whether it is a model of labels."""

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import clone
 
-from cofactor import ratings
+from cofactor import labels, ratings
 from cofactor.errors import Argument, InvalidInputError, Place, Text
 from cofactor.evaluation.protocols import measure_ratings
 from cofactor.metrics import PROBABILITY_METRICS, RATING_METRICS
@@ -29,6 +29,7 @@ from cofactor.tasks.clusters import block_by_block
 from cofactor.tasks.exclusions import read_exclusions
 from cofactor.tasks.matching import match_ids, refuse_new
 from cofactor.tasks.models import Wanted, assemble, short_names
+from cofactor.tasks.options import RATINGS
 from cofactor.tasks.places import about
 from cofactor.tasks.plain import (
     Built,
@@ -75,6 +76,7 @@ class RatingTask(Task):
     """
 
     name = "ratings"
+    options = RATINGS
     one_model, many_models = "model of ratings", "models of ratings"
     default_model = "recommender"
     tuned_model = "mmmf"  #: where a penalty, or a number of factors, is given, and no model
@@ -113,6 +115,10 @@ class RatingTask(Task):
         True
         """
         return short_names({**ratings.MODELS, **ratings.ranking.MODELS})
+
+    def elsewhere(self) -> tuple[str, Iterable[str]]:
+        """See `Task`."""
+        return "label model", short_names(labels.MODELS)
 
     def owns(self, model: object) -> bool:
         """Return whether it is a model of ratings, or of who takes what."""
