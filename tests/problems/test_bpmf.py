@@ -77,14 +77,14 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
         x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
         noise = state["noise_precision"][0]
         if sweep % 100 == 0:
-            errors = (posterior.users.targets - x) ** 2
+            errors = (posterior.users.own.targets - x) ** 2
             expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
             assert posterior.log_likelihood(state) == pytest.approx(expected)
         values[1:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
-        posterior.users.targets[:] = values[1:]
+        posterior.users.own.targets[:] = values[1:]
         names = ("U", "V", "user_mean", "user_precision", "user_weights")
         own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]
-        found.append([*own, state["item_precision"].copy(), noise, posterior.users.targets.copy()])
+        found.append([*own, state["item_precision"].copy(), noise, posterior.users.own.targets.copy()])
     return statistics(*(np.array(arrays) for arrays in zip(*found, strict=True)))
 
 

@@ -385,7 +385,7 @@ def test_log_likelihood_is_that_of_the_levels():
     levels = rng.integers(1, R + 1, MASK.sum())
     model = posterior(levels)
     state = model.start(Key(2, 0, 0, 0))
-    model.users.draw_thresholds(state, Key(2, 0, 1, 1))
+    model.steps["thresholds"](state, Key(2, 0, 1, 1))
     i, j = np.nonzero(MASK)
     U, V = state["U"][i], state["V"][j]
     x = (U[:, :-1] * V[:, :-1]).sum(axis=1) + U[:, -1] + V[:, -1]

@@ -7,7 +7,7 @@ products, shard by shard, would be d² / 2 numbers for each column and shard, mo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -102,6 +102,10 @@ class ShardLeastSquares:
         behind = np.cumsum(self.column_counts)
         inner = np.searchsorted(behind, behind[-1] / n * np.arange(1, n))
         return np.concatenate([[0], inner, [len(behind)]]).astype(np.int64)
+
+    def with_ridge(self, alpha: float) -> ShardLeastSquares:
+        """Return the problem with another weight of the factors' penalty."""
+        return replace(self, alpha=alpha, table=LastTable())
 
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""

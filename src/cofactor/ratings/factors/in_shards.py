@@ -21,7 +21,7 @@ from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated,
 from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
-from cofactor.problems.samples_in_shards import generators_of_shards
+from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.boundaries import half_way
 from cofactor.ratings.data import Ratings

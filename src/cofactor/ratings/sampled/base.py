@@ -24,7 +24,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import plain
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.users import EntryUsers, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
@@ -49,10 +49,11 @@ from cofactor.ratings.sampled.chains import (
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains
+from cofactor.ratings.sampled.padded import padded_sizes
 from cofactor.ratings.sampled.samples import Draws, Samples, SampleSubset, in_groups, lie_by_user, of_users, spaced
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
-from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
+from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
@@ -71,9 +72,6 @@ _NO_CHAINS = (
     "this model has samples, but not the chains they come from: fold_in, update, and save with n_samples, leave chains "
     "out"
 )
-
-#: Returns parts for a chain, given how each of them is made.
-Begin = Callable[[Callable[[int], Any]], Rounds]
 
 
 class SampledModel(RatingModel):
@@ -438,7 +436,10 @@ class SampledModel(RatingModel):
     def _fit_chains_in_shards(
         self,
         given: FitInput,
-        posterior: Callable[[Begin, Kept], tuple[Posterior, UsersInShards]],
+        kind: type[EntryUsers],
+        make: Callable[[int], EntryUsers],
+        prior: Any,
+        posterior: Callable[[UsersInShards], Posterior],
         before: Iterable[Rounds] = (),
         more: Mapping[str, NDArray[Any] | None] = MappingProxyType({}),
     ) -> Mapping[str, NDArray[Any]]:
@@ -447,8 +448,10 @@ class SampledModel(RatingModel):
         Parameters
         ----------
         given : FitInput
+        kind, make, prior
+            What makes `UsersInShards`.
         posterior : callable
-            Returns the posterior of a chain, and its users, given how parts begin and where they keep samples.
+            Returns the posterior of a chain, given its users.
         before : iterable of Rounds
             What was done for them before.
         more : mapping from str to ndarray or None
@@ -474,8 +477,12 @@ class SampledModel(RatingModel):
 
         of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
-            drawn, users = posterior(partial(begin, step, where.folder), where)
-            self._run(drawn, chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}"))
+            users = UsersInShards(
+                partial(begin, step, where.folder), kind, make, prior, padded_sizes(ratings), ratings.n_levels, where
+            )
+            self._run(
+                posterior(users), chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}")
+            )
             if chain.interrupted:
                 resume = ": ratings in a folder go on from here with resume=True, or --resume" if ratings.folder else ""
                 raise KeyboardInterrupt(f"interrupted after {chain.n_sweeps} sweeps{resume}")

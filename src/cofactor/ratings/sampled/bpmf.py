@@ -14,19 +14,19 @@ from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.state import check_array
-from cofactor.problems.bpmf import GaussianPosterior
-from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
+from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers, GaussianUsersOfShard, settle_in_shards
+from cofactor.problems.least_squares_in_shards import ShardLeastSquares
 from cofactor.problems.ordered_probit import fit_ordered_probit
 from cofactor.problems.priors import NormalWishartPrior
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.users import UsersInShards
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products, without_each
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Side, link_sides
 from cofactor.ratings.links_in_shards import NO_FEATURES
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.chains import FitChains
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedShardsWithLevels
+from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.stored_users import StoredUsers
@@ -221,14 +221,15 @@ class BPMF(ProbitModel):
         self.mean_ = float(ratings.level_counts @ np.arange(1, ratings.n_levels + 1)) / ratings.n_ratings
         self.links_ = NO_FEATURES.links
         values, counts = self._values(ratings.n_levels), np.append(ratings.item_counts, 0)
-        shards, sizes = PaddedShardsWithLevels(ratings), PaddedShards(ratings).sizes
+        prior, items, noise = self._prior("user", None), self._prior("item", None), self._fixed_noise
+        problem = ShardLeastSquares(PaddedShards(ratings), values, ratings.bounds, counts, self.n_factors, 1.0, None)
 
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardGaussians(shards, values, self.n_factors, ratings.bounds, counts, kept)
-            users = GaussianUsersInShards(lambda *start: begin(partial(GaussianPart, problem, *start)), problem, sizes)
-            return GaussianPosterior(users, values, len(counts), self._prior("item", None), self._fixed_noise), users
+        def posterior(users: UsersInShards) -> Posterior:
+            settle = partial(settle_in_shards, users, problem)
+            return GaussianPosterior(users, settle, float(counts.sum()), values, len(counts), items, noise)
 
-        self._fit_chains_in_shards(given, posterior)
+        make = partial(GaussianUsersOfShard, problem)
+        self._fit_chains_in_shards(given, GaussianUsers, make, prior, posterior)
 
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
         super()._set_chains(given, fit, stored)

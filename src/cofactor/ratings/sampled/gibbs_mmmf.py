@@ -13,15 +13,14 @@ from cofactor.checks import check_choice, check_number
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.state import check_array, last_length
-from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
-from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers
 from cofactor.problems.priors import LinkedPrior
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.users import Users
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.hinges import HingeModel
 from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.samples import Sample
@@ -230,21 +229,15 @@ class GibbsMMMF(HingeModel):
         sides, parts = self._mask_in_shards(ratings, self.implicit, self.n_implicit)
         of_users, of_items = sides.links
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        shards, row_prior = PaddedShards(ratings), self._row_prior
-        of_shard = partial(_prior_of_shard, row_prior, sides.users)
+        row_prior, items = self._row_prior, self._row_prior("item", sides.items)
+        make = partial(_users_of_shard, PaddedShards(ratings), row_prior, sides.users, *self._hinges, self.biases)
 
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardHinges(shards, of_shard, *self._hinges, self.biases, ratings.bounds, kept)
-            users = HingeUsersInShards(
-                lambda *start: begin(partial(HingePart, problem, *start)),
-                row_prior("user", None, sides.totals),
-                shards.sizes,
-                kept,
-            )
-            items, n_items = row_prior("item", sides.items), ratings.shape[1] + 1
-            return HingePosterior(users, n_items, ratings.n_levels, items, self._threshold_prior), users
+        def posterior(users: Users) -> Posterior:
+            return HingePosterior(users, ratings.shape[1] + 1, ratings.n_levels, items, self._threshold_prior)
 
-        stored = self._fit_chains_in_shards(given, posterior, parts, {"item_projection_": of_items.projection})
+        prior = row_prior("user", None, sides.totals)
+        more = {"item_projection_": of_items.projection}
+        stored = self._fit_chains_in_shards(given, HingeUsers, make, prior, posterior, parts, more)
         self.item_projection_ = stored.get("item_projection_", of_items.projection)
 
     @property
@@ -305,6 +298,15 @@ def _row_prior(
     return LinkedPrior(side, length, features if isinstance(features, np.ndarray) else None, totals=totals)
 
 
-def _prior_of_shard(row_prior: Callable[..., Any], features: Callable[[int], Any], k: int) -> Any:
-    """Return the prior of the rows of a shard's users."""
-    return row_prior("user", features(k))
+def _users_of_shard(
+    shards: PaddedShards,
+    row_prior: Callable[..., Any],
+    features: Callable[[int], Any],
+    c: float,
+    width: float,
+    biased: bool,
+    k: int,
+) -> HingeUsers:
+    """Return the users of a shard."""
+    prior = row_prior("user", features(k))
+    return HingeUsers(partial(shards.ratings_of, k), prior, c=c, width=width, biased=biased)

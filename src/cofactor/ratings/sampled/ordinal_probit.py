@@ -20,9 +20,8 @@ from cofactor.kernels.drift import K
 from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift, Moments
-from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
-from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, log_gaps
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, OrdinalUsers, log_gaps
+from cofactor.problems.users import Users
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.explaining import products, with_constant, without_each
 from cofactor.ratings.features import FeatureTable
@@ -30,7 +29,7 @@ from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.links import Features, Link, Side, link_sides
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, merged
-from cofactor.ratings.sampled.base import Begin, SampledModel
+from cofactor.ratings.sampled.base import SampledModel
 from cofactor.ratings.sampled.chains import checksum
 from cofactor.ratings.sampled.drifting import (
     DRIFT,
@@ -453,22 +452,15 @@ class OrdinalProbit(ProbitModel):
         sides, parts = self._mask_in_shards(ratings, self.implicit, rank.implicit)
         self.n_factors_, self.n_implicit_, self.past_, self.links_ = rank.factors, rank.implicit, None, sides.links
         self.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
-        p, shards = rank.factors + 1, PaddedShards(ratings)
+        p, (of_users, of_items) = rank.factors + 1, sides.links
+        make = partial(_users_of_shard, PaddedShards(ratings), sides.users, p)
+        prior, items = BiasedPrior("user", p, totals=sides.totals), BiasedPrior("item", p, sides.items)
 
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardOrdinal(shards, sides.users, p, ratings.bounds, kept)
-            users = OrdinalUsersInShards(
-                lambda *start: begin(partial(OrdinalPart, problem, *start)),
-                BiasedPrior("user", p, totals=sides.totals),
-                shards.sizes,
-                ratings.level_counts,
-                kept,
-            )
-            items = BiasedPrior("item", p, sides.items)
-            return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
+        def posterior(users: Users) -> Posterior:
+            return OrdinalProbitPosterior(users, ratings.level_counts, ratings.shape[1] + 1, items)
 
-        of_users, of_items = sides.links
-        stored = self._fit_chains_in_shards(given, posterior, parts, {_PROJECTION: of_items.projection})
+        more = {_PROJECTION: of_items.projection}
+        stored = self._fit_chains_in_shards(given, OrdinalUsers, make, prior, posterior, parts, more)
         if _PROJECTION in stored:
             self.links_ = (of_users, replace(of_items, projection=stored[_PROJECTION]))
 
@@ -782,3 +774,10 @@ def _check_shadow(is_shadow: Any, n: int) -> None:
         raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
     if is_shadow.all():
         raise InvalidInputError("all users are shadow users")
+
+
+def _users_of_shard(
+    shards: PaddedShards, features: Callable[[int], NDArray[np.float64] | None], n_columns: int, k: int
+) -> OrdinalUsers:
+    """Return the users of a shard."""
+    return OrdinalUsers(partial(shards.ratings_of, k), BiasedPrior("user", n_columns, features(k)))

@@ -14,7 +14,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["PaddedRatings", "PaddedShards", "PaddedShardsWithLevels"]
+__all__ = ["PaddedRatings", "PaddedShards", "padded_sizes"]
 
 
 @dataclass(frozen=True)
@@ -59,31 +59,24 @@ class PaddedShards:
 
     ratings: ShardedRatings
 
-    def __call__(self, k: int) -> PaddedRatings:
+    def __call__(self, k: int) -> tuple[PaddedRatings, NDArray[Any]]:
+        """Return those of shard k, and the levels beside them."""
+        data = self.ratings_of(k)
+        return data, data.levels
+
+    def ratings_of(self, k: int) -> PaddedRatings:
         """Return those of shard k."""
         return PaddedRatings.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Numbers of users of the shards."""
-        sizes = np.diff(self.ratings.bounds)
-        sizes[-1] += 1
-        return sizes
-
-
-@dataclass(frozen=True)
-class PaddedShardsWithLevels:
-    """The same, and the levels beside it."""
-
-    ratings: ShardedRatings
-
-    def __call__(self, k: int) -> tuple[PaddedRatings, NDArray[Any]]:
-        """Return those of shard k."""
-        data = PaddedShards(self.ratings)(k)
-        return data, data.levels
 
     def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
         m = len(self.ratings.items)
         offsets, users, levels = self.ratings.of_items(k, min(first, m), min(last, m))
         return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
+
+
+def padded_sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
+    """Return the numbers of users of the shards, with a cold user after the last one."""
+    sizes = np.diff(ratings.bounds)
+    sizes[-1] += 1
+    return sizes
