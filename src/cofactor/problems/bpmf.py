@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSqua
 from cofactor.problems.observed import Entries
 from cofactor.problems.priors import NormalWishartPrior, RowSums
 from cofactor.problems.rows import Array
-from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere, UsersInShards
+from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersInShards
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers import alternating_least_squares
 from cofactor.solvers.descent import descend
@@ -249,40 +249,6 @@ class GaussianPosterior:
             "items": lambda state, key: users.draw_items(state, key, items, _GIVEN),
             "noise": self.draw_noise,
         }
-
-    @classmethod
-    def of(
-        cls,
-        entries: Entries,
-        levels: NDArray[Any],
-        values: Array,
-        users: NormalWishartPrior,
-        items: NormalWishartPrior,
-        precision: float | None,
-        *,
-        shape: float = 1.0,
-        rate: float = 1.0,
-        weights: Array | None = None,
-    ) -> Self:
-        """Return the posterior of entries in this process.
-
-        Parameters
-        ----------
-        entries : Entries
-            Where the observed entries are.
-        levels : ndarray of shape (n_entries,)
-            Counted from 1, in row order.
-        values : ndarray of shape (R + 1,)
-            Targets of the levels; the first one is of no level.
-        users, items : NormalWishartPrior
-        precision, shape, rate
-            As of the class.
-        weights : ndarray of shape (n_entries,), above 0, or None
-            Powers of the entries' likelihoods, in row order: what their precisions are multiplied by.
-        """
-        own = GaussianUsers(lambda: (entries, levels), values, users, weights)
-        mass = float(len(levels) if weights is None else weights.sum())
-        return cls(UsersHere(own), own.settle, mass, values, own.items.n, items, precision, shape=shape, rate=rate)
 
     def start(self, key: Key) -> State:
         """Return small random factors."""

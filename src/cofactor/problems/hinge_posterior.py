@@ -20,7 +20,7 @@ from cofactor.problems.priors import (
     sums_of_columns,
 )
 from cofactor.problems.rows import Array, table_of
-from cofactor.problems.users import USER_PRIOR, EntryUsers, LevelData, Users, UsersHere
+from cofactor.problems.users import USER_PRIOR, EntryUsers, LevelData, Users
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
@@ -236,39 +236,6 @@ class HingePosterior:
             "item prior": lambda state, key: self.items.draw(state, state["V"], key),
             "threshold prior": self.draw_threshold_prior,
         }
-
-    @classmethod
-    def of(
-        cls,
-        data: LevelData,
-        n_levels: int,
-        users: LinkedPrior | FixedPrior,
-        items: RowPrior,
-        threshold_prior: ThresholdPrior,
-        *,
-        c: float,
-        width: float,
-        biased: bool,
-    ) -> HingePosterior:
-        """Return the pseudo-posterior of ratings in this process.
-
-        Parameters
-        ----------
-        data : Ratings
-            Or any object with the arrays of `LevelData`.
-        n_levels : int
-            R.
-        users, items : RowPrior
-        threshold_prior : ThresholdPrior
-        c : float
-            Half the weight of the loss.
-        width : float
-            ℓ.
-        biased : bool
-            Whether the last column of rows is a bias, which is added to the score.
-        """
-        own = HingeUsers(lambda: data, users, c=c, width=width, biased=biased)
-        return HingePosterior(UsersHere(own), own.items.n, n_levels, items, threshold_prior)
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that the prior expects."""

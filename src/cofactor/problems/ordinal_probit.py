@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,39 +298,6 @@ class OrdinalProbitPosterior:
         if shadow is not None:
             self.kept += ("shadow_U", "shadow_thresholds")
             self.steps |= {"shadow thresholds": shadow.draw_thresholds, "shadow users": shadow.draw}
-
-    @classmethod
-    def of(
-        cls,
-        data: LevelData,
-        n_levels: int,
-        users: BiasedPrior,
-        items: BiasedPrior,
-        gap_prior: GapPrior | None = None,
-        shadow: tuple[LevelData, BiasedPrior] | None = None,
-        drift: Drift | None = None,
-    ) -> Self:
-        """Return the posterior of ratings in this process.
-
-        Parameters
-        ----------
-        data : Ratings
-            Or any object with the arrays of `LevelData`.
-        n_levels : int
-            R.
-        users, items : BiasedPrior
-        gap_prior : GapPrior, optional
-        shadow : tuple of Ratings and BiasedPrior, optional
-            Levels of shadow users for the same items, and the prior of users with their features.
-        drift : Drift, optional
-            Over the moments of the ratings.
-        """
-        own, followers = OrdinalUsers(lambda: data, users, drift=drift), None
-        if shadow is not None:
-            ratings, prior = shadow
-            followers = OrdinalUsers(lambda: ratings, prior, "shadow_")
-        counts = np.bincount(data.levels, minlength=n_levels + 1)[1:]
-        return cls(UsersHere(own), counts, len(data.col_indptr) - 1, items, gap_prior, followers)
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that fit the frequencies of the levels."""

@@ -8,7 +8,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -24,11 +24,11 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import plain
-from cofactor.problems.users import EntryUsers, UsersInShards
+from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
+from cofactor.ratings.links import LinkedSides, decompose_mask
 from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.probability import Criterion, Expectation
 from cofactor.ratings.sampled.chains import (
@@ -72,6 +72,37 @@ _NO_CHAINS = (
     "this model has samples, but not the chains they come from: fold_in, update, and save with n_samples, leave chains "
     "out"
 )
+
+
+@dataclass(frozen=True)
+class UserPlan:
+    """What chains draw from: the posterior of users who are here, or in shards.
+
+    Attributes
+    ----------
+    kind : type of EntryUsers
+    make : callable
+        Returns the users of a shard; those in memory are the only one.
+    prior : object
+        Of all users' rows, for those in shards.
+    posterior : callable
+        Returns the posterior of a chain, given its users.
+    before : iterable of Rounds
+        What was done in shards for it.
+    more : mapping from str to ndarray or None
+        What else has a row for each user, by its name in the model.
+    """
+
+    kind: type[EntryUsers]
+    make: Callable[[int], EntryUsers]
+    prior: Any
+    posterior: Callable[[Users], Posterior]
+    before: Iterable[Rounds] = ()
+    more: Mapping[str, NDArray[Any] | None] = field(default_factory=dict)
+
+    def __call__(self) -> Posterior:
+        """Return the posterior of users in this process."""
+        return self.posterior(UsersHere(self.make(0)))
 
 
 class SampledModel(RatingModel):
@@ -426,45 +457,22 @@ class SampledModel(RatingModel):
         """Return which samples of users are kept, and where."""
         return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
 
-    def _mask_in_shards(self, ratings: Any, implicit: str | None, n_columns: int) -> tuple[MaskInShards, list[Rounds]]:
-        """Return what tells who rated what, if priors are to know it, and the parts that found it."""
+    def _linked_sides(self, given: FitInput, implicit: str | None, n_columns: int) -> tuple[LinkedSides, list[Rounds]]:
+        """Return what is known of users and items, the mask of ratings among it, and the parts that found it."""
+        ratings: Any = given.ratings
+        if isinstance(ratings, Ratings):
+            return LinkedSides.of(ratings, implicit, n_columns, given.features), []
         if implicit is None:
-            return NO_FEATURES, []
+            return LinkedSides.of_nothing(), []
         sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
         return sides, [parts]
 
-    def _fit_chains_in_shards(
-        self,
-        given: FitInput,
-        kind: type[EntryUsers],
-        make: Callable[[int], EntryUsers],
-        prior: Any,
-        posterior: Callable[[UsersInShards], Posterior],
-        before: Iterable[Rounds] = (),
-        more: Mapping[str, NDArray[Any] | None] = MappingProxyType({}),
-    ) -> Mapping[str, NDArray[Any]]:
-        """Run chains, one after another; set what they found.
-
-        Parameters
-        ----------
-        given : FitInput
-        kind, make, prior
-            What makes `UsersInShards`.
-        posterior : callable
-            Returns the posterior of a chain, given its users.
-        before : iterable of Rounds
-            What was done for them before.
-        more : mapping from str to ndarray or None
-            What else has a row for each user, by its name in the model.
-
-        Returns
-        -------
-        mapping from str to ndarray
-            What stays in the folder, by name; nothing if users do not stay there.
-        """
+    def _fit_in_shards(self, given: FitInput) -> None:
+        """Run chains, one after another; set what they found."""
         ratings: Any = given.ratings
+        plan: Any = self._prepare(given)
         target = self._target(given)
-        chains, done = self._first_chains(self, target), list(before)
+        chains, done = self._first_chains(self, target), list(plan.before)
         steps = [f"chain {chain.number + 1} of seed {chain.seed}" for chain in chains]
         in_folder = self._users_stay(ratings)
         kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
@@ -477,12 +485,10 @@ class SampledModel(RatingModel):
 
         of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
-            users = UsersInShards(
-                partial(begin, step, where.folder), kind, make, prior, padded_sizes(ratings), ratings.n_levels, where
-            )
-            self._run(
-                posterior(users), chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}")
-            )
+            of_shards = plan.kind, plan.make, plan.prior, padded_sizes(ratings), ratings.n_levels, where
+            users = UsersInShards(partial(begin, step, where.folder), *of_shards)
+            listener = given.monitor.stage(f"chain {chain.number + 1}")
+            self._run(plan.posterior(users), chain, self.n_sweeps, len(chains), listener)
             if chain.interrupted:
                 resume = ": ratings in a folder go on from here with resume=True, or --resume" if ratings.folder else ""
                 raise KeyboardInterrupt(f"interrupted after {chain.n_sweeps} sweeps{resume}")
@@ -495,11 +501,10 @@ class SampledModel(RatingModel):
         if in_folder:  # states would have a row for each user, and a fit in shards begins anew
             chains = [replace(chain, state={}) for chain in chains]
             if any(chain.n_samples for chain in chains):
-                stored = self._stored(ratings, chains, kept, more)
+                stored = self._stored(ratings, chains, kept, plan.more)
         for parts in done:
             parts.done()
         self._set_chains(given, FitChains(target, chains), stored)
-        return {} if stored is None else stored.arrays
 
     def _stored(
         self, ratings: Any, chains: list[Chain], kept: list[Kept], more: Mapping[str, NDArray[Any] | None]

@@ -15,16 +15,13 @@ from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.state import check_array, last_length
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers
 from cofactor.problems.priors import LinkedPrior
-from cofactor.problems.users import Users
-from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.sampled.base import SampledModel
+from cofactor.ratings.sampled.base import SampledModel, UserPlan
 from cofactor.ratings.sampled.hinges import HingeModel
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.padded import PaddedRatings, padded
 from cofactor.ratings.sampled.samples import Sample
-from cofactor.samplers import Posterior
 from cofactor.solvers.result import Callback
 from cofactor.typing import RandomState, SideName
 
@@ -204,41 +201,26 @@ class GibbsMMMF(HingeModel):
                 argument="implicit",
             )
 
-    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
-        sides = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
-        (of_users, users), (of_items, items) = sides
+    def _prepare(self, given: FitInput) -> UserPlan:
+        ratings, row_prior, thresholds = given.ratings, self._row_prior, self._threshold_prior
+        sides, before = self._linked_sides(given, self.implicit, self.n_implicit)
+        of_users, of_items = sides.links
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        return partial(self._posterior, given.ratings, users, items)
-
-    def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
-        """Return the posterior of the ratings, with the features of users and of items."""
-        c, width = self._hinges
-        return HingePosterior.of(
-            PaddedRatings.of(ratings),
-            ratings.n_levels,
-            self._row_prior("user", users),
-            self._row_prior("item", items),
-            self._threshold_prior,
-            c=c,
-            width=width,
-            biased=self.biases,
+        make = partial(_users_of_shard, padded(ratings), row_prior, sides.users, *self._hinges, self.biases)
+        (_, m), n_levels, items = ratings.shape, ratings.n_levels, row_prior("item", sides.items)
+        return UserPlan(
+            HingeUsers,
+            make,
+            row_prior("user", None, sides.totals),
+            lambda users: HingePosterior(users, m + 1, n_levels, items, thresholds),
+            before,
+            {"item_projection_": of_items.projection},
         )
 
     def _fit_shards(self, given: FitInput) -> None:
-        ratings: Any = given.ratings
-        sides, parts = self._mask_in_shards(ratings, self.implicit, self.n_implicit)
-        of_users, of_items = sides.links
-        self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        row_prior, items = self._row_prior, self._row_prior("item", sides.items)
-        make = partial(_users_of_shard, PaddedShards(ratings), row_prior, sides.users, *self._hinges, self.biases)
-
-        def posterior(users: Users) -> Posterior:
-            return HingePosterior(users, ratings.shape[1] + 1, ratings.n_levels, items, self._threshold_prior)
-
-        prior = row_prior("user", None, sides.totals)
-        more = {"item_projection_": of_items.projection}
-        stored = self._fit_chains_in_shards(given, HingeUsers, make, prior, posterior, parts, more)
-        self.item_projection_ = stored.get("item_projection_", of_items.projection)
+        self._fit_in_shards(given)
+        if self.stored_users_ is not None:
+            self.item_projection_ = self.stored_users_.arrays.get("item_projection_")
 
     @property
     def _row_prior(self) -> Callable[..., LinkedPrior | FixedPrior]:
@@ -299,7 +281,7 @@ def _row_prior(
 
 
 def _users_of_shard(
-    shards: PaddedShards,
+    opened: Callable[[int], PaddedRatings],
     row_prior: Callable[..., Any],
     features: Callable[[int], Any],
     c: float,
@@ -308,5 +290,4 @@ def _users_of_shard(
     k: int,
 ) -> HingeUsers:
     """Return the users of a shard."""
-    prior = row_prior("user", features(k))
-    return HingeUsers(partial(shards.ratings_of, k), prior, c=c, width=width, biased=biased)
+    return HingeUsers(partial(opened, k), row_prior("user", features(k)), c=c, width=width, biased=biased)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["PaddedRatings", "PaddedShards", "padded_sizes"]
+__all__ = ["PaddedRatings", "PaddedShards", "padded", "padded_sizes"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class PaddedShards:
         m = len(self.ratings.items)
         offsets, users, levels = self.ratings.of_items(k, min(first, m), min(last, m))
         return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
+
+
+def padded(ratings: Ratings | ShardedRatings) -> Callable[[int], PaddedRatings]:
+    """Return what opens any shard, as `PaddedShards` does; ratings in memory are the only one."""
+    if isinstance(ratings, ShardedRatings):
+        return PaddedShards(ratings).ratings_of
+    data = PaddedRatings.of(ratings)
+    return lambda k: data
 
 
 def padded_sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
