@@ -2,6 +2,9 @@
 
 A column needs the factors of all its rows. They travel to all parts: d + 1 numbers for each row, where sums of their
 products, shard by shard, would be d² / 2 numbers for each column and shard, most of them over a few entries.
+
+In memory `LeastSquaresProblem` has rows and columns at hand, and takes weights, features and conjugate gradients too:
+a single shard has the same factors, and takes a fifth longer (`ALS` on a million ratings: .79 s for .66).
 """
 
 from __future__ import annotations

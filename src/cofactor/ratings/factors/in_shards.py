@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from cofactor.kernels.random import moved_on, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
-from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
+from cofactor.problems.observed_in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.boundaries import half_way

@@ -235,7 +235,8 @@ class BPMF(ProbitModel):
 
         return UserPlan(GaussianUsers, make, prior, posterior)
 
-    _fit_shards = SampledModel._fit_in_shards
+    def _fit_shards(self, given: FitInput) -> None:
+        self._fit_in_shards(given)
 
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
         super()._set_chains(given, fit, stored)

@@ -1,4 +1,8 @@
-"""The objective of `ObservedProblem` in shards of rows: L-BFGS whose vectors live with the shards."""
+"""The objective of `ObservedProblem` in shards of rows: L-BFGS whose vectors live with the shards.
+
+In memory vectors are of one piece (`FlatVectors`), since inner products of rows and of columns apart are rounded
+otherwise, and a single shard takes 7 % longer (`MMMF` on a million ratings: 5.05 s of processor time for 4.72).
+"""
 
 from __future__ import annotations
 
