@@ -1,5 +1,7 @@
 """The posterior of BPMF with features of users, by the joint distribution test of Geweke (2004)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import wishart
@@ -63,7 +65,7 @@ def from_the_prior(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def posterior_of(entries, levels, values, users, items, *noise, **more) -> GaussianPosterior:
-    own = GaussianUsers(lambda: (entries, levels), values, users)
+    own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users)
     mass = float(len(levels))
     return GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, *noise, **more)
 

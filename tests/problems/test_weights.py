@@ -1,5 +1,7 @@
 """Weights of entries: a whole weight is as many entries, in the value, the gradient, and in every draw."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -88,7 +90,7 @@ def test_penalties_by_count_of_a_linked_problem():
 def test_draws_of_bpmf():
     def after_two_sweeps(entries: Pattern, levels: np.ndarray, weights: np.ndarray | None) -> tuple[dict, float]:
         users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-        own = GaussianUsers(lambda: (entries, levels), values, users, weights)
+        own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users, weights)
         mass = float(len(levels) if weights is None else weights.sum())
         posterior = GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, None)
         state = posterior.start(Key(0, 0, 0, 0))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cofactor.kernels.gibbs import level_moments
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
-from cofactor.problems.observed import Entries
+from cofactor.problems.observed import LevelData
 from cofactor.problems.priors import NormalWishartPrior, RowSums
 from cofactor.problems.rows import Array
 from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersInShards
@@ -40,7 +39,7 @@ class GaussianUsers(EntryUsers):
     Parameters
     ----------
     opened : callable
-        Returns where the observed entries are, and their levels in row order, counted from 1.
+        Returns their levels.
     values : ndarray of shape (R + 1,)
         Targets of the levels; the first one is of no level.
     prior : NormalWishartPrior
@@ -50,11 +49,11 @@ class GaussianUsers(EntryUsers):
     """
 
     sampled: ClassVar[tuple[str, ...]] = ("U",)
-    opens: ClassVar[tuple[str, ...]] = (*EntryUsers.opens, "both", "targets")
+    opens: ClassVar[tuple[str, ...]] = (*EntryUsers.opens, "targets")
 
     def __init__(
         self,
-        opened: Callable[[], tuple[Entries, NDArray[Any]]],
+        opened: Callable[[], LevelData],
         values: Array,
         prior: NormalWishartPrior,
         weights: Array | None = None,
@@ -68,19 +67,9 @@ class GaussianUsers(EntryUsers):
         return {"moments": (n_levels, 3)}
 
     @cached_property
-    def both(self) -> tuple[Entries, NDArray[Any]]:
-        """Entries and levels."""
-        return self._opened()
-
-    @cached_property
-    def data(self) -> Entries:
-        """Where the entries are."""
-        return self.both[0]
-
-    @cached_property
     def targets(self) -> Array:
         """Targets of the entries."""
-        return self.values[self.both[1]]
+        return self.values[self.data.levels]
 
     def begin(self, random: np.random.Generator, *start: Array) -> State:
         """Return their part of the state at the start: small random rows."""
@@ -117,11 +106,11 @@ class GaussianUsers(EntryUsers):
 
     def moments(self, state: State) -> Answer:
         """Sum the scores of each level, and their squares; return them, and what the next draw of the prior needs."""
-        (e, levels), weights = self.both, _ONE if self.weights is None else self.weights
+        e, weights = self.data, _ONE if self.weights is None else self.weights
         state["moments"][:] = self.rows.total(
             (self.n_levels, 3),
             lambda lo, hi, out: level_moments(
-                lo, hi, e.indptr, e.indices, levels, weights, state["U"], state["V"], out
+                lo, hi, e.indptr, e.indices, e.levels, weights, state["U"], state["V"], out
             ),
         )
         return self.sums(state) | {"moments": state["moments"].copy()}
@@ -145,7 +134,7 @@ class GaussianUsersOfShard(GaussianUsers):
 
     def __init__(self, problem: ShardLeastSquares, k: int) -> None:
         prior = NormalWishartPrior("user", problem.n_factors)
-        super().__init__(partial(problem.open, k), problem.values, prior)
+        super().__init__(partial(problem.shards.shard, k), problem.values, prior)
         self._problem, self._k = problem, k
 
     def least_squares(self, state: State, ridge: float, question: Question) -> Answer:

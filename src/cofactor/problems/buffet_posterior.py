@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from cofactor.kernels.buffet import draw_features
 from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
+from cofactor.problems.observed import LevelData
 from cofactor.problems.priors import Moments, moments
 from cofactor.problems.rows import Array
-from cofactor.problems.users import LevelData, UsersHere
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key, State, Step
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.hinges import draw_hinge_rows
+from cofactor.problems.observed import LevelData
 from cofactor.problems.priors import (
     LinkedPrior,
     Moments,
@@ -20,7 +21,7 @@ from cofactor.problems.priors import (
     sums_of_columns,
 )
 from cofactor.problems.rows import Array, table_of
-from cofactor.problems.users import USER_PRIOR, EntryUsers, LevelData, Users
+from cofactor.problems.users import USER_PRIOR, EntryUsers, Users
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 

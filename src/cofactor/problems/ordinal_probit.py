@@ -14,14 +14,15 @@ from cofactor.kernels.drift import moment_means
 from cofactor.kernels.gibbs import draw_ordinal_rows
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift
+from cofactor.problems.observed import LevelData
 from cofactor.problems.ordinal_moves import OrdinalMoves, pay_for_factors, products
 from cofactor.problems.priors import Moments, draw_normal_gamma_by, squares_of_columns, sums_of_columns
 from cofactor.problems.rows import Array, table_of
-from cofactor.problems.users import USER_PRIOR, EntryUsers, LevelData, Users, UsersHere
+from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersHere
 from cofactor.samplers import Key, State, Step
 from cofactor.solvers.parts import Answer
 
-__all__ = ["GapPrior", "LevelData", "OrdinalProbitPosterior", "OrdinalUsers", "log_gaps"]
+__all__ = ["GapPrior", "OrdinalProbitPosterior", "OrdinalUsers", "log_gaps"]
 
 _ONE, _NONE = np.ones(1, np.float32), np.zeros(0)
 

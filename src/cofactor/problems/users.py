@@ -12,29 +12,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.problems.observed import Entries
 from cofactor.problems.priors import RowPrior
 from cofactor.problems.rows import EQUATIONS, Array, Rows, draw_by_equations
 from cofactor.samplers import Kept, Key, State
 from cofactor.solvers.parts import Answer, Part, Question, Rounds, Then
 
-__all__ = ["USER_PRIOR", "EntryUsers", "LevelData", "Users", "UsersHere", "UsersInShards", "generators_of_shards"]
+__all__ = ["USER_PRIOR", "EntryUsers", "Users", "UsersHere", "UsersInShards", "generators_of_shards"]
 
 #: Arrays of the state that hold the parameters of the prior of users' rows.
 USER_PRIOR = ("user_mean", "user_precision", "user_weights", "user_weight_precision")
-
-
-class LevelData(Entries, Protocol):
-    """Levels of pairs by rows and by columns, as `Ratings` has them."""
-
-    @property
-    def levels(self) -> NDArray[np.uint8]:
-        """Level of each entry, 1..R."""
 
 
 class EntryUsers(ABC):

@@ -320,7 +320,7 @@ def _users_here(
     data: PaddedRatings, values: NDArray[np.float64], prior: NormalWishartPrior, weights: NDArray[Any] | None, k: int
 ) -> GaussianUsers:
     """Return all users, who are in memory."""
-    return GaussianUsers(lambda: (data, data.levels), values, prior, weights)
+    return GaussianUsers(lambda: data, values, prior, weights)
 
 
 def learned_boundaries(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,12 +59,7 @@ class PaddedShards:
 
     ratings: ShardedRatings
 
-    def __call__(self, k: int) -> tuple[PaddedRatings, NDArray[Any]]:
-        """Return those of shard k, and the levels beside them."""
-        data = self.ratings_of(k)
-        return data, data.levels
-
-    def ratings_of(self, k: int) -> PaddedRatings:
+    def shard(self, k: int) -> PaddedRatings:
         """Return those of shard k."""
         return PaddedRatings.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
 
@@ -79,7 +73,7 @@ class PaddedShards:
 def padded(ratings: Ratings | ShardedRatings) -> Callable[[int], PaddedRatings]:
     """Return what opens any shard, as `PaddedShards` does; ratings in memory are the only one."""
     if isinstance(ratings, ShardedRatings):
-        return PaddedShards(ratings).ratings_of
+        return PaddedShards(ratings).shard
     data = PaddedRatings.of(ratings)
     return lambda k: data
 
