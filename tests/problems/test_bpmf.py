@@ -1,11 +1,14 @@
 """The posterior of BPMF with features of users, by the joint distribution test of Geweke (2004)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import wishart
 
-from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers
 from cofactor.problems.priors import NormalWishartPrior
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key
 
 from ..kernels.reference import pattern
@@ -61,13 +64,19 @@ def from_the_prior(rng: np.random.Generator, n: int) -> np.ndarray:
     return statistics(U, V, user_mean, user_precision, weights, omega, item_precision, alphas, targets)
 
 
+def posterior_of(entries, levels, values, users, items, *noise, **more) -> GaussianPosterior:
+    own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users)
+    mass = float(len(levels))
+    return GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, *noise, **more)
+
+
 def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
     """Return statistics along a chain which draws parameters given data by a sweep, and data given parameters."""
     users = NormalWishartPrior("user", D, FEATURES, strength=STRENGTH, degrees=DEGREES)
     items = NormalWishartPrior("item", D, strength=STRENGTH, degrees=DEGREES)
     levels = np.arange(1, len(ENTRIES.indices) + 1)  # targets are real numbers: each has a level
     values = np.append(0, rng.normal(size=len(levels)))
-    posterior = GaussianPosterior.of(ENTRIES, levels, values, users, items, None, shape=SHAPE, rate=RATE)
+    posterior = posterior_of(ENTRIES, levels, values, users, items, None, shape=SHAPE, rate=RATE)
     state = posterior.start(Key(1, 0, 0, 0))
     posterior.settle(state)
     found = []
@@ -77,14 +86,14 @@ def by_sweeps(rng: np.random.Generator, n: int) -> np.ndarray:
         x = np.einsum("kf,kf->k", state["U"][ENTRIES.rows], state["V"][ENTRIES.indices])
         noise = state["noise_precision"][0]
         if sweep % 100 == 0:
-            errors = (posterior.users.targets - x) ** 2
+            errors = (posterior.users.own.targets - x) ** 2
             expected = 0.5 * (len(x) * np.log(noise / (2 * np.pi)) - noise * errors.sum())
             assert posterior.log_likelihood(state) == pytest.approx(expected)
         values[1:] = x + rng.normal(size=len(x)) / np.sqrt(noise)
-        posterior.users.targets[:] = values[1:]
+        posterior.users.own.targets[:] = values[1:]
         names = ("U", "V", "user_mean", "user_precision", "user_weights")
         own = [state[name].copy() for name in names] + [state["user_weight_precision"][0]]
-        found.append([*own, state["item_precision"].copy(), noise, posterior.users.targets.copy()])
+        found.append([*own, state["item_precision"].copy(), noise, posterior.users.own.targets.copy()])
     return statistics(*(np.array(arrays) for arrays in zip(*found, strict=True)))
 
 
@@ -103,7 +112,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is():
 
 def test_a_given_precision_stays():
     users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-    posterior = GaussianPosterior.of(ENTRIES, np.ones(7, np.uint8), np.arange(2.0), users, items, 3.5)
+    posterior = posterior_of(ENTRIES, np.ones(7, np.uint8), np.arange(2.0), users, items, 3.5)
     state = posterior.start(Key(1, 0, 0, 0))
     posterior.settle(state)
     for number, step in enumerate(posterior.steps.values()):

@@ -6,8 +6,8 @@ from scipy import stats
 
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.ordinal_moves import OrdinalMoves
-from cofactor.problems.ordinal_probit import GapPrior
-from cofactor.problems.ordinal_users import OrdinalRows
+from cofactor.problems.ordinal_probit import GapPrior, OrdinalUsers
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key, State
 
 N, M, R = 5, 4, 3
@@ -37,7 +37,8 @@ def moves_and_state(d: int, linked: bool = True) -> tuple[OrdinalMoves, State]:
         first, other = gaps[:, :1], gaps[:, :1] + np.exp(gaps[:, 1:])
         state |= {prefix + "gaps": gaps, prefix + "thresholds": np.hstack([first, other])}
     state |= {"gap_mean": random.normal(size=R - 1), "gap_precision": random.gamma(4.0, 0.3, R - 1)}
-    return OrdinalMoves(items, GAPS, (OrdinalRows(users), OrdinalRows(users, "shadow_"))), state
+    sides = [UsersHere(OrdinalUsers(lambda: None, users, prefix)) for prefix in ("", "shadow_")]
+    return OrdinalMoves(items, GAPS, sides), state
 
 
 def copied(state: State) -> State:

@@ -14,8 +14,9 @@ from cofactor.kernels.gibbs import SINGLE, draw_ordinal_rows, draw_thresholds_an
 from cofactor.kernels.gibbs_rows import draw_rows, own_table
 from cofactor.kernels.random import stream
 from cofactor.problems.biased_prior import BiasedPrior
-from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior
+from cofactor.problems.ordinal_probit import GapPrior, OrdinalProbitPosterior, OrdinalUsers
 from cofactor.problems.priors import draw_normal_gamma
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Chain, DivergedError, Key, State, run
 
 # Light tails: with heavier ones, statistics of scale mix too slowly for a test of seconds.
@@ -280,7 +281,12 @@ def test_joint_test_can_fail(wrong):
 
 def posterior(levels: np.ndarray) -> OrdinalProbitPosterior:
     users, items = (BiasedPrior(name, P, table, excess=EXCESS) for name, table in (("user", F), ("item", G)))
-    return OrdinalProbitPosterior.of(level_data(MASK, levels), R, users, items, GAPS)
+    return posterior_of(level_data(MASK, levels), R, users, items, GAPS)
+
+
+def posterior_of(data, n_levels: int, users: BiasedPrior, items: BiasedPrior, *gaps) -> OrdinalProbitPosterior:
+    own, counts = UsersHere(OrdinalUsers(lambda: data, users)), np.bincount(data.levels, minlength=n_levels + 1)[1:]
+    return OrdinalProbitPosterior(own, counts, len(data.col_indptr) - 1, items, *gaps)
 
 
 def test_one_replicate_is_the_posterior():
@@ -326,7 +332,7 @@ def test_two_levels_without_factors_against_quadrature():
     """
     copies = 500
     data = level_data(np.repeat(np.eye(copies, dtype=bool), 2, axis=1), np.tile([1, 2], copies))
-    model = OrdinalProbitPosterior.of(data, 2, BiasedPrior("user", 1), BiasedPrior("item", 1))
+    model = posterior_of(data, 2, BiasedPrior("user", 1), BiasedPrior("item", 1))
     state = model.start(Key(1, 0, 0, 0))
     state["user_precision"][:], state["item_precision"][:] = 2.0, 0.7
     state["user_mean"][:], state["item_mean"][:], state["gap_mean"][:] = 0.3, -0.2, 0.5
@@ -385,7 +391,7 @@ def test_log_likelihood_is_that_of_the_levels():
     levels = rng.integers(1, R + 1, MASK.sum())
     model = posterior(levels)
     state = model.start(Key(2, 0, 0, 0))
-    model.users.draw_thresholds(state, Key(2, 0, 1, 1))
+    model.steps["thresholds"](state, Key(2, 0, 1, 1))
     i, j = np.nonzero(MASK)
     U, V = state["U"][i], state["V"][j]
     x = (U[:, :-1] * V[:, :-1]).sum(axis=1) + U[:, -1] + V[:, -1]

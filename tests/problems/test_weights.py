@@ -1,14 +1,17 @@
 """Weights of entries: a whole weight is as many entries, in the value, the gradient, and in every draw."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cofactor.losses import AllThreshold, ImmediateThreshold, LogisticSquared, Proximal, SmoothHinge, Squared
 from cofactor.problems import ObservedProblem
-from cofactor.problems.bpmf import GaussianPosterior
+from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers
 from cofactor.problems.least_squares import LeastSquaresProblem
 from cofactor.problems.linked import LinkedProblem
 from cofactor.problems.priors import NormalWishartPrior
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key
 
 from ..kernels.reference import Pattern, random_pattern
@@ -87,7 +90,9 @@ def test_penalties_by_count_of_a_linked_problem():
 def test_draws_of_bpmf():
     def after_two_sweeps(entries: Pattern, levels: np.ndarray, weights: np.ndarray | None) -> tuple[dict, float]:
         users, items = (NormalWishartPrior(name, D) for name in ("user", "item"))
-        posterior = GaussianPosterior.of(entries, levels, values, users, items, None, weights=weights)
+        own = GaussianUsers(lambda: SimpleNamespace(**vars(entries), levels=levels), values, users, weights)
+        mass = float(len(levels) if weights is None else weights.sum())
+        posterior = GaussianPosterior(UsersHere(own), own.settle, mass, values, own.items.n, items, None)
         state = posterior.start(Key(0, 0, 0, 0))
         posterior.settle(state)
         for sweep in (1, 2):

@@ -1,57 +1,179 @@
-"""The posterior of Bayesian probabilistic matrix factorization, drawn from step by step."""
+"""The posterior of Bayesian probabilistic matrix factorization, drawn from step by step, users first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, ClassVar, Protocol, Self
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cofactor.problems.gaussian_users import GaussianUsers
-from cofactor.problems.observed import Entries
-from cofactor.problems.priors import NormalWishartPrior
-from cofactor.problems.rows import Array, draw_from_sums
+from cofactor.kernels.gibbs import level_moments
+from cofactor.problems.least_squares import LeastSquaresProblem
+from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
+from cofactor.problems.observed import LevelData
+from cofactor.problems.priors import NormalWishartPrior, RowSums
+from cofactor.problems.rows import Array
+from cofactor.problems.users import USER_PRIOR, EntryUsers, Users, UsersInShards
 from cofactor.samplers import Key, State, Step
-from cofactor.solvers.parts import Answer, Then
+from cofactor.solvers import alternating_least_squares
+from cofactor.solvers.descent import descend
+from cofactor.solvers.parts import Answer, Question, Then
+from cofactor.solvers.result import Trace
 
-__all__ = ["GaussianPosterior", "UsersWithNoise"]
+__all__ = ["GaussianPosterior", "GaussianUsers", "GaussianUsersOfShard", "settle_in_shards"]
+
+_ONE = np.ones(1)
+
+#: What users are drawn given, besides their own arrays.
+_GIVEN = ("V", "noise_precision", *USER_PRIOR)
 
 #: Rounds of alternating least squares at the start.
 _ALS_ROUNDS = 5
 
 
-class UsersWithNoise(Protocol):
-    """Users wherever they are: `GaussianUsers` in this process, or `GaussianUsersInShards`.
+class GaussianUsers(EntryUsers):
+    """Rows of users, drawn given the items and the parameters of priors and noise.
 
-    Attributes
+    Parameters
     ----------
-    mass : float
-        Number of entries, or sum of their weights.
+    opened : callable
+        Returns their levels.
+    values : ndarray of shape (R + 1,)
+        Targets of the levels; the first one is of no level.
+    prior : NormalWishartPrior
+        Of their rows.
+    weights : ndarray of shape (n_entries,), above 0, or None
+        Powers of the entries' likelihoods.
     """
 
-    prior: NormalWishartPrior
-    mass: float
-    elsewhere: ClassVar[tuple[str, ...]]
+    sampled: ClassVar[tuple[str, ...]] = ("U",)
+    opens: ClassVar[tuple[str, ...]] = (*EntryUsers.opens, "targets")
 
-    def begin(self, random: np.random.Generator) -> State:
-        """Return their part of the state at the start."""
+    def __init__(
+        self,
+        opened: Callable[[], LevelData],
+        values: Array,
+        prior: NormalWishartPrior,
+        weights: Array | None = None,
+    ) -> None:
+        super().__init__(opened, prior)
+        self.values, self.n_levels, self.weights = values, len(values) - 1, weights
+
+    @staticmethod
+    def summed(n_levels: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of the moments of scores by level."""
+        return {"moments": (n_levels, 3)}
+
+    @cached_property
+    def targets(self) -> Array:
+        """Targets of the entries."""
+        return self.values[self.data.levels]
+
+    def begin(self, random: np.random.Generator, *start: Array) -> State:
+        """Return their part of the state at the start: small random rows."""
+        return {"U": random.normal(0, 0.1, (self.n, self.prior.n_columns)), "moments": np.zeros((self.n_levels, 3))}
 
     def settle(self, state: State, ridge: float, n_rounds: int) -> None:
-        """Improve rows of users and items."""
-
-    def draw_prior(self, state: State, key: Key) -> None:
-        """Draw the parameters of the prior of rows."""
+        """Improve rows of users and items by alternating least squares."""
+        d = self.prior.n_columns
+        problem = LeastSquaresProblem(
+            self.data, self.targets, d, ridge, None, "exact", np.float64, weights=self.weights
+        )
+        first = problem.pack({name: state[name] for name in ("U", "V")})
+        found = problem.arrays(alternating_least_squares(problem, first, max_iter=n_rounds, tol=0).x)
+        state["U"][:], state["V"][:] = found["U"], found["V"]
 
     def draw(self, state: State, key: Key) -> None:
-        """Draw rows."""
+        """Draw the rows given the items."""
+        precision, shifts = self.prior.precision(state), self.prior.shifts(state, self.n)
+        self.rows.draw(key, self.targets, self._noise(state), state["V"], precision, shifts, False, state["U"])
 
-    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
-        """Return `then` of the equations of some items."""
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array) -> Answer:
+        """Return the equations of the items first..last-1."""
+        given = self.targets, self._noise(state), state["U"], precision, shift, False
+        return {"equations": self.items.equations(first, last, *given)}
 
-    def set_moments(self, state: State) -> None:
-        """Sum the scores of each level, and their squares."""
+    def sums(self, state: State) -> Answer:
+        """Return sums over rows."""
+        n, total, products = self.prior.row_sums(state, state["U"])
+        return {"n": np.array(n), "total": total, "products": products}
+
+    def spread(self, state: State, mean: Array, weights: Array) -> Answer:
+        """Return how rows are spread about a mean and weights."""
+        return {"spread": self.prior.spread(state["U"], mean, weights)}
+
+    def moments(self, state: State) -> Answer:
+        """Sum the scores of each level, and their squares; return them, and what the next draw of the prior needs."""
+        e, weights = self.data, _ONE if self.weights is None else self.weights
+        state["moments"][:] = self.rows.total(
+            (self.n_levels, 3),
+            lambda lo, hi, out: level_moments(
+                lo, hi, e.indptr, e.indices, e.levels, weights, state["U"], state["V"], out
+            ),
+        )
+        return self.sums(state) | {"moments": state["moments"].copy()}
+
+    def _noise(self, state: State) -> Array:
+        """Return the precision of each entry, or a single one for all."""
+        noise: Array = state["noise_precision"]
+        return noise if self.weights is None else noise * self.weights
+
+
+class GaussianUsersOfShard(GaussianUsers):
+    """Users of one shard.
+
+    Parameters
+    ----------
+    problem : ShardLeastSquares
+        What rows of users and items begin with; its ridge is given later.
+    k : int
+        Number of the shard.
+    """
+
+    def __init__(self, problem: ShardLeastSquares, k: int) -> None:
+        prior = NormalWishartPrior("user", problem.n_factors)
+        super().__init__(partial(problem.shards.shard, k), problem.values, prior)
+        self._problem, self._k = problem, k
+
+    def least_squares(self, state: State, ridge: float, question: Question) -> Answer:
+        """Answer a question of least squares."""
+        start = {"U": state["U"], "b": np.zeros(len(state["U"]))}
+        part = LeastSquaresPart(self._k, self._problem.with_ridge(ridge), start)
+        answer = part.answer(question)
+        state["U"][:] = part.arrays["U"]
+        return answer
+
+
+def settle_in_shards(
+    users: UsersInShards, problem: ShardLeastSquares, state: State, ridge: float, n_rounds: int
+) -> None:
+    """Do what `GaussianUsers.settle` does, by rounds."""
+    columns = ColumnsInShards(_Settling(users, ridge), problem.with_ridge(ridge))
+    result = descend(columns, columns.pack({"V": state["V"]}), columns.update, Trace(columns, n_rounds, 0, None))
+    state["V"][:] = columns.arrays(result.x)["V"]
+
+
+@dataclass(frozen=True)
+class _Settling:
+    """Parts that answer questions of least squares."""
+
+    users: UsersInShards
+    ridge: float
+
+    def total(self, question: Question, then: Then | None = None) -> Answer:
+        return self.users.ask("least_squares", {}, (), then, question=question, ridge=self.ridge)
+
+    def told(self, question: Callable[[], Question]) -> Answer:
+        return self.users.told("least_squares", lambda: {"question": question(), "ridge": self.ridge})
+
+    def each(self, question: Question) -> Iterator[Answer]:
+        for U in self.users.arrays("U"):
+            yield {"U": U, "b": np.zeros(len(U))}
+
+    def done(self) -> None:
+        """Keep all: a chain goes on with these parts."""
 
 
 class GaussianPosterior:
@@ -69,8 +191,12 @@ class GaussianPosterior:
 
     Parameters
     ----------
-    users : UsersWithNoise
-        With their entries, and the prior of their rows.
+    users : Users
+        Of `GaussianUsers`.
+    settle : callable
+        Improves rows of users and items by alternating least squares, with a ridge, in so many rounds.
+    mass : float
+        Number of entries, or sum of their weights.
     values : ndarray of shape (R + 1,)
         Targets of the levels; the first one is of no level.
     n_items : int
@@ -88,7 +214,9 @@ class GaussianPosterior:
 
     def __init__(
         self,
-        users: UsersWithNoise,
+        users: Users,
+        settle: Callable[[State, float, int], None],
+        mass: float,
         values: Array,
         n_items: int,
         items: NormalWishartPrior,
@@ -99,47 +227,17 @@ class GaussianPosterior:
     ) -> None:
         self.users, self.values, self.n_items, self.items = users, values, n_items, items
         self.precision, self.shape, self.rate = precision, shape, rate
+        self.mass, self._settle = mass, settle
+        #: Sums over all users, as the last draw of rows left them.
+        self._sums: Answer | None = None
         self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
         self.steps: Mapping[str, Step] = {
-            "user prior": self.users.draw_prior,
+            "user prior": self.draw_user_prior,
             "item prior": lambda state, key: self.items.draw(state, state["V"], key),
-            "users": self.users.draw,
-            "items": self.draw_items,
+            "users": lambda state, key: users.do("draw", state, key=key),
+            "items": lambda state, key: users.draw_items(state, key, items, _GIVEN),
             "noise": self.draw_noise,
         }
-
-    @classmethod
-    def of(
-        cls,
-        entries: Entries,
-        levels: NDArray[Any],
-        values: Array,
-        users: NormalWishartPrior,
-        items: NormalWishartPrior,
-        precision: float | None,
-        *,
-        shape: float = 1.0,
-        rate: float = 1.0,
-        weights: Array | None = None,
-    ) -> Self:
-        """Return the posterior of entries in this process.
-
-        Parameters
-        ----------
-        entries : Entries
-            Where the observed entries are.
-        levels : ndarray of shape (n_entries,)
-            Counted from 1, in row order.
-        values : ndarray of shape (R + 1,)
-            Targets of the levels; the first one is of no level.
-        users, items : NormalWishartPrior
-        precision, shape, rate
-            As of the class.
-        weights : ndarray of shape (n_entries,), above 0, or None
-            Powers of the entries' likelihoods, in row order: what their precisions are multiplied by.
-        """
-        own = GaussianUsers(entries, levels, values, users, weights)
-        return cls(own, values, own.items.n, items, precision, shape=shape, rate=rate)
 
     def start(self, key: Key) -> State:
         """Return small random factors."""
@@ -157,27 +255,33 @@ class GaussianPosterior:
         """Improve the factors by a few rounds of alternating least squares."""
         # A ridge of d is about right for any d where the noise has variance one half: it corresponds to entries of u
         # and v with variance 1 / (2 d), and so to scores whose variance does not grow with d.
-        self.users.settle(state, float(self.items.n_columns), _ALS_ROUNDS)
+        self._settle(state, float(self.items.n_columns), _ALS_ROUNDS)
 
     def log_likelihood(self, state: State) -> float:
         """Return the log-likelihood of the targets."""
         alpha = float(state["noise_precision"][0])
-        return 0.5 * float(self.users.mass * np.log(alpha / (2 * np.pi)) - alpha * self._squared_error(state))
+        return 0.5 * float(self.mass * np.log(alpha / (2 * np.pi)) - alpha * self._squared_error(state))
 
     def tune(self, state: State, sweep: int) -> None:
         """Do nothing: there is nothing to tune."""
 
-    def draw_items(self, state: State, key: Key) -> None:
-        """Draw the rows of items given the users."""
-        precision, shifts = self.items.precision(state), self.items.shifts(state, self.n_items)
-        draw_from_sums(partial(self.users.item_equations, state), key, precision, shifts, state["V"])
+    def draw_user_prior(self, state: State, key: Key) -> None:
+        """Draw the parameters of the prior of users' rows."""
+        if self._sums is None:  # later they come with the moments
+            self._sums = self.users.ask("sums", state)
+        sums = RowSums(int(self._sums["n"]), self._sums["total"], self._sums["products"])
+
+        def spread(mean: Array, weights: Array) -> Array:
+            return self.users.ask("spread", state, mean=mean, weights=weights)["spread"]
+
+        self.users.prior.draw_from(key.generator(), state, sums, spread)
 
     def draw_noise(self, state: State, key: Key) -> None:
         """Sum the scores of each level, and draw α if it is not given."""
-        self.users.set_moments(state)
+        self._sums = self.users.ask("moments", state, ("V",))
         if self.precision is None:
             rate = self.rate + 0.5 * self._squared_error(state)
-            state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * self.users.mass, 1 / rate)
+            state["noise_precision"][:] = key.generator().gamma(self.shape + 0.5 * self.mass, 1 / rate)
 
     def _squared_error(self, state: State) -> float:
         """Return Σ (t - x)²."""

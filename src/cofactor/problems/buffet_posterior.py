@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.kernels.buffet import draw_features
-from cofactor.problems.hinge_posterior import HingePosterior, ThresholdPrior
-from cofactor.problems.hinge_users import FixedPrior, HingeUsers
-from cofactor.problems.ordinal_users import LevelData
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers, ThresholdPrior
+from cofactor.problems.observed import LevelData
+from cofactor.problems.priors import Moments, moments
 from cofactor.problems.rows import Array
+from cofactor.problems.users import UsersHere
 from cofactor.samplers import Key, State, Step
 
 
@@ -55,8 +56,8 @@ class BuffetPosterior(HingePosterior):
         biased: bool,
     ) -> None:
         p = n_columns + biased
-        users = HingeUsers(data, FixedPrior("user", p), c=c, width=width, biased=biased)
-        super().__init__(users, users.items.n, n_levels, FixedPrior("item", p), threshold_prior)
+        users = HingeUsers(lambda: data, FixedPrior("user", p), c=c, width=width, biased=biased)
+        super().__init__(UsersHere(users), users.items.n, n_levels, FixedPrior("item", p), threshold_prior)
         self.local, self.n, self.biased = users, users.n, biased
         self.n_columns, self.concentration, self.learned = n_columns, float(concentration), learned
         self.steps: Mapping[str, Step] = {
@@ -133,3 +134,8 @@ class BuffetPosterior(HingePosterior):
         for columns, in_use in ((slice(0, d), slice(0, used)), (slice(d, None), slice(d, None))):
             some = V[:, in_use]
             tau[columns] = random.gamma(1 + some.size / 2, 1 / (1 + 0.5 * (some**2).sum()))
+
+    def draw_threshold_prior(self, state: State, key: Key) -> None:
+        """Draw means and precisions of thresholds, if they are learned."""
+        self.thresholds = Moments(self.n, *moments(state["thresholds"]))
+        super().draw_threshold_prior(state, key)

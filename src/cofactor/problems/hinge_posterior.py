@@ -1,22 +1,34 @@
-"""The pseudo-posterior of max-margin matrix factorization, drawn from step by step."""
+"""The pseudo-posterior of max-margin matrix factorization, drawn from step by step, users first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cofactor.problems.hinge_users import FixedPrior, HingeUsers
-from cofactor.problems.ordinal_users import LevelData
-from cofactor.problems.priors import LinkedPrior, Moments, RowPrior, draw_normal_gamma_by
-from cofactor.problems.rows import Array, draw_from_sums
+from cofactor.kernels.hinges import draw_hinge_rows
+from cofactor.problems.observed import LevelData
+from cofactor.problems.priors import (
+    LinkedPrior,
+    Moments,
+    RowPrior,
+    RowSquares,
+    draw_normal_gamma_by,
+    squares_of_columns,
+    sums_of_columns,
+)
+from cofactor.problems.rows import Array, table_of
+from cofactor.problems.users import USER_PRIOR, EntryUsers, Users
 from cofactor.samplers import Key, State, Step
-from cofactor.solvers.parts import Answer, Then
+from cofactor.solvers.parts import Answer
 
-__all__ = ["FixedPrior", "HingePosterior", "ThresholdPrior", "UsersOfHinges"]
+__all__ = ["FixedPrior", "HingePosterior", "HingeUsers", "ThresholdPrior"]
+
+#: What users are drawn given, besides their own arrays.
+_GIVEN = ("V", "threshold_mean", "threshold_precision", *USER_PRIOR)
 
 
 @dataclass(frozen=True)
@@ -47,29 +59,127 @@ class ThresholdPrior:
         )
 
 
-class UsersOfHinges(Protocol):
-    """Users wherever they are: `HingeUsers` in this process, or `HingeUsersInShards`."""
+class FixedPrior:
+    """Rows N(0, I): a prior without parameters, in place of a `LinkedPrior`.
 
-    prior: LinkedPrior | FixedPrior
-    elsewhere: ClassVar[tuple[str, ...]]
+    Parameters
+    ----------
+    name : str
+        Prefix of the arrays in the state.
+    n_columns : int
+        Length of a row.
+    """
 
-    def begin(self, random: np.random.Generator, thresholds: Array) -> State:
-        """Return their part of the state at the start."""
+    def __init__(self, name: str, n_columns: int) -> None:
+        self.name, self.n_columns = name, n_columns
+
+    def start(self) -> State:
+        """Return the arrays that a `LinkedPrior` without features has."""
+        return LinkedPrior(self.name, self.n_columns).start()
+
+    def means(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means (n, p) of the rows."""
+        return np.zeros((n, self.n_columns))
+
+    def precision(self, state: State) -> NDArray[np.float64]:
+        """Return the identity."""
+        return np.eye(self.n_columns)
+
+    def shifts(self, state: State, n: int) -> NDArray[np.float64]:
+        """Return the prior means again: the precision is one."""
+        return self.means(state, n)
+
+    def draw(self, state: State, rows: NDArray[np.float64], key: Key) -> None:
+        """Do nothing: this prior has no parameters."""
+
+    def draw_by(self, state: State, key: Key, sums: Answer, squares: RowSquares) -> None:
+        """Do nothing, likewise."""
+
+    def row_sums(self, state: State, rows: NDArray[np.float64]) -> Answer:
+        """Return nothing: nothing is drawn from it."""
+        return {}
+
+    def row_squares(self, state: State, rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return nothing, likewise."""
+        return np.zeros(0)
+
+
+class HingeUsers(EntryUsers):
+    """Scales of hinges, thresholds and rows of users, drawn given the items and the parameters of all priors.
+
+    Parameters
+    ----------
+    opened : callable
+        Returns their levels.
+    prior : LinkedPrior or FixedPrior
+        Of their rows.
+    c, width : float
+        Half the weight of the loss, and ℓ.
+    biased : bool
+        Whether the last column of rows is a bias.
+
+    Attributes
+    ----------
+    weights, targets : ndarray of shape (n_entries,)
+        Of the ratings, for the draws of rows; drawn with thresholds.
+    """
+
+    sampled: ClassVar[tuple[str, ...]] = ("U", "thresholds")
+    of_entries: ClassVar[tuple[str, ...]] = ("weights", "targets")
+
+    weights: Any
+    targets: Any
+
+    def __init__(
+        self, opened: Callable[[], LevelData], prior: LinkedPrior | FixedPrior, *, c: float, width: float, biased: bool
+    ) -> None:
+        super().__init__(opened, prior)
+        self.c, self.width, self.biased = float(c), float(width), biased
+
+    def begin(self, random: np.random.Generator, *start: Array) -> State:
+        """Return their part of the state at the start, with small random rows, and these thresholds for all users."""
+        [thresholds] = start
+        return {
+            "U": random.normal(0, 0.1, (self.n, self.prior.n_columns)),
+            "thresholds": np.tile(thresholds, (self.n, 1)),
+            "value": np.zeros(self.n),
+        }
 
     def draw_thresholds(self, state: State, key: Key) -> None:
         """Draw the scales of hinges, then thresholds."""
+        data, rows, table = self.data, key.rows(), table_of(state["V"], self.biased)
+        if self.weights is None:
+            self.weights, self.targets = (np.empty(len(data.levels)) for _ in self.of_entries)
+
+        def block(lo: int, hi: int) -> None:
+            draw_hinge_rows(
+                lo, hi, rows, data.indptr, data.indices, data.levels, state["U"], table,
+                state["threshold_mean"], state["threshold_precision"], self.c, self.width, state["thresholds"],
+                self.weights, self.targets, state["value"],
+            )  # fmt: skip
+
+        self.rows.each(block)
 
     def draw(self, state: State, key: Key) -> None:
-        """Draw rows."""
+        """Draw rows given scales, thresholds and items."""
+        precision, shifts = self.prior.precision(state), self.prior.shifts(state, self.n)
+        self.rows.draw(key, self.targets, self.weights, state["V"], precision, shifts, self.biased, state["U"])
 
-    def draw_prior(self, state: State, key: Key) -> None:
-        """Draw the parameters of the prior of rows."""
+    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array) -> Answer:
+        """Return the equations of the items first..last-1."""
+        given = self.targets, self.weights, state["U"], precision, shift, self.biased
+        return {"equations": self.items.equations(first, last, *given)}
 
-    def threshold_moments(self, state: State) -> Moments:
-        """Return the moments of thresholds."""
+    def sums(self, state: State) -> Answer:
+        """Return sums over rows and over thresholds, and the value of all users."""
+        found = self.prior.row_sums(state, state["U"])
+        sums = {"thresholds": sums_of_columns(state["thresholds"]), "value": state["value"].sum(keepdims=True)}
+        return found | sums | {"n": np.array(len(state["U"]))}
 
-    def item_equations(self, state: State, first: int, last: int, precision: Array, shift: Array, then: Then) -> Answer:
-        """Return `then` of the equations of some items."""
+    def squares(self, state: State, mean: Array, threshold_mean: Array) -> Answer:
+        """Return sums of squares of rows, and of thresholds, about their means."""
+        rows = self.prior.row_squares(state, state["U"], mean)
+        return {"rows": rows, "thresholds": squares_of_columns(state["thresholds"], threshold_mean)}
 
 
 class HingePosterior:
@@ -91,14 +201,17 @@ class HingePosterior:
 
     Parameters
     ----------
-    users : UsersOfHinges
-        With their ratings, and the prior of their rows.
+    users : Users
+        Of `HingeUsers`.
     n_items : int
     n_levels : int
         R.
     items : RowPrior
     threshold_prior : ThresholdPrior
     """
+
+    #: Moments of the thresholds of all users.
+    thresholds: Moments
 
     kept: tuple[str, ...] = (
         "U", "V", "thresholds", "user_mean", "user_precision", "user_weights", "item_mean", "item_precision",
@@ -107,7 +220,7 @@ class HingePosterior:
 
     def __init__(
         self,
-        users: UsersOfHinges,
+        users: Users,
         n_items: int,
         n_levels: int,
         items: RowPrior,
@@ -117,46 +230,13 @@ class HingePosterior:
         self.threshold_prior = threshold_prior
         self.kept = tuple(name for name in self.kept if name not in users.elsewhere)
         self.steps: Mapping[str, Step] = {
-            "thresholds": self.users.draw_thresholds,
-            "users": self.users.draw,
-            "user prior": self.users.draw_prior,
+            "thresholds": lambda state, key: users.do("draw_thresholds", state, key=key),
+            "users": lambda state, key: users.do("draw", state, key=key),
+            "user prior": self.draw_user_prior,
             "items": self.draw_items,
             "item prior": lambda state, key: self.items.draw(state, state["V"], key),
             "threshold prior": self.draw_threshold_prior,
         }
-
-    @classmethod
-    def of(
-        cls,
-        data: LevelData,
-        n_levels: int,
-        users: LinkedPrior | FixedPrior,
-        items: RowPrior,
-        threshold_prior: ThresholdPrior,
-        *,
-        c: float,
-        width: float,
-        biased: bool,
-    ) -> HingePosterior:
-        """Return the pseudo-posterior of ratings in this process.
-
-        Parameters
-        ----------
-        data : Ratings
-            Or any object with the arrays of `LevelData`.
-        n_levels : int
-            R.
-        users, items : RowPrior
-        threshold_prior : ThresholdPrior
-        c : float
-            Half the weight of the loss.
-        width : float
-            ℓ.
-        biased : bool
-            Whether the last column of rows is a bias, which is added to the score.
-        """
-        own = HingeUsers(data, users, c=c, width=width, biased=biased)
-        return HingePosterior(own, own.items.n, n_levels, items, threshold_prior)
 
     def start(self, key: Key) -> State:
         """Return small random factors, and for every user the thresholds that the prior expects."""
@@ -181,12 +261,23 @@ class HingePosterior:
     def tune(self, state: State, sweep: int) -> None:
         """Do nothing: there is nothing to tune."""
 
+    def draw_user_prior(self, state: State, key: Key) -> None:
+        """Draw the parameters of the prior of users' rows; find out how thresholds are spread with it."""
+        sums = self.users.ask("sums", state, _GIVEN)
+        n, mean = int(sums["n"]), sums["thresholds"] / sums["n"]
+
+        def squares(row_mean: Array) -> Array:
+            found = self.users.ask("squares", state, USER_PRIOR, mean=row_mean, threshold_mean=mean)
+            self.thresholds = Moments(n, mean, found["thresholds"] / n)
+            return found["rows"]
+
+        self.users.prior.draw_by(state, key, sums, squares)
+
     def draw_items(self, state: State, key: Key) -> None:
         """Draw the rows of items given scales, thresholds and users."""
-        precision, shifts = self.items.precision(state), self.items.shifts(state, self.m)
-        draw_from_sums(partial(self.users.item_equations, state), key, precision, shifts, state["V"])
+        self.users.draw_items(state, key, self.items)
 
     def draw_threshold_prior(self, state: State, key: Key) -> None:
         """Draw means and precisions of thresholds, if they are learned."""
         if self.threshold_prior.learned:
-            self.threshold_prior.draw(state, key, self.users.threshold_moments(state))
+            self.threshold_prior.draw(state, key, self.thresholds)

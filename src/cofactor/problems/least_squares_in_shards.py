@@ -2,14 +2,17 @@
 
 A column needs the factors of all its rows. They travel to all parts: d + 1 numbers for each row, where sums of their
 products, shard by shard, would be d² / 2 numbers for each column and shard, most of them over a few entries.
+
+In memory `LeastSquaresProblem` has rows and columns at hand, and takes weights, features and conjugate gradients too:
+a single shard has the same factors, and takes a fifth longer (`ALS` on a million ratings: .79 s for .66).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +24,11 @@ from cofactor.kernels.observed import append_columns
 from cofactor.kernels.threads import cut_rows
 from cofactor.penalties import L2, RowL2
 from cofactor.problems.least_squares import ENTRIES_PER_BLOCK, LeastSquaresProblem, solve_rows
-from cofactor.problems.observed import Entries
+from cofactor.problems.observed import Shards
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
 
-__all__ = ["ColumnsInShards", "LeastSquaresPart", "OpenShards", "ShardLeastSquares"]
+__all__ = ["ColumnsInShards", "LeastSquaresPart", "ShardLeastSquares"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -51,23 +54,13 @@ class LastTable:
         return LastTable, ()
 
 
-class OpenShards(Protocol):
-    """The entries of any shard, with the levels of their targets, counted from 1."""
-
-    def __call__(self, k: int) -> tuple[Entries, NDArray[Any]]:
-        """Return the entries of shard k, and their levels."""
-
-    def of_items(self, k: int, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
-        """Return the entries of the columns first..last-1 of shard k: offsets from 0 on, rows, and levels."""
-
-
 @dataclass(frozen=True)
 class ShardLeastSquares:
     """What makes the problem of any shard: see `LeastSquaresProblem`.
 
     Attributes
     ----------
-    open : OpenShards
+    shards : Shards
     values : ndarray of shape (n_levels + 1,)
         Targets of the levels, in the precision of the fit; the first one is of no level.
     bounds : ndarray of shape (n_shards + 1,)
@@ -80,7 +73,7 @@ class ShardLeastSquares:
         Of the features that parts are asked to solve with.
     """
 
-    open: OpenShards
+    shards: Shards
     values: NDArray[Any]
     bounds: NDArray[np.int64]
     column_counts: NDArray[np.int64]
@@ -103,11 +96,15 @@ class ShardLeastSquares:
         inner = np.searchsorted(behind, behind[-1] / n * np.arange(1, n))
         return np.concatenate([[0], inner, [len(behind)]]).astype(np.int64)
 
+    def with_ridge(self, alpha: float) -> ShardLeastSquares:
+        """Return the problem with another weight of the factors' penalty."""
+        return replace(self, alpha=alpha, table=LastTable())
+
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
-        entries, levels = self.open(k)
+        entries = self.shards.shard(k)
         weights = self.n_factors, self.alpha, self.alpha_bias
-        return LeastSquaresProblem(entries, self.values[levels], *weights, "exact", self.dtype, self.by_count)
+        return LeastSquaresProblem(entries, self.values[entries.levels], *weights, "exact", self.dtype, self.by_count)
 
     @property
     def ridge(self) -> NDArray[Any]:
@@ -159,8 +156,8 @@ class LeastSquaresPart:
 
     def _rows(self, question: Question) -> Answer:
         """Minimise over the rows, given V and c."""
-        entries, levels = self.problem.open(self.k)
-        given = entries.indptr, entries.indices, self.problem.values[levels]
+        entries = self.problem.shards.shard(self.k)
+        given = entries.indptr, entries.indices, self.problem.values[entries.levels]
         out, d = self._solved(*given, question["V"], question["c"]), self.problem.n_factors
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
@@ -175,7 +172,7 @@ class LeastSquaresPart:
         indices, targets = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], problem.dtype)
         places = indptr[:-1].copy()
         for k, first_row in enumerate(problem.bounds[:-1]):
-            starts, rows, levels = problem.open.of_items(k, first, last)
+            starts, rows, levels = problem.shards.of_items(k, first, last)
             if (places + np.diff(starts) > indptr[1:]).any():
                 raise InvalidInputError("the ratings by item are not as many as were counted", argument="X")
             append_columns(starts, rows, levels, problem.values, first_row, places, indices, targets)

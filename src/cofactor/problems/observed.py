@@ -49,6 +49,24 @@ class Entries(Protocol):
         """Numbers of rows and columns."""
 
 
+class LevelData(Entries, Protocol):
+    """Levels of pairs by rows and by columns, as `Ratings` has them."""
+
+    @property
+    def levels(self) -> np.ndarray:
+        """Level of each entry, 1..R."""
+
+
+class Shards(Protocol):
+    """The entries of any shard, with the levels of their targets, counted from 1."""
+
+    def shard(self, k: int) -> LevelData:
+        """Return those of shard k."""
+
+    def of_items(self, k: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the entries of the columns first..last-1 of shard k: offsets from 0 on, rows, and levels."""
+
+
 class ObservedProblem(PenalizedProblem):
     r"""Objective of a factorization of observed entries, with optional biases and thresholds.
 

@@ -12,6 +12,7 @@ from cofactor.kernels.cholesky import draw_normal
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.priors import scatter
 from cofactor.problems.rows import Array
+from cofactor.problems.users import USER_PRIOR, Users
 from cofactor.samplers import Key, State, Step
 
 #: Steps with which the share of biases is drawn: they cost next to nothing.
@@ -32,30 +33,6 @@ class NormalGamma(Protocol):
     @property
     def strength(self) -> float:
         """Precision of the mean, in units of the rows' precision."""
-
-
-class MovedUsers(Protocol):
-    """Users with factors, biases and thresholds, wherever they are: see `OrdinalRows`."""
-
-    prior: BiasedPrior
-
-    def draw_offsets(
-        self, state: State, random: np.random.Generator, precisions: tuple[float, float], mean: Array, weights: Array,
-        gap_mean: float,
-    ) -> None:  # fmt: skip
-        """Draw how much of how high each rates is bias."""
-
-    def add_to_factors(self, state: State, delta: Array, t: float) -> None:
-        """Add δ to factors and t to thresholds."""
-
-    def pay_for_factors(self, state: State, delta: Array, t: float) -> None:
-        """Take from biases what δ adds to scores, and add t to them and to thresholds."""
-
-    def stretch(self, state: State, root: Array) -> None:
-        """Multiply factors."""
-
-    def rest_products(self, state: State) -> Array:
-        """Return the products of all columns of rows less their prior means."""
 
 
 class OrdinalMoves:
@@ -83,8 +60,8 @@ class OrdinalMoves:
     ----------
     items : BiasedPrior
     gaps : GapPrior
-    users : sequence of OrdinalRows, or of what does the same elsewhere
-        All but the first follow what is drawn without a say.
+    users : sequence of Users
+        Of `OrdinalUsers`. All but the first follow what is drawn without a say.
 
     Notes
     -----
@@ -118,7 +95,7 @@ class OrdinalMoves:
     Biometrika 87 (2), 2000.
     """
 
-    def __init__(self, items: BiasedPrior, gaps: NormalGamma, users: Sequence[MovedUsers]) -> None:
+    def __init__(self, items: BiasedPrior, gaps: NormalGamma, users: Sequence[Users]) -> None:
         self.items, self.gap_prior, self.sides, self.users = items, gaps, users, users[0].prior
         self.n_factors = items.n_columns - 1
 
@@ -143,7 +120,8 @@ class OrdinalMoves:
         densities = self._bias_density(state), _normal_gamma_density(self.gap_prior, state["gap_mean"][0])
         drawn = _draw_shares(random, densities, (precision[d, d], state["gap_precision"][0]))
         precision[d, d], state["gap_precision"][0] = drawn
-        self.sides[0].draw_offsets(state, random, drawn, mean[d:], weights[:, d:], state["gap_mean"][0])
+        given = {"precisions": drawn, "mean": mean[d:], "weights": weights[:, d:], "gap_mean": state["gap_mean"][0]}
+        self.sides[0].do("draw_offsets", state, random=random, **given)
 
     def _bias_density(self, state: State) -> tuple[float, float]:
         r"""Return the powers p and r of the density :math:`\tau^p e^{-r \tau}` of log τ, that of users' biases.
@@ -166,7 +144,7 @@ class OrdinalMoves:
         if paying is self.items:
             rest = products(state["V"] - paying.means(state, len(state["V"])))
         else:
-            rest = self.sides[0].rest_products(state)
+            rest = self.sides[0].ask("rest_products", state, USER_PRIOR)["products"]
         total = tau * (rest + omega[1] * products(weights))
         precision = of_mean * np.outer(along, along)
         precision[:d, :d] += own + total[:d, :d]
@@ -188,7 +166,7 @@ class OrdinalMoves:
             pay_for_factors((state["V"],), delta)
             state["V"][:, d] += t
         for side in self.sides:
-            (side.pay_for_factors if moved is self.items else side.add_to_factors)(state, delta, t)
+            side.do("pay_for_factors" if moved is self.items else "add_to_factors", state, delta=delta, t=t)
         pay_for_factors((mean[None], weights), delta)
         mean[d] += t
         state["gap_mean"][0] += t
@@ -213,7 +191,7 @@ class OrdinalMoves:
                 array[:, :d] *= root
             precision[:d, :d] /= np.outer(root, root)
         for side in self.sides:
-            side.stretch(state, np.sqrt(q))
+            side.do("stretch", state, root=np.sqrt(q))
         state["V"][:, :d] *= np.sqrt(1 / q)
 
 

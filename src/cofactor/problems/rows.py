@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from cofactor.kernels.normal_equations import lined_up
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.problems.observed import Entries
 from cofactor.samplers import Key
-from cofactor.solvers.parts import Answer, Then
+from cofactor.solvers.parts import Answer
 
 Array = NDArray[np.float64]
 
@@ -23,7 +21,7 @@ Array = NDArray[np.float64]
 _ENTRIES, _TASKS = 2048, 1024
 
 #: Bytes that the equations of columns which are drawn together may take, and columns that a thread draws at a time.
-_EQUATIONS, _DRAWN = 1 << 27, 64
+EQUATIONS, _DRAWN = 1 << 27, 64
 
 _IN_PLACE = np.zeros(0, dtype=np.int32)
 
@@ -141,31 +139,7 @@ def table_of(rows: Array, biased: bool, dtype: DTypeLike = np.float64) -> NDArra
     return lined_up(rows[:, :-1], p, rows[:, -1], dtype) if biased else lined_up(rows, p, dtype=dtype)
 
 
-def draw_from_sums(
-    ask: Callable[[int, int, Array, Array, Then], Answer], key: Key, precision: Array, shift: Array, own: Array
-) -> None:
-    """Draw rows whose entries may be elsewhere, block by block.
-
-    Parameters
-    ----------
-    ask : callable
-        ``ask(first, last, precision, shift, then)`` returns ``then`` of the `equations` of some rows.
-    key : Key
-    precision, shift : ndarray
-        As in `Rows.draw`.
-    own : ndarray of shape (n, p)
-        Written.
-    """
-    n, p = own.shape
-    size = max(1, _EQUATIONS // (4 * p * (p + 3)))
-    for first in range(0, n, size):
-        last = min(first + size, n)
-        rows = replace(key, first=first).rows()
-        found = ask(first, last, precision, shift[first:last], partial(_drawn, rows, p))
-        own[first:last] = found["rows"]
-
-
-def _drawn(key: np.uint64, p: int, sums: Answer) -> Answer:
+def draw_by_equations(key: np.uint64, p: int, sums: Answer) -> Answer:
     """Return draws of rows given their equations."""
     equations = sums["equations"]
     out = np.empty((len(equations), p))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import svds
@@ -19,7 +22,9 @@ from cofactor.problems.singular import PatchedMatrix
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.features import FeatureTable, unknown_features
 from cofactor.ratings.ids import IdMap
+from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.standardization import Standardization
+from cofactor.solvers.parts import Answer, Part, Question, Rounds
 
 #: Features of rows, and of one more: dense, sparse, or none.
 Features = NDArray[np.float64] | sparse.csr_array | None
@@ -278,34 +283,65 @@ class Link:
         return link
 
 
-def link_sides(
-    ratings: Ratings,
-    implicit: str | None,
-    n_implicit: int,
-    tables: tuple[FeatureTable | None, FeatureTable | None],
-) -> tuple[tuple[Link, Features], tuple[Link, Features]]:
-    """Return links and features of users and of items.
+@dataclass(frozen=True)
+class LinkedSides:
+    """What is known of users and of items besides their ratings.
 
-    Parameters
+    Attributes
     ----------
-    ratings : Ratings
-    implicit : {"low-rank", "sparse", None}
-        What becomes of the mask of ratings.
-    n_implicit : int
-        Number of columns for "low-rank".
-    tables : tuple of two FeatureTable or None
-        Of users and items.
+    users : callable
+        Returns the features of the users of a shard, and of a cold user after the last one.
+    totals : tuple of two ndarray of shape (K,), or None
+        Sums over users of the squares of their features, and of these, where they are in shards.
+    items : ndarray of shape (m + 1, K), csr_array of that shape, or None
+        Features of items, and of a cold one.
+    links : tuple of two Link
+        Of users and of items.
     """
-    users: Any = None
-    items: Any = None
-    if implicit == "low-rank":
-        mask = MaskLink.of(ratings, n_implicit)
-        users, items = (mask.users, mask.projection), (mask.items, mask.item_projection)
-    as_sparse = implicit == "sparse"
-    return (
-        Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse),
-        Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse),
-    )
+
+    users: Callable[[int], Features]
+    totals: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    items: Features
+    links: tuple[Link, Link]
+
+    @classmethod
+    def of(
+        cls,
+        ratings: Ratings,
+        implicit: str | None,
+        n_implicit: int,
+        tables: tuple[FeatureTable | None, FeatureTable | None],
+    ) -> LinkedSides:
+        """Return what ratings in memory and tables tell.
+
+        Parameters
+        ----------
+        ratings : Ratings
+        implicit : {"low-rank", "sparse", None}
+            What becomes of the mask of ratings.
+        n_implicit : int
+            Number of columns for "low-rank".
+        tables : tuple of two FeatureTable or None
+            Of users and items.
+        """
+        users: Any = None
+        items: Any = None
+        if implicit == "low-rank":
+            mask = MaskLink.of(ratings, n_implicit)
+            users, items = (mask.users, mask.projection), (mask.items, mask.item_projection)
+        as_sparse = implicit == "sparse"
+        of_users, found = Link.learned("user_features", Side.users(ratings), tables[0], users, as_sparse)
+        of_items, others = Link.learned("item_features", Side.items(ratings), tables[1], items, as_sparse)
+        return cls(lambda k: found, None, others, (of_users, of_items))
+
+    @classmethod
+    def of_nothing(cls) -> LinkedSides:
+        """Return that of ratings in shards where nothing tells who rated what."""
+        return cls(_none, None, None, (Link("user_features"), Link("item_features")))
+
+
+def _none(k: int) -> None:
+    """Return the features of the users of a shard where they have none."""
 
 
 def with_cold_row(features: NDArray[Any]) -> NDArray[Any]:
@@ -339,3 +375,102 @@ def _leading(B: sparse.csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[
     real = S / S[0] > _RANK
     turn = np.sign(Qt[np.arange(len(Qt)), np.abs(Qt).argmax(axis=1)])  # signs are free: largest entry positive
     return (A * turn)[:, real], S[real], (Qt * turn[:, None])[real].T
+
+
+# ---------------------------------------------------------------- ratings in shards
+
+
+@dataclass(frozen=True)
+class UserFeatures:
+    """Features of the users of any shard, see `MaskLink`, and of a cold user after the last one.
+
+    Attributes
+    ----------
+    ratings : ShardedRatings
+    projection : ndarray of shape (m, K)
+    """
+
+    ratings: ShardedRatings
+    projection: NDArray[np.float64]
+
+    def __call__(self, k: int) -> NDArray[np.float64]:
+        """Return those of shard k."""
+        shard = self.ratings.shard(k)
+        found = project_rows(shard.indptr, shard.indices, self.projection)
+        return with_cold_row(found) if k == len(self.ratings) - 1 else found
+
+
+class MaskPart(Part):
+    """The scaled mask of one shard.
+
+    Parameters
+    ----------
+    ratings : ShardedRatings
+    k : int
+        Number of the shard.
+    """
+
+    def __init__(self, ratings: ShardedRatings, k: int) -> None:
+        self.ratings, self.k = ratings, k
+
+    def answer(self, question: Question) -> Answer:
+        """Do what the question asks."""
+        return getattr(self, "_" + question["op"])(question)
+
+    def _products(self, question: Question) -> Answer:
+        """Return Bᵀ B W, in single precision: see `leading_by_passes`."""
+        shard = self.ratings.shard(self.k)
+        by_item = 1 / np.sqrt(self.ratings.item_counts + SHRINKAGE)
+        values = (1 / np.sqrt(shard.user_counts + SHRINKAGE))[shard.row_of_entry] * by_item[shard.indices]
+        entries = values.astype(np.float32), shard.indices, shard.indptr
+        B = sparse.csr_array(entries, shape=(len(shard.users), len(shard.items)))
+        return {"products": np.asarray(B.T @ (B @ question["W"]))}
+
+    def _features(self, question: Question) -> Answer:
+        """Return sums over users, and what each of them adds to the features of an item but for a factor."""
+        users = UserFeatures(self.ratings, question["projection"])(self.k)
+        counts = self.ratings.shard(self.k).user_counts
+        of_items = users[: len(counts)] / np.sqrt(counts + SHRINKAGE)[:, None]
+        return {"squares": (users**2).sum(axis=0), "sums": users.sum(axis=0), "of_items": of_items.astype(np.float32)}
+
+
+def decompose_mask(
+    ratings: ShardedRatings, n_columns: int, model: Any, in_folder: bool = False
+) -> tuple[LinkedSides, Rounds]:
+    """Return what the mask of ratings in shards tells, as `MaskLink` does, and the parts that found it.
+
+    A round multiplies a block of vectors, where the iteration of ARPACK would take one for each of them.
+
+    Parameters
+    ----------
+    ratings : ShardedRatings
+    n_columns : int
+        Number of features, if the mask has such a rank.
+    model : estimator
+        Whose parameters the work depends on.
+    in_folder : bool, default=False
+        Whether what a rating by each user says of an item stays in the folder until the parts are done.
+    """
+    (n, m), parts = ratings.shape, ratings.parts(partial(MaskPart, ratings), model, "mask")
+
+    def multiply(W: NDArray[np.float64]) -> NDArray[np.float32]:
+        return parts.total({"op": "products", "W": W.astype(np.float32)})["products"]
+
+    S, Q = leading_by_passes(multiply, m, n_columns)
+    by_item = 1 / np.sqrt(ratings.item_counts + SHRINKAGE)
+    projection = np.sqrt(n) / S[0] * by_item[:, None] * Q
+    squares, sums = np.zeros(len(S)), np.zeros(len(S))
+    shape: Any = (n, len(S))
+    place = ratings.place(model, "mask") / "of_items.npy" if in_folder else None
+    of_items = np.empty(shape, np.float32) if place is None else open_memmap(place, "w+", np.float32, shape)
+    for k, answer in enumerate(parts.each({"op": "features", "projection": projection})):
+        squares += answer["squares"]
+        sums += answer["sums"]
+        of_items[ratings.bounds[k] : ratings.bounds[k + 1]] = np.sqrt(m / n) / S * answer["of_items"]
+    items = np.sqrt(m) * Q * (S / S[0])
+    links = (
+        Link("user_features", projection=projection.astype(np.float32), usual=sums[None] / n),
+        Link("item_features", projection=of_items, usual=items.mean(axis=0)[None]),
+    )
+    users = UserFeatures(ratings, projection)
+    return LinkedSides(users, (squares, sums), with_cold_row(items), links), parts

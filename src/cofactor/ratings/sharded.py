@@ -26,8 +26,7 @@ from cofactor.ratings.entries import sides_of
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.merging import among
 from cofactor.ratings.shard_folder import InFolder, OfItems, OfRows
-from cofactor.solvers.journal import Journal
-from cofactor.solvers.parts import OneByOne, Part, Rounds
+from cofactor.solvers.parts import Journal, OneByOne, Part, Rounds
 from cofactor.solvers.workers import OnWorkers
 from cofactor.text import counted, some_of
 

@@ -12,12 +12,13 @@ from cofactor.lazy import exports
 if TYPE_CHECKING:
     from cofactor.samplers.chain import Chain, DivergedError, Key, Posterior, State, Step, is_kept, run
     from cofactor.samplers.diagnostics import Diagnostics, diagnose, split_r_hat, to_inference_data
-    from cofactor.samplers.kept import Room, SampleFile, SamplesInMemory
+    from cofactor.samplers.kept import Kept, Room, SampleFile, SamplesInMemory
 
 __all__ = [
     "Chain",
     "Diagnostics",
     "DivergedError",
+    "Kept",
     "Key",
     "Posterior",
     "Room",

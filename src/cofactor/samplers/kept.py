@@ -1,4 +1,4 @@
-"""Where samples of rows are kept: in memory, or in a file."""
+"""Which samples of rows are kept, and where: in memory, or in a file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.errors import Argument, InvalidInputError, Place
+from cofactor.samplers.chain import is_kept
 
-__all__ = ["Room", "SampleFile", "SamplesInMemory"]
+__all__ = ["Kept", "Room", "SampleFile", "SamplesInMemory"]
 
 _TYPE = np.dtype(np.float32)
 
@@ -150,3 +151,40 @@ class SampleFile:
         told = {"descr": _TYPE.str, "fortran_order": False, "shape": (self.n, *self.shape)}
         np.lib.format.write_array_header_1_0(stream, told)
         return int(stream.tell())
+
+
+@dataclass(frozen=True)
+class Kept:
+    """After which sweeps of a chain samples are kept, see `cofactor.samplers.run`, and where.
+
+    Attributes
+    ----------
+    burn_in, thin, n_sweeps : int
+    folder : Path or None
+        Where those of users go, in a file for each shard and array; by default they stay in memory.
+    """
+
+    burn_in: int
+    thin: int
+    n_sweeps: int
+    folder: Path | None = None
+
+    def after(self, sweep: int) -> bool:
+        """Return whether one is kept after this sweep."""
+        return is_kept(sweep, self.burn_in, self.thin)
+
+    @property
+    def n_samples(self) -> int:
+        """How many are kept in all."""
+        return max(self.n_sweeps - self.burn_in, 0) // self.thin
+
+    def file(self, k: int, name: str) -> Path:
+        """Return the file of the samples of an array of shard k."""
+        assert self.folder is not None
+        return self.folder / f"{k:04}.{name}.npy"
+
+    def room(self, k: int, name: str, shape: tuple[int, ...]) -> Room:
+        """Return room for the samples of an array of shard k."""
+        if self.folder is None:
+            return SamplesInMemory(self.n_samples, shape)
+        return SampleFile(self.file(k, name), self.n_samples, shape)

@@ -16,8 +16,7 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.files import is_full
 from cofactor.kernels.threads import thread_limit
 from cofactor.progress import tell
-from cofactor.solvers.journal import Journal, write_state
-from cofactor.solvers.parts import Answer, Part, Question, Rounds, TreeSum, made
+from cofactor.solvers.parts import Answer, Journal, Part, Question, Rounds, TreeSum, made, write_state
 from cofactor.text import counted
 from cofactor.version import __version__
 

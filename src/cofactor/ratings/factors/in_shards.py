@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -18,16 +17,16 @@ from numpy.typing import NDArray
 from cofactor.kernels.random import moved_on, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
-from cofactor.problems.in_shards import ShardProblem, ShardVectors, UserPart
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
-from cofactor.problems.samples_in_shards import generators_of_shards
+from cofactor.problems.observed_in_shards import ShardProblem, ShardVectors, UserPart
+from cofactor.problems.users import generators_of_shards
 from cofactor.ratings import shard_folder
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.factors.start import first_items, first_users
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.scoring import half_way
-from cofactor.ratings.shard_folder import MANIFEST, OfItems, StoredShard
+from cofactor.ratings.shard_folder import MANIFEST, StoredShard
 from cofactor.ratings.sharded import InMemory, ShardedRatings
 from cofactor.ratings.stored_users import Finish, StoredUsers
 from cofactor.solvers.descent import descend
@@ -37,7 +36,6 @@ from cofactor.solvers.result import Callback, Result, Trace
 
 __all__ = [
     "KeptLoss",
-    "Opened",
     "ShardProblem",
     "Solve",
     "Solved",
@@ -139,23 +137,6 @@ class Solve(Protocol):
         """Minimise."""
 
 
-@dataclass(frozen=True)
-class Opened:
-    """The entries of any shard, and their targets."""
-
-    ratings: ShardedRatings
-    targets: Callable[[Ratings], NDArray[Any]]
-
-    def __call__(self, k: int) -> tuple[Ratings, NDArray[Any]]:
-        """Return those of shard k."""
-        shard = self.ratings.shard(k)
-        return shard, self.targets(shard)
-
-    def of_items(self, k: int, first: int, last: int) -> OfItems:
-        """Return entries and levels of the items first..last-1."""
-        return self.ratings.of_items(k, first, last)
-
-
 def minimise_by_parts(
     problem: ShardProblem,
     model: Any,
@@ -232,9 +213,8 @@ def solve_least_squares(
     d, tol = start.users.n_factors, max(tol or 0, model.tol)
     mean = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     values = np.append(0.0, ratings.scale - mean).astype(model.dtype)
-    opened = Opened(ratings, attrgetter("levels"))
     problem = ShardLeastSquares(
-        opened, values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias, by_count
+        ratings, values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias, by_count
     )
     parts = ratings.parts(partial(_least_squares_part, problem, start.users), model, _step(alpha, tol))
     columns = ColumnsInShards(parts, problem)
@@ -253,12 +233,12 @@ def _step(alpha: float, tol: float) -> str:
 
 def _user_part(problem: ShardProblem, first: FirstUsers, k: int) -> UserPart:
     """Return the rows of shard k at the start."""
-    return UserPart(k, problem, first(k, problem.open(k)[0]), _MEMORY)
+    return UserPart(k, problem, first(k, problem.shards.shard(k)), _MEMORY)
 
 
 def _least_squares_part(problem: ShardLeastSquares, first: FirstUsers, k: int) -> LeastSquaresPart:
     """Return the rows of shard k at the start."""
-    return LeastSquaresPart(k, problem, first(k, problem.open(k)[0]))
+    return LeastSquaresPart(k, problem, first(k, problem.shards.shard(k)))
 
 
 def _as_they_are(k: int, rows: Arrays) -> Answer:

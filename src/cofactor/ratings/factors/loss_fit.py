@@ -129,11 +129,11 @@ class LossFactorization(FactorModel):
         callback: Callback | None = None,
     ) -> Solved:
         """Minimise the same objective over ratings in shards, where rows of users are."""
-        from cofactor.ratings.factors.in_shards import KeptLoss, Opened, ShardProblem, Solved, minimise_by_parts
+        from cofactor.ratings.factors.in_shards import KeptLoss, ShardProblem, Solved, minimise_by_parts
 
         penalties = self._penalties(alpha)
-        loss, opened = self._loss(ratings.n_levels), Opened(ratings, self._targets)
-        problem = ShardProblem(opened, loss, penalties, np.dtype(self.dtype))
+        loss = self._loss(ratings.n_levels)
+        problem = ShardProblem(ratings, self._targets, loss, penalties, np.dtype(self.dtype))
         result, arrays, parts = minimise_by_parts(problem, self, start, ratings, alpha, tol, callback)
         some = copy.copy(self)
         some.V_, some.item_bias_ = arrays["V"], arrays["c"]

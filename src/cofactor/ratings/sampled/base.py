@@ -8,7 +8,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,11 +25,11 @@ from cofactor.model.callers import callers_level
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import n_side_by_side
 from cofactor.model.state import plain
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.users import EntryUsers, Users, UsersHere, UsersInShards
 from cofactor.ratings.base import RatingModel
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links_in_shards import NO_FEATURES, MaskInShards, decompose_mask
+from cofactor.ratings.links import LinkedSides, decompose_mask
 from cofactor.ratings.merging import RowMerge
 from cofactor.ratings.sampled.chains import (
     FitChains,
@@ -49,6 +49,7 @@ from cofactor.ratings.sampled.chains import (
     with_samples,
 )
 from cofactor.ratings.sampled.fold_in import ConditionalChains
+from cofactor.ratings.sampled.padded import padded_sizes
 from cofactor.ratings.sampled.samples import (
     Draws,
     SampledScorer,
@@ -58,7 +59,7 @@ from cofactor.ratings.sampled.samples import (
 from cofactor.ratings.scoring import PROBABILITY_DECISIONS
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows, StoredUsers
-from cofactor.samplers import Chain, Diagnostics, Posterior, diagnose, run, to_inference_data
+from cofactor.samplers import Chain, Diagnostics, Kept, Posterior, diagnose, run, to_inference_data
 from cofactor.solvers.parts import Rounds
 from cofactor.solvers.result import Callback
 from cofactor.text import counted
@@ -75,8 +76,36 @@ _NO_CHAINS = (
     "out"
 )
 
-#: Returns parts for a chain, given how each of them is made.
-Begin = Callable[[Callable[[int], Any]], Rounds]
+
+@dataclass(frozen=True)
+class UserPlan:
+    """What chains draw from: the posterior of users who are here, or in shards.
+
+    Attributes
+    ----------
+    kind : type of EntryUsers
+    make : callable
+        Returns the users of a shard; those in memory are the only one.
+    prior : object
+        Of all users' rows, for those in shards.
+    posterior : callable
+        Returns the posterior of a chain, given its users.
+    before : iterable of Rounds
+        What was done in shards for it.
+    more : mapping from str to ndarray or None
+        What else has a row for each user, by its name in the model.
+    """
+
+    kind: type[EntryUsers]
+    make: Callable[[int], EntryUsers]
+    prior: Any
+    posterior: Callable[[Users], Posterior]
+    before: Iterable[Rounds] = ()
+    more: Mapping[str, NDArray[Any] | None] = field(default_factory=dict)
+
+    def __call__(self) -> Posterior:
+        """Return the posterior of users in this process."""
+        return self.posterior(UsersHere(self.make(0)))
 
 
 class SampledModel(RatingModel):
@@ -396,40 +425,22 @@ class SampledModel(RatingModel):
         """Return which samples of users are kept, and where."""
         return Kept(self.burn_in, self.thin, self.n_sweeps, folder)
 
-    def _mask_in_shards(self, ratings: Any, implicit: str | None, n_columns: int) -> tuple[MaskInShards, list[Rounds]]:
-        """Return what tells who rated what, if priors are to know it, and the parts that found it."""
+    def _linked_sides(self, given: FitInput, implicit: str | None, n_columns: int) -> tuple[LinkedSides, list[Rounds]]:
+        """Return what is known of users and items, the mask of ratings among it, and the parts that found it."""
+        ratings: Any = given.ratings
+        if isinstance(ratings, Ratings):
+            return LinkedSides.of(ratings, implicit, n_columns, given.features), []
         if implicit is None:
-            return NO_FEATURES, []
+            return LinkedSides.of_nothing(), []
         sides, parts = decompose_mask(ratings, n_columns, self, self._users_stay(ratings))
         return sides, [parts]
 
-    def _fit_chains_in_shards(
-        self,
-        given: FitInput,
-        posterior: Callable[[Begin, Kept], tuple[Posterior, UsersInShards]],
-        before: Iterable[Rounds] = (),
-        more: Mapping[str, NDArray[Any] | None] = MappingProxyType({}),
-    ) -> Mapping[str, NDArray[Any]]:
-        """Run chains, one after another; set what they found.
-
-        Parameters
-        ----------
-        given : FitInput
-        posterior : callable
-            Returns the posterior of a chain, and its users, given how parts begin and where they keep samples.
-        before : iterable of Rounds
-            What was done for them before.
-        more : mapping from str to ndarray or None
-            What else has a row for each user, by its name in the model.
-
-        Returns
-        -------
-        mapping from str to ndarray
-            What stays in the folder, by name; nothing if users do not stay there.
-        """
+    def _fit_in_shards(self, given: FitInput) -> None:
+        """Run chains, one after another; set what they found."""
         ratings: Any = given.ratings
+        plan: Any = self._prepare(given)
         target = self._target(given)
-        chains, done = self._first_chains(self, target), list(before)
+        chains, done = self._first_chains(self, target), list(plan.before)
         steps = [f"chain {chain.number + 1} of seed {chain.seed}" for chain in chains]
         in_folder = self._users_stay(ratings)
         kept = [self._kept(ratings.place(self, step) / "samples" if in_folder else None) for step in steps]
@@ -442,8 +453,10 @@ class SampledModel(RatingModel):
 
         of_state = [name for name, axes in self._state_only.items() if axes.startswith("training")]
         for chain, step, where in zip(chains, steps, kept, strict=True):
-            drawn, users = posterior(partial(begin, step, where.folder), where)
-            self._run(drawn, chain, self.n_sweeps, len(chains), given.monitor.stage(f"chain {chain.number + 1}"))
+            of_shards = plan.kind, plan.make, plan.prior, padded_sizes(ratings), ratings.n_levels, where
+            users = UsersInShards(partial(begin, step, where.folder), *of_shards)
+            listener = given.monitor.stage(f"chain {chain.number + 1}")
+            self._run(plan.posterior(users), chain, self.n_sweeps, len(chains), listener)
             if chain.interrupted:
                 resume = ": ratings in a folder go on from here with resume=True, or --resume" if ratings.folder else ""
                 raise KeyboardInterrupt(f"interrupted after {chain.n_sweeps} sweeps{resume}")
@@ -456,11 +469,10 @@ class SampledModel(RatingModel):
         if in_folder:  # states would have a row for each user, and a fit in shards begins anew
             chains = [replace(chain, state={}) for chain in chains]
             if any(chain.n_samples for chain in chains):
-                stored = self._stored(ratings, chains, kept, more)
+                stored = self._stored(ratings, chains, kept, plan.more)
         for parts in done:
             parts.done()
         self._set_chains(given, FitChains(target, chains), stored)
-        return {} if stored is None else stored.arrays
 
     def _stored(
         self, ratings: Any, chains: list[Chain], kept: list[Kept], more: Mapping[str, NDArray[Any] | None]

@@ -14,19 +14,17 @@ from cofactor.checks import number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.estimator import learned, param
-from cofactor.problems.bpmf import GaussianPosterior
-from cofactor.problems.gaussian_in_shards import GaussianPart, GaussianUsersInShards, ShardGaussians
+from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers, GaussianUsersOfShard, settle_in_shards
+from cofactor.problems.least_squares_in_shards import ShardLeastSquares
 from cofactor.problems.ordered_probit import fit_ordered_probit
 from cofactor.problems.priors import NormalWishartPrior
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.explaining import products, without_each
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Side, link_sides
-from cofactor.ratings.links_in_shards import NO_FEATURES
-from cofactor.ratings.sampled.base import Begin
+from cofactor.ratings.links import Features, Side
+from cofactor.ratings.sampled.base import UserPlan
 from cofactor.ratings.sampled.chains import FitChains
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards, PaddedShardsWithLevels
+from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
 from cofactor.ratings.sampled.probit import ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Sample, Samples
 from cofactor.ratings.stored_users import StoredUsers
@@ -165,26 +163,36 @@ class BPMF(ProbitModel):
 
     _takes_weights: ClassVar[bool] = True
 
-    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
-        ratings = given.ratings
-        self.mean_ = ratings.mean_of(ratings.levels)
-        (users, of_users), (items, of_items) = link_sides(ratings, None, 0, given.features)
-        self.links_ = (users, items)
-        return partial(self._posterior, ratings, of_users, of_items)
+    def _prepare(self, given: FitInput) -> UserPlan:
+        ratings: Any = given.ratings
+        here, levels = isinstance(ratings, Ratings), np.arange(1, ratings.n_levels + 1)
+        self.mean_ = (
+            ratings.mean_of(ratings.levels) if here else float(ratings.level_counts @ levels) / ratings.n_ratings
+        )
+        sides, _ = self._linked_sides(given, None, 0)
+        self.links_ = sides.links
+        values, noise, (_, m) = self._values(ratings.n_levels), self._fixed_noise, ratings.shape
+        prior, items = self._prior("user", sides.users(0)), self._prior("item", sides.items)
+        problem: Any = None
+        make: Callable[[int], GaussianUsers]
+        if here:
+            data, weights = PaddedRatings.of(ratings), ratings.weights
+            mass = float(ratings.n_ratings if weights is None else weights.sum())
+            make = partial(_users_here, data, values, prior, weights)
+        else:
+            mass, counts = float(ratings.n_ratings), np.append(ratings.item_counts, 0)
+            shards = PaddedShards(ratings)
+            problem = ShardLeastSquares(shards, values, ratings.bounds, counts, self.n_factors, 1.0, None)
+            make = partial(GaussianUsersOfShard, problem)
+
+        def posterior(users: Any) -> Posterior:
+            settle = users.own.settle if here else partial(settle_in_shards, users, problem)
+            return GaussianPosterior(users, settle, mass, values, m + 1, items, noise)
+
+        return UserPlan(GaussianUsers, make, prior, posterior)
 
     def _fit_shards(self, given: FitInput) -> None:
-        ratings: Any = given.ratings
-        self.mean_ = float(ratings.level_counts @ np.arange(1, ratings.n_levels + 1)) / ratings.n_ratings
-        self.links_ = NO_FEATURES.links
-        values, counts = self._values(ratings.n_levels), np.append(ratings.item_counts, 0)
-        shards, sizes = PaddedShardsWithLevels(ratings), PaddedShards(ratings).sizes
-
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardGaussians(shards, values, self.n_factors, ratings.bounds, counts, kept)
-            users = GaussianUsersInShards(lambda *start: begin(partial(GaussianPart, problem, *start)), problem, sizes)
-            return GaussianPosterior(users, values, len(counts), self._prior("item", None), self._fixed_noise), users
-
-        self._fit_chains_in_shards(given, posterior)
+        self._fit_in_shards(given)
 
     def _set_chains(self, given: FitInput, fit: FitChains, stored: StoredUsers | None = None) -> None:
         super()._set_chains(given, fit, stored)
@@ -200,18 +208,6 @@ class BPMF(ProbitModel):
     def _values(self, n_levels: int) -> NDArray[np.float64]:
         """Return the targets of the levels, which count from 1."""
         return np.asarray(np.arange(n_levels + 1) - self.mean_, dtype=np.float64)
-
-    def _posterior(self, ratings: Ratings, of_users: Features, of_items: Features) -> GaussianPosterior:
-        users, items = self._prior("user", of_users), self._prior("item", of_items)
-        return GaussianPosterior.of(
-            PaddedRatings.of(ratings),
-            ratings.levels,
-            self._values(ratings.n_levels),
-            users,
-            items,
-            self._fixed_noise,
-            weights=ratings.weights,
-        )
 
     def _draws(self, samples: Samples) -> ProbitDraws:
         U, V = samples["U"], samples["V"]
@@ -271,6 +267,13 @@ class BPMF(ProbitModel):
         self.mean_ = float(self.mean_)  # levels less a whole number would leave their range of 0 to 255
         if any(link is None or link.tied for link in self.links_):
             raise InvalidInputError("links of this model must be to features of the caller")
+
+
+def _users_here(
+    data: PaddedRatings, values: NDArray[np.float64], prior: NormalWishartPrior, weights: NDArray[Any] | None, k: int
+) -> GaussianUsers:
+    """Return all users, who are in memory."""
+    return GaussianUsers(lambda: data, values, prior, weights)
 
 
 def learned_boundaries(

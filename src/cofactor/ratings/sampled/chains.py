@@ -17,11 +17,10 @@ from cofactor.interrupts import ends_all
 from cofactor.kernels.threads import thread_limit
 from cofactor.model.parallel import side_by_side
 from cofactor.model.state import check_array, member
-from cofactor.problems.samples_in_shards import Kept
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.stored_users import Rows
-from cofactor.samplers import Chain, SampleFile
+from cofactor.samplers import Chain, Kept, SampleFile
 from cofactor.solvers.result import Callback, Progress
 
 #: Bytes of samples that are read at a time to be joined.

@@ -14,19 +14,15 @@ from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.hinges import fold_hinge_rows
 from cofactor.model.estimator import learned, param
 from cofactor.model.state import last_length
-from cofactor.problems.hinge_in_shards import HingePart, HingeUsersInShards, ShardHinges
-from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior
+from cofactor.problems.hinge_posterior import FixedPrior, HingePosterior, HingeUsers
 from cofactor.problems.priors import LinkedPrior
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
-from cofactor.ratings.data import Ratings
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.links import Features, Link, Side
 from cofactor.ratings.merging import RowMerge
-from cofactor.ratings.sampled.base import Begin
+from cofactor.ratings.sampled.base import UserPlan
 from cofactor.ratings.sampled.hinges import HingeModel
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.padded import PaddedRatings, padded
 from cofactor.ratings.sampled.samples import Sample
-from cofactor.samplers import Posterior
 from cofactor.typing import SideName
 
 
@@ -154,47 +150,26 @@ class GibbsMMMF(HingeModel):
                 argument="implicit",
             )
 
-    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
-        sides = link_sides(given.ratings, self.implicit, self.n_implicit, (None, None))
-        (of_users, users), (of_items, items) = sides
+    def _prepare(self, given: FitInput) -> UserPlan:
+        ratings, row_prior, thresholds = given.ratings, self._row_prior, self._threshold_prior
+        sides, before = self._linked_sides(given, self.implicit, self.n_implicit)
+        of_users, of_items = sides.links
         self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        return partial(self._posterior, given.ratings, users, items)
-
-    def _posterior(self, ratings: Ratings, users: Features, items: Features) -> HingePosterior:
-        """Return the posterior of the ratings, with the features of users and of items."""
-        c, width = self._hinges
-        return HingePosterior.of(
-            PaddedRatings.of(ratings),
-            ratings.n_levels,
-            self._row_prior("user", users),
-            self._row_prior("item", items),
-            self._threshold_prior,
-            c=c,
-            width=width,
-            biased=self.biases,
+        make = partial(_users_of_shard, padded(ratings), row_prior, sides.users, *self._hinges, self.biases)
+        (_, m), n_levels, items = ratings.shape, ratings.n_levels, row_prior("item", sides.items)
+        return UserPlan(
+            HingeUsers,
+            make,
+            row_prior("user", None, sides.totals),
+            lambda users: HingePosterior(users, m + 1, n_levels, items, thresholds),
+            before,
+            {"item_projection_": of_items.projection},
         )
 
     def _fit_shards(self, given: FitInput) -> None:
-        ratings: Any = given.ratings
-        sides, parts = self._mask_in_shards(ratings, self.implicit, self.n_implicit)
-        of_users, of_items = sides.links
-        self.user_projection_, self.item_projection_ = of_users.projection, of_items.projection
-        shards, row_prior = PaddedShards(ratings), self._row_prior
-        of_shard = partial(_prior_of_shard, row_prior, sides.users)
-
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardHinges(shards, of_shard, *self._hinges, self.biases, ratings.bounds, kept)
-            users = HingeUsersInShards(
-                lambda *start: begin(partial(HingePart, problem, *start)),
-                row_prior("user", None, sides.totals),
-                shards.sizes,
-                kept,
-            )
-            items, n_items = row_prior("item", sides.items), ratings.shape[1] + 1
-            return HingePosterior(users, n_items, ratings.n_levels, items, self._threshold_prior), users
-
-        stored = self._fit_chains_in_shards(given, posterior, parts, {"item_projection_": of_items.projection})
-        self.item_projection_ = stored.get("item_projection_", of_items.projection)
+        self._fit_in_shards(given)
+        if self.stored_users_ is not None:
+            self.item_projection_ = self.stored_users_.arrays.get("item_projection_")
 
     @property
     def _row_prior(self) -> Callable[..., LinkedPrior | FixedPrior]:
@@ -247,6 +222,14 @@ def _row_prior(
     return LinkedPrior(side, length, features if isinstance(features, np.ndarray) else None, totals=totals)
 
 
-def _prior_of_shard(row_prior: Callable[..., Any], features: Callable[[int], Any], k: int) -> Any:
-    """Return the prior of the rows of a shard's users."""
-    return row_prior("user", features(k))
+def _users_of_shard(
+    opened: Callable[[int], PaddedRatings],
+    row_prior: Callable[..., Any],
+    features: Callable[[int], Any],
+    c: float,
+    width: float,
+    biased: bool,
+    k: int,
+) -> HingeUsers:
+    """Return the users of a shard."""
+    return HingeUsers(partial(opened, k), row_prior("user", features(k)), c=c, width=width, biased=biased)

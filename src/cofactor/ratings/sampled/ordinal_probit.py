@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,17 +21,15 @@ from cofactor.kernels.gibbs_items import fold_ordinal_columns
 from cofactor.model.estimator import learned, param
 from cofactor.problems.biased_prior import BiasedPrior
 from cofactor.problems.drift import Drift, Moments
-from cofactor.problems.ordinal_in_shards import OrdinalPart, OrdinalUsersInShards, ShardOrdinal
-from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, log_gaps
-from cofactor.problems.samples_in_shards import Kept, UsersInShards
+from cofactor.problems.ordinal_probit import OrdinalProbitPosterior, OrdinalUsers, log_gaps
+from cofactor.problems.users import Users
 from cofactor.ratings.data import Ratings, as_ratings
 from cofactor.ratings.explaining import products, with_constant, without_each
-from cofactor.ratings.features import FeatureTable
 from cofactor.ratings.fit_input import FitInput
-from cofactor.ratings.links import Features, Link, Side, link_sides
+from cofactor.ratings.links import Link, Side
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, merged
-from cofactor.ratings.sampled.base import Begin
+from cofactor.ratings.sampled.base import UserPlan
 from cofactor.ratings.sampled.chains import checksum
 from cofactor.ratings.sampled.drifting import (
     DRIFT,
@@ -42,7 +40,7 @@ from cofactor.ratings.sampled.drifting import (
     moments_of,
     times_of,
 )
-from cofactor.ratings.sampled.padded import PaddedRatings, PaddedShards
+from cofactor.ratings.sampled.padded import PaddedRatings, padded
 from cofactor.ratings.sampled.probit import LOG_ROOT, ProbitDraws, ProbitModel, expectation_slopes
 from cofactor.ratings.sampled.samples import Samples, SampleSubset
 from cofactor.ratings.sharded import ShardedRatings
@@ -359,35 +357,32 @@ class OrdinalProbit(ProbitModel):
         mean = total / len(samples["U"])
         return mean, np.sqrt(np.maximum(squares / len(samples["U"]) - mean**2, 0))
 
-    def _prepare(self, given: FitInput) -> Callable[[], Posterior]:
-        rank = self._ranks(given.ratings)
-        self.n_factors_, self.n_implicit_ = rank.factors, rank.implicit
-        (users, of_users), (items, of_items) = link_sides(given.ratings, self.implicit, rank.implicit, given.features)
-        self.links_ = (users, items)
-        moments = moments_of(given.ratings) if self.time else None
+    def _prepare(self, given: FitInput) -> UserPlan:
+        ratings, rank = given.ratings, self._ranks(given.ratings)
+        sides, before = self._linked_sides(given, self.implicit, rank.implicit)
+        moments = moments_of(ratings) if self.time else None
+        self.n_factors_, self.n_implicit_, self.links_ = rank.factors, rank.implicit, sides.links
         self.past_ = None if moments is None else RatingTimes.of(moments)
-        return partial(self._posterior, given.ratings, (of_users, of_items), moments, given.shadow, given.user_features)
+        self.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
+        p, (_, m), level_counts = rank.factors + 1, ratings.shape, ratings.level_counts
+        items, followers = BiasedPrior("item", p, sides.items), None
+        if given.shadow is not None:
+            of_shadow = self._link("user", given.shadow).features(Side.users(given.shadow), given.user_features)
+            followers = padded(given.shadow), BiasedPrior("user", p, of_shadow)
 
-    def _posterior(
-        self,
-        ratings: Ratings,
-        features: tuple[Features, Features],
-        moments: Moments | None,
-        shadow: Ratings | None,
-        user_table: FeatureTable | None,
-    ) -> OrdinalProbitPosterior:
-        """Return the posterior of the ratings, with features of users and items, times, and shadow users who follow."""
-        p, followers = self.n_factors_ + 1, None
-        users, items = (BiasedPrior(name, p, f) for name, f in zip(("user", "item"), features, strict=True))
-        if shadow is not None:
-            of_shadow = self._link("user", shadow).features(Side.users(shadow), user_table)
-            followers = PaddedRatings.of(shadow), BiasedPrior("user", p, of_shadow)
-        data, drift = PaddedRatings.of(ratings), None if moments is None else Drift(moments)
-        return OrdinalProbitPosterior.of(data, ratings.n_levels, users, items, shadow=followers, drift=drift)
+        def posterior(users: Users) -> Posterior:
+            shadow = None
+            if followers is not None:
+                opened, prior = followers
+                shadow = OrdinalUsers(partial(opened, 0), prior, _SHADOW)
+            return OrdinalProbitPosterior(users, level_counts, m + 1, items, shadow=shadow)
+
+        make = partial(_users_of_shard, padded(ratings), sides.users, p, moments)
+        more = {_PROJECTION: sides.links[1].projection}
+        return UserPlan(OrdinalUsers, make, BiasedPrior("user", p, totals=sides.totals), posterior, before, more)
 
     def _fit(self, given: FitInput) -> None:
         super()._fit(given)
-        self.is_shadow_ = np.zeros(len(given.ratings.users), dtype=bool)
         if given.shadow is not None:
             self.ratings_ = merged(given.ratings, given.shadow)
             self.users_ = self.ratings_.users
@@ -395,29 +390,10 @@ class OrdinalProbit(ProbitModel):
             self.samples_ = with_shadow(self.samples_, self.is_shadow_)
 
     def _fit_shards(self, given: FitInput) -> None:
-        ratings: Any = given.ratings
-        rank = self._ranks(ratings)
-        sides, parts = self._mask_in_shards(ratings, self.implicit, rank.implicit)
-        self.n_factors_, self.n_implicit_, self.past_, self.links_ = rank.factors, rank.implicit, None, sides.links
-        self.is_shadow_ = np.zeros(ratings.shape[0], dtype=np.bool_)
-        p, shards = rank.factors + 1, PaddedShards(ratings)
-
-        def posterior(begin: Begin, kept: Kept) -> tuple[Posterior, UsersInShards]:
-            problem = ShardOrdinal(shards, sides.users, p, ratings.bounds, kept)
-            users = OrdinalUsersInShards(
-                lambda *start: begin(partial(OrdinalPart, problem, *start)),
-                BiasedPrior("user", p, totals=sides.totals),
-                shards.sizes,
-                ratings.level_counts,
-                kept,
-            )
-            items = BiasedPrior("item", p, sides.items)
-            return OrdinalProbitPosterior(users, ratings.shape[1] + 1, ratings.n_levels, items), users
-
-        of_users, of_items = sides.links
-        stored = self._fit_chains_in_shards(given, posterior, parts, {_PROJECTION: of_items.projection})
-        if _PROJECTION in stored:
-            self.links_ = (of_users, replace(of_items, projection=stored[_PROJECTION]))
+        self._fit_in_shards(given)
+        if self.stored_users_ is not None and _PROJECTION in self.stored_users_.arrays:
+            of_users, of_items = cast("tuple[Link, Link]", self.links_)
+            self.links_ = of_users, replace(of_items, projection=self.stored_users_.arrays[_PROJECTION])
 
     def _target(self, given: FitInput) -> dict[str, Any]:
         rank = self._ranks(given.ratings)  # a number says the same as "auto" where that comes to it
@@ -724,3 +700,15 @@ def _check_shadow(is_shadow: Any, n: int) -> None:
         raise InvalidInputError(f"is_shadow_ must say of each of {n} users whether they are a shadow user")
     if is_shadow.all():
         raise InvalidInputError("all users are shadow users")
+
+
+def _users_of_shard(
+    opened: Callable[[int], PaddedRatings],
+    features: Callable[[int], Any],
+    n_columns: int,
+    moments: Moments | None,
+    k: int,
+) -> OrdinalUsers:
+    """Return the users of a shard."""
+    prior, drift = BiasedPrior("user", n_columns, features(k)), None if moments is None else Drift(moments)
+    return OrdinalUsers(partial(opened, k), prior, drift=drift)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from cofactor.ratings.data import Ratings
 from cofactor.ratings.shard_folder import OfItems
 from cofactor.ratings.sharded import ShardedRatings
 
-__all__ = ["PaddedRatings", "PaddedShards", "PaddedShardsWithLevels"]
+__all__ = ["PaddedRatings", "PaddedShards", "padded", "padded_sizes"]
 
 
 @dataclass(frozen=True)
@@ -59,31 +59,27 @@ class PaddedShards:
 
     ratings: ShardedRatings
 
-    def __call__(self, k: int) -> PaddedRatings:
+    def shard(self, k: int) -> PaddedRatings:
         """Return those of shard k."""
         return PaddedRatings.of(self.ratings.shard(k), user=k == len(self.ratings) - 1)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Numbers of users of the shards."""
-        sizes = np.diff(self.ratings.bounds)
-        sizes[-1] += 1
-        return sizes
-
-
-@dataclass(frozen=True)
-class PaddedShardsWithLevels:
-    """The same, and the levels beside it."""
-
-    ratings: ShardedRatings
-
-    def __call__(self, k: int) -> tuple[PaddedRatings, NDArray[Any]]:
-        """Return those of shard k."""
-        data = PaddedShards(self.ratings)(k)
-        return data, data.levels
 
     def of_items(self, k: int, first: int, last: int) -> OfItems:
         """Return entries and levels of the items first..last-1; the cold one behind all others has none."""
         m = len(self.ratings.items)
         offsets, users, levels = self.ratings.of_items(k, min(first, m), min(last, m))
         return np.pad(offsets, (0, last - first + 1 - len(offsets)), mode="edge"), users, levels
+
+
+def padded(ratings: Ratings | ShardedRatings) -> Callable[[int], PaddedRatings]:
+    """Return what opens any shard, as `PaddedShards` does; ratings in memory are the only one."""
+    if isinstance(ratings, ShardedRatings):
+        return PaddedShards(ratings).shard
+    data = PaddedRatings.of(ratings)
+    return lambda k: data
+
+
+def padded_sizes(ratings: ShardedRatings) -> NDArray[np.int64]:
+    """Return the numbers of users of the shards, with a cold user after the last one."""
+    sizes = np.diff(ratings.bounds)
+    sizes[-1] += 1
+    return sizes
