@@ -297,8 +297,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.Popularity().fit(pairs, kind=['view', 'buy'] * 3, target='buy')",
     ),
     (
-        "ratings.Popularity().fit(pairs).update(pairs, kind=['buy'] * 6)",
-        "ratings.Popularity().fit(pairs).update(pairs)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs, kind=['buy'] * 6)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs)",
     ),
     ("ratings.EASE().fit(X, -y)", "ratings.EASE().fit(X)"),
     # New users and items.

@@ -48,8 +48,8 @@ PARAMETERS: Mapping[str, str] = {
     # ------------------------------------------------------------ of both halves
     "again": """\
         again : bool, default=False
-            Whether to take in what an earlier update since the fit took in already, as when a job is run twice: the
-            same rows, whatever their order. By default a warning says so, and the model stays as it is.""",
+            Whether to take in what the fit, or an earlier update since, took in already, as when a job is run twice:
+            the same rows, whatever their order. By default a warning says so, and the model stays as it is.""",
     "random_state": """\
         random_state : int, RandomState or Generator, optional
             Seed. The same one gives the same result; without one, fits may differ.""",

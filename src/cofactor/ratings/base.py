@@ -926,14 +926,14 @@ class RatingModel(InteractionModel):
         item_features: SideFeatures | None = None,
     ) -> Self:
         """Take new ratings into the model, as `update` does, given all ratings and the new ones."""
-        known, _ = self._fitted_on()
+        known, earlier = self._fitted_on()
         of_users = self._features_of("user", user_features, both.users)
         of_items = self._features_of("item", item_features, both.items)
         given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
         refuse_too_large(self, self._fit_bytes(both), both.n_ratings)
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
-            grown.ratings_, grown.updates_ = both, known.after(new)
+            grown.ratings_, grown.updates_ = both, known.after(new, earlier)
             grown._finalize_update(both)
         return self
 

@@ -178,13 +178,13 @@ class InteractionModel(BaseEstimator, ABC):
         again : bool
             Whether the caller wants it taken in.
         """
-        if again or self.updates_ is None or not self.updates_.holds(new):
-            return False
-        if both is not None and both.key != self._require_ratings().key:
+        known, earlier = self._fitted_on()
+        source = "" if again else known.source(new, earlier)
+        if not source or (both is not None and both.key != earlier.key):
             return False
         kind = "take" if both is None else "rating"
         those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
-        text = f"{those} what an earlier update took in, and not taken in twice; "
+        text = f"{those} what {source} took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
         return True
 

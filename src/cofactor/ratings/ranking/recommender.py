@@ -851,7 +851,7 @@ class Recommender(InteractionModel):
                 grown.exposures_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
-            grown.updates_ = known.after(new)
+            grown.updates_ = known.after(new, earlier)
         return self
 
     # ---------------------------------------------------------------- files
