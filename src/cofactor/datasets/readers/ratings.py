@@ -124,7 +124,8 @@ def read_ratings(
         there are more than 20 distinct ratings, or more than 10 whole ones from 1 on, most of them near the lowest, as
         of counts, without `scale` or `bins`: `read_takes` reads counts. If a number of `bins` leaves some of them
         empty. If ids differ in the blanks around them only. If the first column has no name and holds whole numbers, as
-        pandas writes its index, and others are known by their places alone: they are counted after it.
+        pandas writes its index, and others are known by their places alone: they are counted after it. If the header
+        calls the third column by a name that is not known, such as price, and `rating` is not given.
 
     Examples
     --------
@@ -375,6 +376,11 @@ def positions_of(
     if by_place and has_index(table.names, table.first_row):
         text = "the first column has no name and holds whole numbers, as pandas writes its index: it is passed over"
         warnings.warn(InputWarning(f"{table.file}: {text}"), stacklevel=3)
+    if "rating" in by_place and table.names is not None and not is_number(table.names[positions["rating"]]):
+        name = table.names[positions["rating"]]
+        guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
+        how = (" says that it holds such; if it does not, the file says only what users took")
+        warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=3)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
     elif timed:
