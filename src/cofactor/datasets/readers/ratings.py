@@ -379,7 +379,7 @@ def positions_of(
     if "rating" in by_place and table.names is not None and not is_number(table.names[positions["rating"]]):
         name = table.names[positions["rating"]]
         guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
-        how = (" says that it holds such; if it does not, the file says only what users took")
+        how = " says that it holds such; if it does not, the file says only what users took"
         warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=3)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
