@@ -78,11 +78,11 @@ PARAMETERS: Mapping[str, str] = {
     # ------------------------------------------------------------ of ratings
     "side_features": """\
         user_features, item_features : mapping, frame, or tuple, optional
-            What is known of users, and of items: a mapping from ids to sequences of numbers and texts; a frame, as X may
-            be one, whose first column holds the ids (or whose index does, if it is a pandas index with a name or not of
-            whole numbers); ids with an array of a row for each; or ids with a mapping from names to columns, as
-            `cofactor.datasets.read_side_features` returns it. Numbers must be finite. Columns of texts, and categorical
-            ones of frames, become a feature of 0 and 1 for each category of training, which the model remembers; a
+            What is known of users, and of items: a mapping from ids to sequences of numbers and texts; a frame, of all
+            kinds that X may be, whose first column holds the ids (or whose index does, if it is a pandas index with a name
+            or not of whole numbers); ids with an array of a row for each; or ids with a mapping from names to columns,
+            as `cofactor.datasets.read_side_features` returns it. Numbers must be finite. Columns of texts, and
+            categorical ones of frames, become a feature of 0 and 1 for each category of training, which the model remembers; a
             missing category (None, NaN, an empty text), or one that was not in training (then with a warning), says
             nothing. Columns are standardized over the users, or items, in training, those of one column of categories
             by a common scale; constant ones are dropped, with a warning. Users and items without a row get the means;
