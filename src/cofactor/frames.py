@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.text import first_repeated
 from cofactor.typing import Frame
 
@@ -272,6 +272,11 @@ def _table_of_rows(rows: list[Any], names: list[str], argument: str) -> Any:
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
     """Return columns as a frame, or table, of pandas, polars or pyarrow.
 
+    Raises
+    ------
+    InvalidInputError
+        If a column of polars or pyarrow, which has one type, were to hold several, such as ids of numbers and of texts.
+
     Examples
     --------
     >>> frame_of({"item": np.array(["Up"]), "score": np.array([2.0])}, "polars").columns
@@ -279,4 +284,16 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
     """
     check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
     plain = {name: column.tolist() for name, column in columns.items()}
-    return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
+    try:
+        return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
+    except (TypeError, ValueError, OverflowError) as error:
+        types = {
+            name: sorted({type(one).__name__ for one in values if one is not None}) for name, values in plain.items()
+        }
+        found = (f"{name!r} holds {' and '.join(some)}" for name, some in types.items() if len(some) > 1)
+        reason = next(found, next(iter(str(error).splitlines()), ""))
+        raise InvalidInputError(
+            f"a column of {kind} has one type, and {reason}",
+            argument="kind",
+            advice=(Argument("kind", "pandas"), " takes values of several; or give ids of one type to the fit"),
+        ) from error
