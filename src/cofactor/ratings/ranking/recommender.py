@@ -747,6 +747,7 @@ class Recommender(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         known: str = "error",
@@ -759,6 +760,8 @@ class Recommender(InteractionModel):
             Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
             counts say something only where the recommender was fitted with counts.
         {time}
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            As in `fit`.
         {kind}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
@@ -775,14 +778,14 @@ class Recommender(InteractionModel):
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
-            given = takes = new_takes(self, X, y, time, None, known, kind)
+            given = takes = new_takes(self, X, y, time, sample_weight, known, kind)
             if self.rating_model_ is not None:
                 none = np.zeros(takes.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
-            fresh = model._new_users(X, y, user_features, known, time)
+            fresh = model._new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
             takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
             new.rating_model_ = model._folded_in(fresh)
@@ -796,6 +799,7 @@ class Recommender(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
@@ -811,6 +815,8 @@ class Recommender(InteractionModel):
         X, y
             As in `fit`; a model that learned from ratings takes ratings alone.
         {time}
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            As in `fit`.
         {kind}
         user_features, item_features : mapping, frame, or tuple, optional
             For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
@@ -831,9 +837,11 @@ class Recommender(InteractionModel):
             )
         known, earlier = self._fitted_on()
         if self.rating_model_ is None:
-            new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
+            how: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
+            new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
         else:
-            both, new = copy.copy(self.rating_model_).set_params(**self._of_ratings)._new_ratings(X, y, time)
+            model = copy.copy(self.rating_model_).set_params(**self._of_ratings)
+            both, new = model._new_ratings(X, y, time, sample_weight)
         if self._came_before(new, None if self.rating_model_ is None else both, again):
             return self
         with committed(self, keep=learned_names(self)) as grown:
