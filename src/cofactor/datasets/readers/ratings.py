@@ -142,7 +142,8 @@ def read_ratings(
     table = opened(path, sep, header, encoding, ids, rated=True)
     positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
     told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
-    return ratings_in(table, positions, ids, name or data_name(path), timed=timestamp is not None, **told)
+    told |= {"timed": timestamp is not None, "guessed": rating is None}
+    return ratings_in(table, positions, ids, name or data_name(path), **told)
 
 
 def ratings_in(
@@ -152,6 +153,7 @@ def ratings_in(
     name: str,
     *,
     timed: bool,
+    guessed: bool,
     scale: Scale | None = None,
     bins: Bins | None = None,
     bin_by: BinBy = "auto",
@@ -170,6 +172,8 @@ def ratings_in(
     name : str
         Of the data set.
     timed : bool
+    guessed : bool
+        Whether no column of ratings was asked for.
     """
     if scale is not None and bins is not None:
         raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
@@ -208,6 +212,8 @@ def ratings_in(
         return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
         warn_of_zeros(y)
+        if guessed:
+            _warn_of_guess(table, positions["rating"])
     if data.scale is not None:
         return data
     levels = _infer_scale(data.y)
@@ -376,11 +382,6 @@ def positions_of(
     if by_place and has_index(table.names, table.first_row):
         text = "the first column has no name and holds whole numbers, as pandas writes its index: it is passed over"
         warnings.warn(InputWarning(f"{table.file}: {text}"), stacklevel=3)
-    if "rating" in by_place and table.names is not None and not is_number(table.names[positions["rating"]]):
-        name = table.names[positions["rating"]]
-        guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
-        how = " says that it holds such; if it does not, the file says only what users took"
-        warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=3)
     if timestamp is not None:
         positions["timestamp"] = explicit_timestamp(table.names, table.n_columns, timestamp, table.file)
     elif timed:
@@ -455,6 +456,15 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
             place=table.place(row, position),
         )
     return coding.levels_of(found.values)[found.codes]
+
+
+def _warn_of_guess(table: Table, position: int) -> None:
+    """Warn of ratings that are known by their place alone, in a file that calls them by another name."""
+    name = "" if table.names is None else table.names[position]
+    if name and not is_called(table.names, position, "rating") and not is_number(name):
+        guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
+        how = " says that it holds such; if it does not, the file says only what users took"
+        warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
 
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:

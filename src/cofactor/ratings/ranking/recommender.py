@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, check_number, make_generator
@@ -77,6 +78,16 @@ _CELLS = 25_000_000
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
+def _explains(model: Recommender) -> bool:
+    model._check_explains()
+    return True
+
+
+def _predicts(model: Recommender) -> bool:
+    fitted = hasattr(model, "exposures_")
+    return model._predicting() is not None if fitted else model.ratings is not None
+
+
 @fill_docs
 @refuses_unknown_parameters
 class Recommender(InteractionModel):
@@ -100,7 +111,7 @@ class Recommender(InteractionModel):
     taken, and others as long as lists of what was held out become better by more than chance (`tried_`).
     Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one take were worse
     than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
-    `predict` and `predict_proba` are those of the rating model.
+    `predict` and `predict_proba` are those of the rating model; one that was fitted to takes alone has no such methods.
 
     P(take) holds about. Of the first ten of each user, by so many per cent more were expected to be among a fifth that
     was held out than were: MovieLens 1M 1, MovieLens 100K 1, latest-small -1, Steam 2, Epinions -2; of a tenth of
@@ -555,6 +566,7 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
+    @available_if(_predicts)
     def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings, as `RatingModel.predict` of the rating model does.
 
@@ -570,6 +582,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().predict(X, time=time)
 
+    @available_if(_predicts)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level, once the item is taken.
 
@@ -584,6 +597,7 @@ class Recommender(InteractionModel):
         """
         return np.asarray(self._predicting().predict_proba(X, time=time))
 
+    @available_if(_predicts)
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return scores of the rating model: for one user, a higher one means an item better liked once taken.
 
@@ -598,6 +612,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
+    @available_if(_predicts)
     def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
         return self._predicting().score(X, y, time=time)
@@ -614,8 +629,18 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- reasons
 
+    def _check_explains(self) -> None:
+        """Refuse to explain where a part cannot."""
+        fitted = hasattr(self, "exposures_")
+        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
+        for part in (*(self.exposures_ if fitted else self._exposure()), *([] if rated is None else [rated])):
+            part._check_explains()
+
+    @available_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
         r"""Return which of a user's own ratings make it likely that items are taken, and liked.
+
+        Where a part cannot explain, such as `BPR`, there is no such method.
 
         Parameters
         ----------
@@ -636,7 +661,7 @@ class Recommender(InteractionModel):
         Raises
         ------
         InvalidInputError
-            As `RatingModel.explain` does; also if a part cannot explain, such as `BPR`.
+            As `RatingModel.explain` does.
 
         Notes
         -----
