@@ -141,6 +141,18 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.ALS().fit(sql.execute('SELECT item, item, user, rating FROM rated'))",
         "ratings.ALS(1, alpha=1.0).fit(sql.execute('SELECT item, item AS same, user, rating FROM rated'))",
     ),
+    (
+        "als.recommend(sql.cursor())",
+        "als.recommend(sql.execute('SELECT DISTINCT user FROM rated'))",
+    ),
+    ("als.recommend(films[['item', 'year']])", "als.recommend(films[['item']])"),
+    (
+        "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame('polars')",
+        [
+            "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame(kind='pandas')",
+            "ratings.EASE().fit([*pairs, ('7', 'Up')]).recommend().to_frame('polars')",
+        ],
+    ),
     ("ratings.ALS().fit(sql.cursor())", f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))"),
     (
         f"cursor = sql.execute({QUERY!r}); cursor.fetchall(); ratings.ALS().fit(cursor)",
@@ -297,8 +309,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.Popularity().fit(pairs, kind=['view', 'buy'] * 3, target='buy')",
     ),
     (
-        "ratings.Popularity().fit(pairs).update(pairs, kind=['buy'] * 6)",
-        "ratings.Popularity().fit(pairs).update(pairs)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs, kind=['buy'] * 6)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs)",
     ),
     ("ratings.EASE().fit(X, -y)", "ratings.EASE().fit(X)"),
     # New users and items.

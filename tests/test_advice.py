@@ -82,6 +82,8 @@ class Doors:
             warnings.simplefilter("always")
             try:
                 exec(what, self.names | {"ask": self.ask, "command": _command, "__name__": "__main__"})
+            except AttributeError as error:  # of what a model does not have, and the cause says why
+                return f"{error}\n{error.__cause__}", True
             except Exception as error:
                 return str(error), True
         return "\n".join(str(one.message) for one in caught), bool(caught)

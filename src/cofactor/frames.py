@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cofactor.checks import check_choice
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.text import first_repeated
 from cofactor.typing import Frame
 
@@ -22,12 +22,14 @@ _PLAIN = (np.ndarray, list, tuple)
 _FETCHED = 100_000  #: rows that a cursor gives at a time
 
 
-def as_frame(value: Any) -> nw.DataFrame[Any] | None:
+def as_frame(value: Any, argument: str = "the frame") -> nw.DataFrame[Any] | None:
     """Return a frame that has its data in memory, in the form of narwhals; None if it is no frame.
 
     Parameters
     ----------
     value : object
+    argument : str
+        What messages call it.
 
     Examples
     --------
@@ -39,13 +41,13 @@ def as_frame(value: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(value, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise _repeated(getattr(value, "column_names", None) or value.columns) from None
+        raise _repeated(getattr(value, "column_names", None) or value.columns, argument) from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _repeated(names: Iterable[Any]) -> InvalidInputError:
+def _repeated(names: Iterable[Any], argument: str = "the frame") -> InvalidInputError:
     return InvalidInputError(
-        f"two columns of the frame are called {first_repeated(map(str, names))!r}",
+        f"two columns of {argument} are called {first_repeated(map(str, names))!r}",
         advice="rename one of them, in a query with AS",
     )
 
@@ -117,7 +119,7 @@ def ordered_codes(value: Any) -> tuple[list[Any], NDArray[Any]] | None:
     return column.dictionary.to_pylist(), column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def collected(X: Any) -> Any:
+def collected(X: Any, argument: str = "X") -> Any:
     """Return what gives a table when it is asked for as one in memory; anything else as it is.
 
     Parameters
@@ -126,6 +128,8 @@ def collected(X: Any) -> Any:
         A lazy frame, which is collected; anything with ``__arrow_c_stream__``, such as a reader of record batches or a
         relation of DuckDB; a record batch or a data set of pyarrow; or a cursor of a database (DB-API) on which a query
         was executed.
+    argument : str, default="X"
+        What it was given as, for messages.
 
     Raises
     ------
@@ -141,24 +145,26 @@ def collected(X: Any) -> Any:
     >>> collected([("ann", "Up")])
     [('ann', 'Up')]
     """
-    if isinstance(X, _PLAIN) or as_frame(X) is not None or as_series(X) is not None:
+    if isinstance(X, _PLAIN) or as_frame(X, argument) is not None or as_series(X) is not None:
         return X
     kind = type(X).__name__
     is_cursor = hasattr(X, "fetchmany") and hasattr(X, "description")
     again = f"{'execute the query' if is_cursor else 'open it, or run its query,'} again, and pass what that returns"
     try:
-        table = _table_of_cursor(X) if is_cursor else _table_of(X)
+        table = _table_of_cursor(X, argument) if is_cursor else _table_of(X)
     except (InvalidInputError, MemoryError):
         raise
     except Exception as error:  # of whatever library it is
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise InvalidInputError(f"X is a {kind} that cannot be read: {reason}", argument="X", advice=again) from error
+        raise InvalidInputError(
+            f"{argument} is a {kind} that cannot be read: {reason}", argument=argument, advice=again
+        ) from error
     if table is None:
         return X
     gives_once = is_cursor or kind.endswith("Reader")
     if gives_once and not len(table):
-        problem = f"X is a {kind} without rows: it gives them once, and may have been read before"
-        raise InvalidInputError(problem, argument="X", advice=again)
+        problem = f"{argument} is a {kind} without rows: it gives them once, and may have been read before"
+        raise InvalidInputError(problem, argument=argument, advice=again)
     return table
 
 
@@ -220,7 +226,7 @@ class _Column:
         return [pa.array(self._buffer).view(self._kind)]
 
 
-def _table_of_cursor(cursor: Any) -> Any:
+def _table_of_cursor(cursor: Any, argument: str) -> Any:
     """Return the rest of the rows of a cursor."""
     import pyarrow as pa
 
@@ -228,14 +234,16 @@ def _table_of_cursor(cursor: Any) -> Any:
         return cursor.fetch_arrow_table()
     if cursor.description is None:
         raise InvalidInputError(
-            f"X is a {type(cursor).__name__} without a result",
-            argument="X",
-            advice="execute a query that selects user, item and rating first",
+            f"{argument} is a {type(cursor).__name__} without a result",
+            argument=argument,
+            advice="execute a query that selects user, item and rating first"
+            if argument == "X"
+            else "execute a query first",
         )
     names = [column[0] for column in cursor.description]
     if first_repeated(names) is not None:
         raise _repeated(names)
-    parts = [_table_of_rows(rows, names) for rows in _fetched(cursor)]
+    parts = [_table_of_rows(rows, names, argument) for rows in _fetched(cursor)]
     return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({name: [] for name in names})
 
 
@@ -244,7 +252,7 @@ def _fetched(cursor: Any) -> Iterator[list[Any]]:
         yield rows
 
 
-def _table_of_rows(rows: list[Any], names: list[str]) -> Any:
+def _table_of_rows(rows: list[Any], names: list[str], argument: str) -> Any:
     import pyarrow as pa
 
     columns, plain = [], [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in rows]
@@ -254,8 +262,8 @@ def _table_of_rows(rows: list[Any], names: list[str]) -> Any:
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise InvalidInputError(
-                f"column {name!r} of X holds values of several kinds, or of an unknown one ({reason})",
-                argument="X",
+                f"column {name!r} of {argument} holds values of several kinds, or of an unknown one ({reason})",
+                argument=argument,
                 advice="cast it in the query, such as CAST(x AS TEXT)",
             ) from error
     return pa.Table.from_arrays(columns, names)
@@ -264,6 +272,11 @@ def _table_of_rows(rows: list[Any], names: list[str]) -> Any:
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
     """Return columns as a frame, or table, of pandas, polars or pyarrow.
 
+    Raises
+    ------
+    InvalidInputError
+        If a column of polars or pyarrow, which has one type, were to hold several, such as ids of numbers and of texts.
+
     Examples
     --------
     >>> frame_of({"item": np.array(["Up"]), "score": np.array([2.0])}, "polars").columns
@@ -271,4 +284,16 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: str) -> Frame:
     """
     check_choice("kind", kind, ("pandas", "polars", "pyarrow"))
     plain = {name: column.tolist() for name, column in columns.items()}
-    return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
+    try:
+        return nw.from_dict(plain, backend=cast(Any, kind)).to_native()
+    except (TypeError, ValueError, OverflowError) as error:
+        types = {
+            name: sorted({type(one).__name__ for one in values if one is not None}) for name, values in plain.items()
+        }
+        found = (f"{name!r} holds {' and '.join(some)}" for name, some in types.items() if len(some) > 1)
+        reason = next(found, next(iter(str(error).splitlines()), ""))
+        raise InvalidInputError(
+            f"a column of {kind} has one type, and {reason}",
+            argument="kind",
+            advice=(Argument("kind", "pandas"), " takes values of several; or give ids of one type to the fit"),
+        ) from error

@@ -149,7 +149,8 @@ def test_json_of_predictions(run, csv: Path, model: Path, tmp_path: Path) -> Non
     assert set(found[0]) == {"user", "item", "prediction", "score"}
     assert isinstance(found[0]["user"], int)
     out = tmp_path / "p.csv"
-    assert json.loads(run("predict", model, csv, "--json", "--out", out).out) == {"out": str(out), "rows": 960}
+    written = json.loads(run("predict", model, csv, "--json", "--out", out).out)
+    assert written == {"out": str(out), "rows": 960, "warnings": [], "notes": []}
 
 
 def test_duplicates(run, tmp_path: Path) -> None:

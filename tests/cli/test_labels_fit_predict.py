@@ -187,7 +187,8 @@ def test_forms_of_output(run, tags: LabelDataset, fitted: Path, table: Path, tmp
     lines = json_lines(run("predict", fitted, table, "--json", "--scores").out)
     assert lines[5]["scores"][names[0]] == pytest.approx(scores[5, 0])
     out = tmp_path / "x.parquet"
-    assert json.loads(run("predict", fitted, table, "-o", out, "--json").out) == {"out": str(out), "rows": 80}
+    written = json.loads(run("predict", fitted, table, "-o", out, "--json").out)
+    assert written == {"out": str(out), "rows": 80, "warnings": [], "notes": []}
 
 
 def test_probabilities_of_labels(run, fitted: Path, tags: LabelDataset, table: Path, tmp_path: Path) -> None:

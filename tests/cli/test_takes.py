@@ -206,7 +206,7 @@ def test_what_models_of_takes_cannot(run, csv: Path, clicks: Path, tmp_path: Pat
     assert "method 'EASE' ranks items, and predicts no ratings; " in run("compare", csv, "-m", "ease").error
     assert "-likes 4: there are no ratings" in run("evaluate", clicks, "-m", "ease", "--likes", 4, "--rank").error
     assert "holds takes and ratings.csv ratings" in run("compare", clicks, csv, "-m", "ease", "--rank").error
-    update = run("update", ease, csv, "--out", tmp_path / "later", "--json")
+    update = run("update", ease, csv, "--again", "--out", tmp_path / "later", "--json")
     assert json.loads(update.out)["new_ratings"] == 960
 
 

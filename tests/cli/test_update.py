@@ -57,6 +57,22 @@ def test_a_job_that_runs_twice_says_so(run, data: RatingDataset, model: Path, tm
     assert "40 ratings in 2 updates" in run("update", model, new, "--again").out
 
 
+@pytest.mark.filterwarnings("default:.*took in, and not taken in twice")
+def test_json_says_what_was_warned_of(run, tmp_path: Path) -> None:
+    """Also after a command that warned of something else."""
+    clicks, model = tmp_path / "clicks.csv", tmp_path / "m.cofactor"
+    clicks.write_text("user,item\n" + "".join(f"{k % 9},{k % 7}\n" for k in range(40)))
+    fitted = json.loads(run("fit", clicks, "-m", "ease", "--out", model, "--json").out)
+    assert fitted["warnings"] == []
+    assert "no column beside users and items" in fitted["notes"][0]
+    twice = json.loads(run("update", model, clicks, "--json").out)
+    assert twice["warnings"] == ["40 takes are what the fit took in, and not taken in twice; --again does it"]
+    assert json.loads(run("update", model, clicks, "--again", "--json").out)["warnings"] == []
+    lists = json.loads(run("recommend", model, "--all", "--out", tmp_path / "lists.csv", "--json").out)
+    assert set(lists) == {"out", "rows", "warnings", "notes"}
+    assert "get fewer than 10 items" in lists["notes"][0]
+
+
 def test_what_is_refused_leaves_the_file_as_it_was(run, data: RatingDataset, model: Path, tmp_path: Path) -> None:
     before = model.read_bytes()
     other_scale = written(tmp_path / "ten.csv", data.X[:3], np.array([10.0, 1.0, 2.0]))

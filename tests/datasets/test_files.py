@@ -52,8 +52,7 @@ ROWS = [[1, 10], [1, 20], [2, 10]]
         "rating,Movie ID,User_ID\n4,10,1\n3,20,1\n5,10,2\n",
         "stars;noise;film;uid\n4;x;10;1\n3;y;20;1\n5;z;10;2\n",
         ",user,item,rating\n0,1,10,4\n1,1,20,3\n2,2,10,5\n",  # a pandas index in front
-        "wer,was,wie\n1,10,4\n1,20,3\n2,10,5\n",  # no known name: the first three
-        "wer,movie,wie\n1,10,4\n1,20,3\n2,10,5\n",  # one known name in its usual place
+        "wer,was,stars\n1,10,4\n1,20,3\n2,10,5\n",  # one known name in its usual place
     ],
 )
 def test_same_ratings_from_every_layout(text, save):
@@ -63,6 +62,16 @@ def test_same_ratings_from_every_layout(text, save):
     assert data.y.tolist() == [4, 3, 5]
     assert data.scale.tolist() == [3, 4, 5]
     assert read_pairs(save(text)).tolist() == ROWS
+
+
+@pytest.mark.parametrize("names", ["wer,was,wie", "wer,movie,wie", "user,item,price", "user,item,total"])
+def test_a_third_column_of_another_name_is_a_guess(names, save):
+    path, name = save(f"{names}\n1,10,4\n1,20,3\n2,10,5\n"), names.split(",")[2]
+    with pytest.warns(InputWarning, match=f"{path.name}: column '{name}' is read as ratings, .* rating='{name}' says"):
+        data = read_ratings(path)
+    assert (data.X.tolist(), data.y.tolist()) == (ROWS, [4, 3, 5])
+    assert read_ratings(path, rating=name).y.tolist() == [4, 3, 5]
+    assert read_pairs(path).tolist() == ROWS
 
 
 def test_gzip_is_known_by_its_content(save):
@@ -171,7 +180,7 @@ def test_a_long_table_with_further_columns_is_no_matrix(text, save):
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
 def test_the_index_of_a_frame_is_no_column_of_users(save, name):
-    path = save(f"{name},who,what,mark\n0,ann,Up,4\n1,ann,Heat,3\n3,bob,Up,5\n")
+    path = save(f"{name},who,what,stars\n0,ann,Up,4\n1,ann,Heat,3\n3,bob,Up,5\n")
     with pytest.warns(InputWarning, match="ratings.csv: the first column has no name .* as pandas writes its index"):
         data = read_ratings(path)
     assert (data.X.tolist(), data.y.tolist()) == ([["ann", "Up"], ["ann", "Heat"], ["bob", "Up"]], [4, 3, 5])

@@ -32,7 +32,7 @@ from cofactor.ratings.ranking import as_takes
         ("1,2,5\n2,2,4\n", ""),
         ("user,item,rating,plays\n1,2,5,9\n2,2,4,1\n", ""),
         ("1,2,5,881250949\n2,2,4,881250949\n", ""),
-        ("user,item,watched\n1,2,5\n2,2,4\n", ""),
+        ("user,item,stars\n1,2,5\n2,2,4\n", ""),
     ],
 )
 def test_what_is_recognised(tmp_path: Path, text: str, why: str) -> None:

@@ -447,5 +447,10 @@ def test_models_of_ratings_refuse_takes(make) -> None:
     ratings = RatingDataset("stars", X, Y, DATA.scale)
     assert EASE().fit(ratings).ratings_.n_ratings == len(X)
     assert Recommender(EASE()).fit(takes).rating_model_ is None
-    with pytest.raises(InvalidInputError, match="fitted to takes alone, and predicts no ratings"):
-        Recommender(EASE()).fit(takes).predict(X)
+    model = Recommender(EASE()).fit(takes)
+    for name in ("predict", "predict_proba", "decision_function", "score"):
+        assert hasattr(Recommender(EASE()), name)
+        assert not hasattr(Recommender(EASE(), None), name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'") as error:
+            getattr(model, name)
+        assert "fitted to takes alone, and predicts no ratings" in str(error.value.__cause__)

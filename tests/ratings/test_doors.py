@@ -18,7 +18,7 @@ from tests.needs import LackingError
 import cofactor
 from cofactor.errors import InvalidInputError
 from cofactor.evaluation import evaluate
-from cofactor.ratings import ALS, EASE, Recommender, as_ratings
+from cofactor.ratings import ALS, EASE, Recommender, Rules, as_ratings
 from cofactor.ratings.ranking import as_takes
 
 from .reference import planted
@@ -106,7 +106,7 @@ def test_models_fit_predict_and_grow_by_every_door(door: str) -> None:
         assert len(evaluate(model, DOORS[door]())) == 3
     folded = model.fold_in(DOORS[door](), known="replace")
     assert np.array_equal(folded.items_.ids, model.items_.ids)
-    assert np.array_equal(model.update(DOORS[door]()).items_.ids, folded.items_.ids)
+    assert np.array_equal(model.update(DOORS[door](), again=True).items_.ids, folded.items_.ids)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,83 @@ def test_pairs_come_by_every_door(pairs: Callable[[], Any]) -> None:
     expected = ALS(2, 1.0, random_state=0).fit(pd.DataFrame(COLUMNS))
     model = ALS(2, 1.0, random_state=0).fit(pairs(), pa.array(RATINGS), time=TABLE["time"])
     assert np.array_equal(model.predict(pairs()), expected.predict(pd.DataFrame(COLUMNS)[["user", "item"]]))
+
+
+def relation(table: pa.Table) -> Any:
+    connection = duck_connection()
+    connection.register("given", table)
+    return connection.sql("SELECT * FROM given")
+
+
+def cursor(table: pa.Table) -> sqlite3.Cursor:
+    connection, marks = sqlite3.connect(":memory:"), ", ".join("?" * table.num_columns)
+    connection.execute(f"CREATE TABLE given ({', '.join(table.column_names)})")
+    connection.executemany(f"INSERT INTO given VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()])
+    return connection.execute("SELECT * FROM given")
+
+
+SIDE_DOORS: dict[str, Callable[[pa.Table], Any]] = {
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "table": lambda table: table,
+    "batch": lambda table: table.to_batches()[0],
+    "reader": lambda table: table.to_reader(),
+    "data set": pa.dataset.dataset,
+    "cursor": cursor,
+    "relation": relation,
+}
+side_doors = pytest.mark.parametrize("door", SIDE_DOORS.values(), ids=SIDE_DOORS)
+
+
+@side_doors
+def test_features_come_by_every_door(door: Callable[[pa.Table], Any]) -> None:
+    names = [f"film {i}" for i in range(17)]
+    table = pa.table({"item": names, "year": np.arange(17.0), "genre": ["ab"[i % 2] for i in range(17)]})
+    known, new = table[:15], table[15:]
+    pairs = pd.DataFrame(COLUMNS)[["user", "item"]]
+    models = [
+        ALS(2, 1.0, random_state=0).fit(pairs, RATINGS, item_features=f) for f in (door(known), known.to_pandas())
+    ]
+    lists = [model.recommend(new_items=f) for model, f in zip(models, (door(new), new.to_pandas()), strict=True)]
+    assert np.array_equal(lists[0].items, lists[1].items)
+    similar = [models[0].similar_items(["film 16"], 3, new_items=f)[0] for f in (door(new), new.to_pandas())]
+    assert np.array_equal(*similar)
+    assert np.array_equal(
+        models[0].fold_in_items(item_features=door(new)).V_, models[0].fold_in_items(item_features=new.to_pandas()).V_
+    )
+
+
+@side_doors
+def test_rules_and_ids_come_by_every_door(door: Callable[[pa.Table], Any]) -> None:
+    items = [f"film {i}" for i in range(15)]
+    genres = pa.table({"item": items, "genre": ["ab"[i % 2] for i in range(15)]})
+    boosts = pa.table({"boost": np.arange(15.0), "item": items})
+    model = EASE(random_state=0).fit(pd.DataFrame(COLUMNS)[["user", "item"]])
+
+    def lists(of: Callable[[pa.Table], Any]) -> list[Any]:
+        some = pa.table({"item": items[3:9]})
+        return [
+            model.recommend(rules=Rules(groups=of(genres), at_most=1)),
+            model.recommend(rules=Rules(boost=of(boosts))),
+            model.recommend(of(pa.table({"user": [3, 1]})), candidates=of(some)),
+            model.recommend([1], exclude=of(some), exclude_seen=False),
+            model.similar_items(of(some), 2),
+        ]
+
+    for found, expected in zip(lists(door), lists(lambda table: table.to_pandas()), strict=True):
+        assert np.array_equal(found[0], expected[0])
+    with pytest.raises(InvalidInputError, match="candidates has the columns item, genre, expected one of ids"):
+        model.recommend(candidates=door(genres))
+    if door is not pa.dataset.dataset:
+        with pytest.raises(InvalidInputError, match="with the columns boost, item, more"):
+            Rules(boost=door(boosts.append_column("more", boosts["boost"])))
+
+
+def test_ids_may_be_an_array_of_arrow() -> None:
+    """Its cells, which are objects, were taken for other ids, and nothing was left out."""
+    model = EASE(random_state=0).fit([(u, i) for u in range(9) for i in range(6) if (u * i) % 4])
+    for given in ([1, 2, 3], pa.array([1, 2, 3]), pl.Series([1, 2, 3]), {1: pa.array([1, 2, 3])}):
+        assert model.recommend([1], 5, exclude=given, exclude_seen=False)[0].tolist() == [[5, None, None, None, None]]
 
 
 def test_a_reader_may_have_nulls_in_late_batches() -> None:
@@ -228,7 +305,7 @@ def test_what_gives_its_rows_once_says_so() -> None:
         Recommender().fit(database().cursor())
     twice = pa.Table.from_arrays(TABLE.columns, ["item", "user", "rating", "user"])
     for named in (twice, twice.to_reader(), twice.to_pandas(), select("item, user, rating, time AS user")):
-        with pytest.raises(InvalidInputError, match="two columns of the frame are called 'user'; rename one"):
+        with pytest.raises(InvalidInputError, match="two columns of (X|the frame) are called 'user'; rename one"):
             as_ratings(named)
     with pytest.raises(InvalidInputError, match="column 'item' of X holds values of several kinds"):
         as_ratings(database().execute("SELECT user, item, rating FROM rated UNION ALL SELECT 1, 2, 3"))

@@ -1,5 +1,6 @@
 """Reasons: contributions sum to scores, changes are those of a fold-in without a rating; and what is refused."""
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,23 @@ from sklearn.base import clone
 
 import cofactor
 from cofactor.errors import InvalidInputError, InvalidTypeError
-from cofactor.ratings import ALS, BPMF, BPR, EASE, MMMF, PMF, ImplicitALS, LogisticMF, OrdinalProbit, Recommender
+from cofactor.ratings import (
+    ALS,
+    BPMF,
+    BPR,
+    EASE,
+    MMMF,
+    PMF,
+    ExposureModel,
+    GibbsMMMF,
+    ImplicitALS,
+    LogisticMF,
+    OrdinalProbit,
+    Recommender,
+)
 
-from .ranking.models import MODELS_UNDER_TEST, takes_of
 from .ranking.models import fitted as exposed
+from .ranking.models import takes_of
 
 LINEAR = ["EASE", "EASE, dual", "EASE, low rank", "ItemKNN", "RP3beta", "Popularity"]
 
@@ -194,6 +208,26 @@ def test_reasons_come_as_rows_and_as_frames(tmp_path: Path) -> None:
     assert np.array_equal(cofactor.load(tmp_path / "model").explain(103, [7, 0]).contributions, why.contributions)
 
 
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (BPR(), "this BPR are no sum .* those of EASE, ImplicitALS, ItemKNN, .* can be explained"),
+        (MMMF(2, 1.0), "this MMMF are no sum .* those of ALS, BPMF, OrdinalProbit, PMF can"),
+        (PMF(2, 1.0, link="logistic", solver="lbfgs"), "this PMF are no sum .* with these parameters"),
+        (Recommender(BPR(max_iter=2), None), "this BPR are no sum"),
+        (Recommender(EASE(), GibbsMMMF(2, n_sweeps=4, burn_in=2)), "this GibbsMMMF are no sum"),
+    ],
+)
+def test_models_that_cannot_explain_have_no_such_method(model: Any, why: str) -> None:
+    """Fitted or not; the error says why, and names those that have it."""
+    assert not hasattr(model, "explain")
+    X, y = rated()
+    model.fit(X, *(() if isinstance(model, ExposureModel) or getattr(model, "ratings", 0) is None else (y,)))
+    with pytest.raises(AttributeError, match="has no attribute 'explain'") as error:
+        _ = model.explain
+    assert re.search(why, str(error.value.__cause__))
+
+
 def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
     model, (X, y) = exposed("EASE"), rated()
     with pytest.raises(InvalidInputError, match="user 7 was not in training: fold new users in"):
@@ -207,14 +241,6 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
     model.save(tmp_path / "lean", ratings=False)
     with pytest.raises(InvalidInputError, match="saved without its takes: what is to be explained"):
         cofactor.load(tmp_path / "lean").explain(103, [0])
-    with pytest.raises(InvalidInputError, match="those of EASE, ImplicitALS, ItemKNN, .* can be explained"):
-        clone(MODELS_UNDER_TEST["BPR"]).set_params(max_iter=2).fit(takes_of()).explain(103, [0])
-    assert BPR._contributions is not EASE._contributions
-    with pytest.raises(InvalidInputError, match="this MMMF are no sum .* those of ALS, BPMF, OrdinalProbit, PMF can"):
-        MMMF(2, 1.0, tol=0.05).fit(X, y).explain(1, [0])
-    with pytest.raises(InvalidInputError, match="this PMF are no sum .* with these parameters"):
-        PMF(2, 1.0, link="logistic", solver="lbfgs", tol=0.1).fit(X, y).explain(1, [0])
-    X, y = rated()
     als = ALS(2, 1.0, random_state=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="user 'new' has no ratings, of which one could") as error:
         als.fold_in([("new", "?"), ("old", 0)], [1, 2]).explain("new", [0])

@@ -124,7 +124,11 @@ def test_a_saved_standardization_comes_back():
         ({1: [3.0, "red"], 2: [None, "red"]}, ValueError, "column 0 is nan for 2, one of 1 value there that cannot be"),
         ((IDS, {"age": [1, 2]}), ValueError, r"has 4 ids but age of shape \(2,\): expected a value for each"),
         ((IDS, {}), ValueError, "holds no features"),
-        (pd.DataFrame([[1, 2, 3]], columns=["id", "age", "age"]), ValueError, "has several columns called 'age'"),
+        (
+            pd.DataFrame([[1, 2, 3]], columns=["id", "age", "age"]),
+            ValueError,
+            "two columns of user_features are called 'age'",
+        ),
         ({1: [np.datetime64("2020-01-01")]}, TypeError, "expected numbers, or texts that name categories"),
         (
             (IDS, np.ma.masked_equal([[1.0], [2.0], [3.0], [4.0]], 2)),

@@ -117,7 +117,9 @@ def test_counts_are_known_by_their_names(name: str) -> None:
         as_ratings(frame)
 
 
-def test_a_third_of_several_columns_is_a_guess() -> None:
-    frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], "price": RATINGS, "qty": 1})
-    with pytest.warns(InputWarning, match="column 'price' of X is read as ratings, by its place"):
+@pytest.mark.parametrize("more", [{}, {"qty": 1}])
+@pytest.mark.parametrize("name", ["price", "amount", "total"])
+def test_a_third_column_of_another_name_is_a_guess(name: str, more: dict[str, int]) -> None:
+    frame = pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], name: RATINGS, **more})
+    with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings, by its place"):
         as_ratings(frame)

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from cofactor.ratings import (
 )
 from cofactor.ratings.fit_input import FitInput
 from cofactor.ratings.merging import RowMerge, among
+from cofactor.ratings.ranking import MODELS
 from cofactor.ratings.updates import Updates
 
 from .reference import planted
@@ -203,6 +205,33 @@ def test_what_came_before_is_not_taken_in_twice(tmp_path: Path) -> None:
         assert np.array_equal(one.decision_function(X), before)
         assert one.update(X[rows], Y[rows], again=True).updates_.n_updates == 2
         assert one.update(X[rows[:-1]], Y[rows[:-1]]).updates_.n_updates == 3
+
+
+@pytest.mark.parametrize("kind", [*MODELS.values(), ALS], ids=lambda kind: kind.__name__)
+@pytest.mark.filterwarnings("ignore:the fit stopped")
+def test_what_the_fit_took_in_is_not_taken_in_twice(kind: type[Any], tmp_path: Path) -> None:
+    """Whatever its order; also after other updates, and in a model that was saved between."""
+    rows = np.random.default_rng(0).permutation(len(X))
+    y: tuple[Any, ...] = (Y,) if kind in (Recommender, ALS) else ()
+    model = kind(**({"exposure": Popularity(), "ratings": OrdinalProbit(2, **FAST)} if kind is Recommender else {}))
+    model.fit(X, *y)
+    for day in range(2):
+        model.save(tmp_path / "model.cofactor")
+        model, n_updates, key = cofactor.load(tmp_path / "model.cofactor"), model.updates_.n_updates, model.ratings_.key
+        with pytest.warns(InputWarning, match=f"{len(X)} (take|rating)s are what the fit took in.* again=True does it"):
+            model.update(X[rows], *(one[rows] for one in y))
+        assert (model.updates_.n_updates, model.ratings_.key) == (n_updates, key)
+        model.update([(f"new on day {day}", 1)], *([4] for _ in y))
+    assert model.update(X[rows], *(one[rows] for one in y), again=True).updates_.n_updates == 3
+
+
+def test_files_from_before_updates_knew_their_fit() -> None:
+    """They load, and go on without it."""
+    new, all_ratings = as_ratings(X[LATE], Y[LATE]), as_ratings(X, Y)
+    state = Updates(len(X)).after(new, all_ratings).to_state()
+    del state["fitted_key"]
+    old = Updates.from_state(state)
+    assert (old.source(new, all_ratings), old.source(all_ratings, all_ratings)) == ("an earlier update", "")
 
 
 def test_a_rating_that_goes_back_is_taken_in() -> None:

@@ -1,5 +1,7 @@
 """Weights of ratings: how often each counts in a fit."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,22 @@ from tests.together import together
 
 import cofactor
 from cofactor.errors import InvalidInputError
-from cofactor.ratings import ALS, BPMF, HMF, MMMF, MODELS, PMF, PMMMF, BinaryMMMF, Ensemble, OrdinalProbit, RatingModel
+from cofactor.ratings import (
+    ALS,
+    BPMF,
+    EASE,
+    HMF,
+    MMMF,
+    MODELS,
+    PMF,
+    PMMMF,
+    BinaryMMMF,
+    Ensemble,
+    OrdinalProbit,
+    Popularity,
+    RatingModel,
+    Recommender,
+)
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.merging import among, merged
 
@@ -46,6 +63,57 @@ def test_weight_zero_is_leaving_out_and_one_is_none(name):
     ones = model.fit(X, y, sample_weight=np.ones(len(X))).decision_function(X)
     assert np.array_equal(ones, model.fit(X, y).decision_function(X))
     assert not np.array_equal(ones, model.fit(X, y, sample_weight=1 + W).decision_function(X))
+
+
+@every
+def test_weights_count_in_fold_ins_and_updates_as_in_fits(name):
+    model = WEIGHED[name].fit(X, ratings_for(WEIGHED[name]))
+    new = np.array([(user, item) for user in (100, 101) for item in range(12)])
+    users = np.column_stack([new[:, 1], new[:, 0]])
+    y, weights = 1 + new[:, 1] % 2, np.arange(len(new)) % 3
+    for pairs, answer in (
+        (new, model.fold_in),
+        (users, model.fold_in_items),
+        (new, lambda *given, **more: copy(model).update(*given, **more)),
+    ):
+        plain, twice, some, fewer = (
+            one.decision_function(pairs)
+            for one in (
+                answer(pairs, y),
+                answer(pairs, y, sample_weight=1 + weights),
+                answer(pairs, y, sample_weight=np.minimum(weights, 1)),
+                answer(pairs[weights > 0], y[weights > 0]),
+            )
+        )
+        assert np.array_equal(answer(pairs, y, sample_weight=np.ones(len(new))).decision_function(pairs), plain)
+        assert np.array_equal(some, fewer)
+        assert not np.array_equal(twice, plain)
+
+
+def test_models_without_weights_refuse_them_later_too():
+    model, one = (
+        OrdinalProbit(2, n_sweeps=4, burn_in=1, random_state=0).fit(X, 1 + X.sum(axis=1) % 4),
+        {"sample_weight": [2.0]},
+    )
+    recommender = Recommender(Popularity(), OrdinalProbit(2, n_sweeps=4, burn_in=1), random_state=0)
+    recommender.fit(X, 1 + X.sum(axis=1) % 4)
+    for call in (model.fold_in, model.update, recommender.fold_in, recommender.update):
+        with pytest.raises(InvalidInputError, match="OrdinalProbit takes no weights of ratings; leave them out, or"):
+            call([(100, 1)], [2], **one)
+    with pytest.raises(InvalidInputError, match="OrdinalProbit takes no weights"):
+        model.fold_in_items([(1, 100)], [2], **one)
+
+
+def test_a_recommender_weighs_takes_and_ratings():
+    new, y, weights = [(100, 1), (100, 2), (101, 1)], [1, 4, 2], [3.0, 1.0, 2.0]
+    both = Recommender(Popularity(), BPMF(2, n_sweeps=8, burn_in=2), random_state=0)
+    both.fit(X, 1 + X.sum(axis=1) % 4, sample_weight=W + 1)
+    of_takes = Recommender(EASE(1.0), None).fit(X, sample_weight=W + 1)
+    for model, given in ((both, (new, y)), (of_takes, (new,))):
+        folded = model.fold_in(*given, sample_weight=weights)
+        assert folded.ratings_.weights.tolist() == folded.exposures_[0].ratings_.weights.tolist() == weights
+        total = model.ratings_.weights.sum()
+        assert copy(model).update(*given, sample_weight=weights).ratings_.weights.sum() == total + 6
 
 
 @every

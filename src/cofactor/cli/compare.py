@@ -17,8 +17,8 @@ from cofactor.cli.board import Board
 from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_folder
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import Download, note, print_json, show_notes
-from cofactor.errors import InvalidInputError
+from cofactor.cli.output import Download, note, print_result, show_notes
+from cofactor.errors import InvalidInputError, Text
 from cofactor.tasks import sniff, task_named
 from cofactor.tasks.plain import Settings
 from cofactor.text import first_repeated, nearest
@@ -100,6 +100,7 @@ def compare(
     method, and of each file its own columns.
     """
     folder = None if out is None else check_folder(out)
+    notes: tuple[Text, ...] = ()
     if any(name.endswith(".toml") for name in data):
         declared = _from_file(context, data)
     else:
@@ -116,7 +117,8 @@ def compare(
             chosen.default_models(settings, compared=True, ranked=ranked), settings
         )
         models = chosen.suited(models, loaded)
-        show_notes((*notes, *(text for one in loaded for text in one.notes)))
+        notes = (*notes, *(text for one in loaded for text in one.notes))
+        show_notes(notes)
         declared = _declared(
             models,
             [one.data for one in loaded],
@@ -149,7 +151,7 @@ def compare(
             for path in files:
                 written.append(path)
         finally:
-            print_json(_plain(comparison, tables, written))
+            print_result(_plain(comparison, tables, written), notes)
     else:
         _show(comparison, tables)
         for path in files:

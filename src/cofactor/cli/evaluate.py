@@ -13,7 +13,7 @@ from cofactor.cli.files import check_sources, check_target, inputs_of
 from cofactor.cli.output import (
     Download,
     limited_threads,
-    print_json,
+    print_result,
     show_measured,
     show_notes,
     show_ranked,
@@ -122,15 +122,16 @@ def evaluate(
 
             work = chosen.rank if ranks else chosen.evaluate
             measured = work(models, loaded, split, settings, show)
-    show_notes((*notes, *measured.notes))
+    notes = (*notes, *measured.notes)
+    show_notes(notes)
     if isinstance(measured, Ranked):
-        show_ranked(measured, as_json=json)
+        show_ranked(measured, notes, as_json=json)
         return
     by_label = bool(measured.by_label)
     if json:
         about = {"summary": measured.summary(), "chosen": measured.chosen(), "results": measured.results}
         about |= {"by_label": {name: table.records() for name, table in measured.by_label.items()}} if by_label else {}
-        print_json({**measured.facts, **about})
+        print_result({**measured.facts, **about}, notes)
     elif out != "-":
         show_measured(measured)
     if by_label:

@@ -11,7 +11,7 @@ from cofactor.cli import options
 from cofactor.cli.errors import naming, telling_what_is_kept
 from cofactor.cli.files import check_model_target, check_sources, inputs_of, place_of, save_model
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import Download, fit_progress, limited_threads, print_json, show_facts, show_notes
+from cofactor.cli.output import Download, fit_progress, limited_threads, print_result, show_facts, show_notes
 from cofactor.errors import InvalidInputError
 from cofactor.tasks.plain import Settings
 
@@ -80,11 +80,12 @@ def fit(
             else:
                 fitted, facts = chosen.fit(built.model, loaded, settings, listen)
             save_model(fitted, out)
+    notes = (*built.notes, *facts.notes)
     if json and out != "-":
-        print_json({**facts.values, "out": out})
+        print_result({**facts.values, "out": out}, notes)
     else:
         show_facts(facts, {"model file": place_of(out)}, stderr=out == "-")
-    show_notes((*built.notes, *facts.notes))
+    show_notes(notes)
 
 
 def _refuse_beside_shards(given: Sequence[str]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cofactor.cli.errors import told
+from cofactor.cli.errors import named, told
+from cofactor.errors import InputWarning
 from cofactor.progress import Display, describe
 from cofactor.text import counted, one_line
 
@@ -27,10 +29,12 @@ __all__ = [
     "limited_threads",
     "note",
     "print_json",
+    "print_result",
     "show_facts",
     "show_measured",
     "show_notes",
     "show_ranked",
+    "showing_warnings",
     "write_table",
 ]
 
@@ -38,6 +42,8 @@ _ROWS_ON_SCREEN = 40
 #: Characters for the names of models and the edges of the table.
 _NAMES = 18
 _WIDE = 100  #: characters of a wide terminal
+
+_warned: list[str] = []  #: what this run of the program has warned of
 
 
 def human_console(*, stderr: bool = False) -> Console:
@@ -52,6 +58,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain, allow_nan=False))
 
 
+def print_result(values: Mapping[str, Any], notes: Sequence[Text] = (), names: Mapping[str, str] | None = None) -> None:
+    """Print what a command did as JSON, with the warnings that were shown, and notes, which `show_notes` shows."""
+    print_json({**values, "warnings": _warned, "notes": [one_line(told(text, names)) for text in notes]})
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -61,6 +72,24 @@ def _plain(value: Any) -> Any:
 def note(text: str) -> None:
     """Print a line on standard error, so that standard output holds only data."""
     print(one_line(text), file=sys.stderr)
+
+
+@contextmanager
+def showing_warnings() -> Iterator[None]:
+    """Within the block, each warning is shown once, in one line, without the place in the source."""
+    before, warnings.showwarning = warnings.showwarning, _show_warning
+    _warned.clear()
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    text = one_line(message.told(named()) if isinstance(message, InputWarning) else str(message))
+    if text not in _warned:
+        _warned.append(text)
+        note(f"cofactor: warning: {text}")
 
 
 def show_notes(notes: tuple[Text, ...], names: Mapping[str, str] | None = None) -> None:
@@ -130,7 +159,7 @@ def write_table(
         with Display(f"writing {out}", quiet=as_json, after=1) as display:
             n_rows = write(out, _told(blocks, display), safe_csv=safe_csv)
         if as_json:
-            print_json({"out": out, "rows": n_rows})
+            print_result({"out": out, "rows": n_rows}, (*table.notes, *notes), names)
         else:
             note(f"wrote {counted(n_rows, 'row', form=',')} to {out}")
     elif as_json:
@@ -224,18 +253,20 @@ def show_measured(measured: Measured) -> None:
         console.print(f"[dim]chosen by {escape(name)}:[/dim] {escape(values)}")
 
 
-def show_ranked(ranked: Ranked, *, as_json: bool) -> None:
+def show_ranked(ranked: Ranked, notes: Sequence[Text] = (), *, as_json: bool) -> None:
     """Print measures of recommendations: a row for each, a column for each model; or all of them as JSON.
 
     Parameters
     ----------
     ranked : Ranked
         Of a task.
+    notes : sequence of str or parts of it
+        For JSON.
     as_json : bool
         Print JSON.
     """
     if as_json:
-        print_json({**ranked.facts, "summary": ranked.summary})
+        print_result({**ranked.facts, "summary": ranked.summary}, notes)
         return
     console = human_console()
     console.print(ranked.title, style="bold", markup=False)

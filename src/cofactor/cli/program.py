@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NoReturn
@@ -15,9 +14,8 @@ from typer.main import get_command
 from cofactor.cli import errors
 from cofactor.cli.app import app
 from cofactor.cli.interrupts import interrupted, loading, not_lost, working
-from cofactor.errors import InputWarning
+from cofactor.cli.output import showing_warnings
 from cofactor.interrupts import ending_all
-from cofactor.text import one_line
 
 __all__ = ["run"]
 
@@ -27,10 +25,8 @@ def run(arguments: Sequence[str] | None) -> int:
     in_main = threading.current_thread() is threading.main_thread()
     # By default SIGTERM ends the process at once, which would leave temporary files behind.
     handler = signal.signal(signal.SIGTERM, _terminate) if in_main else None
-    shown = warnings.showwarning
-    warnings.showwarning = _Warnings().show
     try:
-        with not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
+        with showing_warnings(), not_lost(), ending_all(), loading():  # to read the arguments, typer loads more
             status = _program()(args=arguments, prog_name="cofactor", standalone_mode=False)
         sys.stdout.flush()
     except (SystemExit, BrokenPipeError) as stop:
@@ -51,7 +47,6 @@ def run(arguments: Sequence[str] | None) -> int:
             print(f"cofactor: error: {message}", file=sys.stderr)
         return 2
     finally:
-        warnings.showwarning = shown
         if in_main:
             signal.signal(signal.SIGTERM, handler)
     if status == 130:
@@ -75,17 +70,3 @@ def _program() -> Any:
 
 def _terminate(number: int, frame: Any) -> NoReturn:
     raise SystemExit(128 + number)
-
-
-class _Warnings:
-    """Shows each warning once, in one line, without the place in the source."""
-
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
-
-    def show(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        """Show a warning; takes what ``warnings.showwarning`` takes."""
-        text = one_line(message.told(errors.named()) if isinstance(message, InputWarning) else str(message))
-        if text not in self.seen:
-            self.seen.add(text)
-            print(f"cofactor: warning: {text}", file=sys.stderr)

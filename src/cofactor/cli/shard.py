@@ -11,7 +11,7 @@ from cofactor.cli import options
 from cofactor.cli.errors import telling_what_is_kept
 from cofactor.cli.files import check_there
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import print_json, show_facts, show_notes
+from cofactor.cli.output import print_result, show_facts, show_notes
 from cofactor.errors import InvalidInputError
 from cofactor.progress import Display
 
@@ -70,7 +70,7 @@ def shard(
                 facts = sharding.made_shards(sources, out or "", shards, values, show, restart=restart)
     seconds = time.perf_counter() - began
     if json:
-        print_json({**facts.values, "seconds": round(seconds, 3)})
+        print_result({**facts.values, "seconds": round(seconds, 3)}, facts.notes)
     else:
         show_facts(facts, {"seconds": f"{seconds:.1f}"})
     show_notes(facts.notes)

@@ -18,7 +18,7 @@ from cofactor.cli.files import (
     save_model,
 )
 from cofactor.cli.interrupts import loading
-from cofactor.cli.output import fit_progress, limited_threads, print_json, show_facts, show_notes
+from cofactor.cli.output import fit_progress, limited_threads, print_result, show_facts, show_notes
 from cofactor.tasks import task_of
 
 
@@ -69,9 +69,10 @@ def update(
     seconds = time.perf_counter() - began
     save_model(updated, target)
     facts = task.describe(updated)
+    notes = (*loaded.notes, *facts.notes)
     if json and target != "-":
-        print_json({**facts.values, "seconds": round(seconds, 3), "out": target})
+        print_result({**facts.values, "seconds": round(seconds, 3), "out": target}, notes)
     else:
         more = {"seconds": f"{seconds:.2f}", "model file": place_of(target)}
         show_facts(facts, more, stderr=target == "-")
-    show_notes((*loaded.notes, *facts.notes))
+    show_notes(notes)

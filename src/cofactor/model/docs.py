@@ -48,8 +48,8 @@ PARAMETERS: Mapping[str, str] = {
     # ------------------------------------------------------------ of both halves
     "again": """\
         again : bool, default=False
-            Whether to take in what an earlier update since the fit took in already, as when a job is run twice: the
-            same rows, whatever their order. By default a warning says so, and the model stays as it is.""",
+            Whether to take in what the fit, or an earlier update since, took in already, as when a job is run twice:
+            the same rows, whatever their order. By default a warning says so, and the model stays as it is.""",
     "random_state": """\
         random_state : int, RandomState or Generator, optional
             Seed. The same one gives the same result; without one, fits may differ.""",
@@ -78,15 +78,16 @@ PARAMETERS: Mapping[str, str] = {
     # ------------------------------------------------------------ of ratings
     "side_features": """\
         user_features, item_features : mapping, frame, or tuple, optional
-            What is known of users, and of items: a mapping from ids to sequences of numbers and texts; a pandas or
-            polars frame whose first column holds the ids (or whose index does, if it is a pandas index with a name or
-            not of whole numbers); ids with an array of a row for each; or ids with a mapping from names to columns, as
-            `cofactor.datasets.read_side_features` returns it. Numbers must be finite. Columns of texts, and categorical
-            ones of frames, become a feature of 0 and 1 for each category of training, which the model remembers; a
-            missing category (None, NaN, an empty text), or one that was not in training (then with a warning), says
-            nothing. Columns are standardized over the users, or items, in training, those of one column of categories
-            by a common scale; constant ones are dropped, with a warning. Users and items without a row get the means;
-            rows of others are ignored. A data set in the place of X and y brings its own ``features``.""",
+            What is known of users, and of items: a mapping from ids to sequences of numbers and texts; a frame, of all
+            kinds that X may be, whose first column holds the ids (or whose index does, if it is a pandas index with a
+            name or not of whole numbers); ids with an array of a row for each; or ids with a mapping from names to
+            columns, as `cofactor.datasets.read_side_features` returns it. Numbers must be finite. Columns of texts, and
+            categorical ones of frames, become a feature of 0 and 1 for each category of training, which the model
+            remembers; a missing category (None, NaN, an empty text), or one that was not in training (then with a
+            warning), says nothing. Columns are standardized over the users, or items, in training, those of one column
+            of categories by a common scale; constant ones are dropped, with a warning. Users and items without a row
+            get the means; rows of others are ignored. A data set in the place of X and y brings its own
+            ``features``.""",
     "known": """\
         known : {"error", "merge", "replace"}, default="error"
             What to do with users of X who were in training, or whom this model knows from an earlier fold-in: refuse

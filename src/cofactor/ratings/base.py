@@ -236,6 +236,12 @@ class RatingModel(InteractionModel):
             )
         return check_variety(ratings).of_fit(self)
 
+    def _check_new(self, new: Ratings) -> None:
+        """Refuse new ratings whose levels stand for something else, or whose weights the model cannot take."""
+        new.check_coding(self.coding_)
+        if new.weights is not None:
+            self._check_takes_weights()
+
     def _check_takes_weights(self) -> None:
         """Refuse weights of ratings where the objective has no place for them."""
         if not self._takes_weights:
@@ -529,6 +535,7 @@ class RatingModel(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         user_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
@@ -541,6 +548,8 @@ class RatingModel(InteractionModel):
             say nothing to the model and are left out, unless ``unknown="error"``; a user who rated no others counts as
             the average one. Where no item at all is known, ids are likely to be wrong, and an error says so.
         {time}
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            How often each rating counts, as in `fit`, of models that take weights there.
         user_features : mapping, frame, or tuple (ids, array), optional
             Features of the new users, only for models that were fitted with such: the same columns. Users without
             ratings are known by them alone, X is not needed then. Of users of training only those count who are in X
@@ -554,7 +563,7 @@ class RatingModel(InteractionModel):
             Of the same class, with the same methods, knowing the users given here only, and of their ratings those it
             was given here or merged.
         """
-        return self._folded_in(self._new_users(X, y, user_features, known, time))
+        return self._folded_in(self._new_users(X, y, user_features, known, time, sample_weight))
 
     @available_if(_knows_items_alone)
     def fold_in_items(
@@ -563,6 +572,7 @@ class RatingModel(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         item_features: SideFeatures | None = None,
         known: str = "error",
     ) -> Self:
@@ -573,7 +583,7 @@ class RatingModel(InteractionModel):
         X, y : optional
             Ratings of the new items by users of this model, as in `fit`. Ratings by others are left out, unless
             ``unknown="error"``.
-        time : array-like of shape (n,), optional
+        time, sample_weight : array-like of shape (n,), optional
             As in `fit`.
         item_features : mapping, frame, or tuple, optional
             Only for models that were fitted with such: the same columns, of new items. Items without ratings are known
@@ -603,10 +613,18 @@ class RatingModel(InteractionModel):
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
         if table is not None and not self._knows_features("item"):
             raise unknown_features("item_features")
-        ratings = self._new_items(X, y, known, table, time)
+        ratings = self._new_items(X, y, known, table, time, sample_weight)
         return self._items_folded_in(FitInput(ratings, item_features=table))
 
-    def _new_users(self, X: Any, y: Any, user_features: SideFeatures | None, known: str, time: Any = None) -> FitInput:
+    def _new_users(
+        self,
+        X: Any,
+        y: Any,
+        user_features: SideFeatures | None,
+        known: str,
+        time: Any = None,
+        sample_weight: Any = None,
+    ) -> FitInput:
         """Return what the users to fold in are known by.
 
         Parameters
@@ -617,8 +635,8 @@ class RatingModel(InteractionModel):
             Their features.
         known : {"error", "merge", "replace"}
             What to do with users that were in training.
-        time : array-like, optional
-            Times of the ratings.
+        time, sample_weight : array-like, optional
+            Of the ratings.
         """
         from cofactor.ratings.features import FeatureTable, unknown_features
 
@@ -626,11 +644,13 @@ class RatingModel(InteractionModel):
         table = None if user_features is None else FeatureTable.read(user_features, "user_features")
         if table is not None and not self._knows_features("user"):
             raise unknown_features("user_features")
-        return FitInput(self._of_new_users(X, y, known, table, time), user_features=table)
+        return FitInput(self._of_new_users(X, y, known, table, time, sample_weight), user_features=table)
 
-    def _of_new_users(self, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any) -> Ratings:
+    def _of_new_users(
+        self, X: Any, y: Any, known: str, table: FeatureTable | None, time: Any, sample_weight: Any
+    ) -> Ratings:
         """Return the ratings of the users to fold in, of the items of the model."""
-        _check_given(X, y, known, table)
+        _check_given(X, y, known, table, sample_weight)
         items, scale = self.items_, self.scale_
         if sparse.issparse(X):
             Lookup(self.users_, items).check_columns(X)
@@ -645,15 +665,24 @@ class RatingModel(InteractionModel):
                 items=items,
                 unknown_items="error" if self.unknown == "error" else "drop",
                 times=time,
+                sample_weight=sample_weight,
             )
-        new.check_coding(self.coding_)
+        self._check_new(new)
         if sparse.issparse(X):
             return new  # rows have no ids, so they are new users
         if table is not None:
             new = merged(without_ratings(_others(table.ids, self.users_), items, scale), new)
         return self._resolve_known(new, known, "users")
 
-    def _new_items(self, X: Any, y: Any, known: str, table: FeatureTable | None = None, time: Any = None) -> Ratings:
+    def _new_items(
+        self,
+        X: Any,
+        y: Any,
+        known: str,
+        table: FeatureTable | None = None,
+        time: Any = None,
+        sample_weight: Any = None,
+    ) -> Ratings:
         """Return the ratings of the items to fold in, by the users of the model.
 
         Parameters
@@ -665,15 +694,15 @@ class RatingModel(InteractionModel):
             What to do with items that were in training.
         table : FeatureTable, optional
             Features of items.
-        time : array-like, optional
-            Times of the ratings.
+        time, sample_weight : array-like, optional
+            Of the ratings.
         """
         check_is_fitted(self)
-        _check_given(X, y, known, table)
+        _check_given(X, y, known, table, sample_weight)
         users, scale = self.users_, self.scale_
         if X is None and table is not None:
             return self._resolve_known(without_ratings(users, table.ids, scale), known, "items")
-        given = Interactions.read(X, y, time)
+        given = Interactions.read(X, y, time, sample_weight)
         items = IdMap(given.items, "the item ids of X")
         rows, columns = users.index(given.users), items.index(given.items)
         coded = given.values if self.coding_ is None else recoded(given.values, given.coding, self.coding_)
@@ -688,11 +717,12 @@ class RatingModel(InteractionModel):
                 argument="X",
             )
         duplicates: Any = self.duplicates
-        seconds = None if given.times is None else given.times[ours]
+        seconds, weights = (None if one is None else one[ours] for one in (given.times, given.weights))
         with advising():
-            new = Ratings.from_entries(
-                users, items, rows[ours], columns[ours], values[ours], scale, duplicates, seconds
-            )
+            entries = rows[ours], columns[ours], values[ours]
+            new = Ratings.from_entries(users, items, *entries, scale, duplicates, seconds, weights)
+        new = new.reweighted(new.weights)  # of those of weight 0 the items remain
+        self._check_new(new)
         if table is not None:
             new = merged(without_ratings(users, _others(table.ids, self.items_), scale), new)
         return new if sparse.issparse(X) else self._resolve_known(new, known, "items")
@@ -717,6 +747,7 @@ class RatingModel(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
         again: bool = False,
@@ -747,6 +778,8 @@ class RatingModel(InteractionModel):
             sparse matrix are the users and items of those numbers, if the model was fitted to such a matrix.
         {time}
             A model that knows time needs them.
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            How often each new rating counts, as in `fit`, of models that take weights there.
         user_features, item_features : mapping, frame, or tuple (ids, array), optional
             Features of the users, and items, with new ratings, in the columns of `fit`, where the model was fitted with
             such: it does not keep them. Those without a row get the column means of training.
@@ -777,20 +810,20 @@ class RatingModel(InteractionModel):
         """
         check_is_fitted(self)
         self._fitted_on()
-        both, new = self._new_ratings(X, y, time)
+        both, new = self._new_ratings(X, y, time, sample_weight)
         if self._came_before(new, both, again):
             return self
         return self._take_in(both, new, user_features, item_features)
 
-    def _new_ratings(self, X: Any, y: Any, time: Any = None) -> tuple[Ratings, Ratings]:
+    def _new_ratings(self, X: Any, y: Any, time: Any = None, sample_weight: Any = None) -> tuple[Ratings, Ratings]:
         """Return all ratings of the model, once it takes in new ones, and the new ones.
 
         Parameters
         ----------
         X, y
             New ratings as in `RatingModel.update`.
-        time : array-like, optional
-            Their times.
+        time, sample_weight : array-like, optional
+            Their times and weights.
         """
         earlier = self._ratings_in_memory("update", ("there is nothing to merge with; ",))
         ranges = all(ids == IdMap.of_range(len(ids)) for ids in (self.users_, self.items_))
@@ -802,8 +835,9 @@ class RatingModel(InteractionModel):
                 advice="pass pairs of user id and item id",
             )
         with advising():
-            new = as_ratings(X, y, self.coding_ or self.scale_, self.duplicates, times=time)  # type: ignore[arg-type]
-        new.check_coding(self.coding_)
+            scale, duplicates = self.coding_ or self.scale_, cast(Any, self.duplicates)
+            new = as_ratings(X, y, scale, duplicates, times=time, sample_weight=sample_weight)
+        self._check_new(new)
         for ours, given, word in ((self.users_, new.users, "user"), (self.items_, new.items, "item")):
             ours.warn_if_alike(given.ids[ours.index(given.ids) < 0], word, callers_level())
         if self._knows_time and new.times is None:
@@ -823,14 +857,14 @@ class RatingModel(InteractionModel):
         item_features: SideFeatures | None = None,
     ) -> Self:
         """Take new ratings into the model, as `update` does, given all ratings and the new ones."""
-        known, _ = self._fitted_on()
+        known, earlier = self._fitted_on()
         of_users = self._features_of("user", user_features, both.users)
         of_items = self._features_of("item", item_features, both.items)
         given = FitInput(both, whole=both, update=known.n_updates + 1, user_features=of_users, item_features=of_items)
         refuse_too_large(self, self._fit_bytes(both), both.n_ratings)
         with committed(self, keep=learned_names(self)) as grown:
             grown._renew_rows(both, new, given)
-            grown.ratings_, grown.updates_ = both, known.after(new)
+            grown.ratings_, grown.updates_ = both, known.after(new, earlier)
             grown._finalize_update(both)
         return self
 
@@ -913,9 +947,9 @@ class RatingModel(InteractionModel):
         super()._check_learned()
 
 
-def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None) -> None:
+def _check_given(X: Any, y: Any, known: str, table: FeatureTable | None, sample_weight: Any) -> None:
     """Refuse to fold in nobody, and to merge or replace what has no ids."""
-    if X is None and (table is None or y is not None):
+    if X is None and (table is None or y is not None or sample_weight is not None):
         raise InvalidInputError("X is missing: give ratings, or features of those without ratings", argument="X")
     check_known(X, known)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cofactor.errors import Argument, InputWarning, InvalidTypeError
 from cofactor.model.callers import callers_level
 from cofactor.ratings.ids import IdMap
-from cofactor.ratings.lookup import Lookup
+from cofactor.ratings.lookup import Lookup, ids_given
 from cofactor.text import counted, few
 
 __all__ = ["Excluded", "Exclusion"]
@@ -87,10 +87,11 @@ def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
 
 def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:
     """Return the indices of items that are known."""
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+    given = items if isinstance(items, str | bytes | Mapping | set | frozenset) else ids_given(items, "exclude")
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidTypeError("expected ids of items, or such for each user", argument="exclude", found=items)
-    ids = list(items)
-    if hasattr(items, "columns") or any(isinstance(one, tuple | list) for one in ids):
+    ids = list(given)
+    if any(isinstance(one, tuple | list) for one in ids):
         raise InvalidTypeError(
             "expected ids of items", argument="exclude", found=items, advice="of each user: {user: [item, ...], ...}"
         )

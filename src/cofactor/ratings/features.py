@@ -14,11 +14,11 @@ from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InvalidInputError, InvalidTypeError
-from cofactor.frames import as_frame
+from cofactor.frames import as_array, as_frame, collected
 from cofactor.masks import refuse_masked
 from cofactor.model.times import is_missing
 from cofactor.ratings.ids import IdMap
-from cofactor.text import counted, first_repeated, some_of
+from cofactor.text import counted, some_of
 
 _FORMS = (
     "a mapping from ids to sequences of numbers and texts, a frame with the ids in its first column (or in a named or "
@@ -138,9 +138,7 @@ def refuse_foreign(table: FeatureTable, ids: IdMap) -> None:
 
 def _columns_of(table: Any, argument: str) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Return ids, and the columns by their names, of whatever form holds them."""
-    repeated = first_repeated(list(map(str, getattr(table, "columns", ()))))
-    if repeated is not None:
-        raise InvalidInputError(f"{argument} has several columns called {repeated!r}", argument=argument)
+    table = collected(table, argument)
     frame = as_frame(table)
     if frame is not None:
         return _of_frame(frame, argument)
@@ -190,12 +188,12 @@ def _of_frame(frame: nw.DataFrame[Any], argument: str) -> tuple[Any, dict[str, N
             f"{argument} has the column {names} only: expected ids and at least one feature", argument=argument
         )
     columns.pop(str(names[0]))
-    return next(iter(frame.iter_columns())).to_numpy(), columns
+    return as_array(next(iter(frame.iter_columns()))), columns
 
 
 def _of_series(column: nw.Series[Any]) -> NDArray[Any]:
     """Return a column of a frame; a categorical one as texts, even if its categories are numbers."""
-    cells = column.to_numpy()
+    cells = as_array(column)
     if column.dtype not in (nw.Categorical, nw.Enum):
         return cells
     words = np.empty(len(cells), dtype=object)

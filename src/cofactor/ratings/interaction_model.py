@@ -53,6 +53,11 @@ def _compares(model: InteractionModel) -> bool:
     return model._knows_what_is_alike
 
 
+def _explains(model: InteractionModel) -> bool:
+    model._check_explains()
+    return True
+
+
 @fill_docs
 class InteractionModel(Estimator, ABC):
     """A model of users, items, and what users rated or took.
@@ -176,13 +181,13 @@ class InteractionModel(Estimator, ABC):
         again : bool
             Whether the caller wants it taken in.
         """
-        if again or self.updates_ is None or not self.updates_.holds(new):
-            return False
-        if both is not None and both.key != self._require_ratings().key:
+        known, earlier = self._fitted_on()
+        source = "" if again else known.source(new, earlier)
+        if not source or (both is not None and both.key != earlier.key):
             return False
         kind = "take" if both is None else "rating"
         those = counted(new.n_ratings, f"{kind} is", f"{kind}s are")
-        text = f"{those} what an earlier update took in, and not taken in twice; "
+        text = f"{those} what {source} took in, and not taken in twice; "
         warnings.warn(InputWarning((text, Argument("again", True), " does it")), stacklevel=callers_level())
         return True
 
@@ -212,8 +217,11 @@ class InteractionModel(Estimator, ABC):
 
     # ---------------------------------------------------------------- reasons
 
+    @available_if(_explains)
     def explain(self, user: Any, items: Ids) -> Reasons:
         r"""Return which of a user's own ratings, or takes, raise or lower the scores of items, and by how much.
+
+        Only models have it whose scores are such sums, or nearly so: those of the table below.
 
         Parameters
         ----------
@@ -230,8 +238,8 @@ class InteractionModel(Estimator, ABC):
         Raises
         ------
         InvalidInputError
-            If the user or an item was not in training, the user has no ratings, the model was saved without its
-            ratings, or cannot explain; the message then names models that can.
+            If the user or an item was not in training, the user has no ratings, or the model was saved without its
+            ratings.
 
         Notes
         -----
@@ -316,13 +324,19 @@ class InteractionModel(Estimator, ABC):
         return self.items_.ids[ratings.indices[own]], np.asarray(values[own], dtype=np.float64)
 
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        """Return what each own entry of a user adds to the scores of items, by index: (k, n).
+        """Return what each own entry of a user adds to the scores of items, by index: (k, n)."""
+        raise NotImplementedError
 
-        By default it refuses: not all scores are a sum over a user's ratings.
-        """
-        refusing = InteractionModel._contributions
+    def _can_explain(self) -> bool:
+        """Whether scores are a sum over a user's ratings, or there is a short way to what each changes."""
+        return type(self)._contributions is not InteractionModel._contributions
+
+    def _check_explains(self) -> None:
+        """Refuse a model that cannot explain, and name those that can."""
+        if self._can_explain():
+            return
         base = [kind for kind in type(self).__mro__ if InteractionModel in kind.__bases__][-1]
-        able = tuple(kind for kind in kinds_of(base) if kind._contributions is not refusing)
+        able = tuple(kind for kind in kinds_of(base) if kind._contributions is not InteractionModel._contributions)
         named = {kind.__name__ for kind in able if kind.__module__.startswith("cofactor.")}
         own = isinstance(self, able)
         what = "with these parameters" if own else "and there is no short way to what each changes"

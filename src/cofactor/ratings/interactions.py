@@ -287,10 +287,11 @@ class FrameRoles:
             warn_of(
                 f"column {columns[place]!r} of X is read as {role}s, by its place; call it {role!r} if it holds such"
             )
-        elif rating is not None and not called[2] and (others or find_count([names[rating]]) is not None):
+        elif rating is not None and not called[2] and (others or isinstance(columns[rating], str)):
             warn_of(
                 f"column {columns[rating]!r} of X is read as ratings, by its place; call it 'rating' if it holds "
-                "ratings; from how often something was taken, models such as Recommender learn"
+                "ratings, else leave it out: models such as Recommender learn from users and items alone, and from how "
+                "often something was taken"
             )
         if not self.says and len(others) == 1 and frame[:, others[0]].dtype.is_numeric():
             how = "call it 'count' if it says how often"

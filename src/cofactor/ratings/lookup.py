@@ -13,12 +13,37 @@ from scipy import sparse
 
 from cofactor.checks import listed
 from cofactor.errors import Argument, InputWarning, InvalidInputError, InvalidTypeError
+from cofactor.frames import as_array, as_frame, as_series, collected
 from cofactor.model.callers import callers_level
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.ids import IdMap
 from cofactor.ratings.interactions import read_pairs
 from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
+
+
+def ids_given(given: Any, argument: str) -> Any:
+    """Return the ids that a caller gave: also as a series, or as the only column of whatever models take as a frame.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ids_given(pl.LazyFrame({"user": ["ann", "bob"]}), "users").tolist(), ids_given(["ann"], "users")
+    (['ann', 'bob'], ['ann'])
+    """
+    if isinstance(given, list | tuple | np.ndarray):
+        return given
+    given = collected(given, argument)
+    frame = as_frame(given)
+    if frame is not None and len(frame.columns) != 1:
+        columns = ", ".join(map(str, frame.columns))
+        raise InvalidInputError(
+            (Argument(argument), f" has the columns {columns}, expected one of ids"),
+            argument=argument,
+            advice="select the one of ids",
+        )
+    column = as_series(given) if frame is None else frame[:, 0]
+    return listed(given, argument) if column is None else as_array(column)
 
 
 @dataclass(frozen=True)
@@ -98,7 +123,7 @@ class Lookup:
     def known(self, asked: Ids, side: SideName = "user", argument: str = "") -> NDArray[np.int32]:
         """Return the indices of users, or of items, all of which must be known; errors call them by their side."""
         argument = argument or f"{side}s"
-        ids = listed(asked, argument)
+        ids = ids_given(asked, argument)
         ids = np.atleast_1d(np.asarray(ids)) if not isinstance(ids, list | tuple) else ids
         rows = self._of(side).index(ids, argument)
         if (rows < 0).any():
@@ -119,7 +144,7 @@ class Lookup:
         known = self._of(side)
         if candidates is None:
             return np.arange(len(known))
-        ids = list(candidates) if isinstance(candidates, set | frozenset) else listed(candidates, "candidates")
+        ids = list(candidates) if isinstance(candidates, set | frozenset) else ids_given(candidates, "candidates")
         columns = known.index(ids, "candidates")
         if len(columns) and all(isinstance(one, bool | np.bool_) for one in ids):
             raise InvalidTypeError(

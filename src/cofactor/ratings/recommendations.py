@@ -103,7 +103,7 @@ class Recommendations:
         Parameters
         ----------
         kind : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Whose frame, or table.
+            Whose frame, or table. Columns of polars and pyarrow have one type; where ids have several it is an error.
         """
         return frame_of(self._columns(), kind)
 

@@ -56,7 +56,9 @@ class Rules:
         ν, at least 0: what each halving of popularity adds to the score. An item that nobody took counts as half a
         take. In a `Recommender`, ``math.log(2)`` makes up for popularity entirely.
     boost : mapping, pandas Series with item ids as its index, or frame of item id and number, optional
-        b: what is added to the scores of items, 0 for others; below 0 what they lose. In a `Recommender`,
+        A frame, here and below, may be anything that models take as one: lazy, of Arrow, or a relation of DuckDB.
+        b: what is added to the scores of items, 0 for others; below 0 what they lose. A frame is whatever `fit` takes
+        as one, such as a relation of DuckDB. In a `Recommender`,
         ``math.log(2)`` makes an item count as if it were twice as likely.
     groups : mapping, pandas Series with item ids as its index, or frame of item id and group, optional
         From item id to the name of its group, for quotas; items without one have none.
@@ -232,7 +234,7 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
     """Return a mapping from item id to what a caller gives for it; refuse anything else, without printing all of it."""
     if isinstance(given, Mapping):
         return given
-    frame = as_frame(collected(given))
+    frame = as_frame(collected(given, argument))
     if frame is not None and len(frame.columns) == 2:
         order = beside_items(frame.columns, what) or (0, 1)
         ids, values = (frame[frame.columns[k]].to_list() for k in order)
@@ -240,7 +242,8 @@ def _by_item(given: Any, argument: str, what: str) -> Mapping[Any, Any]:
         ids, values = given.index.tolist(), given.tolist()
     else:
         expected = f"a mapping from item id to {what}, a pandas Series with item ids as its index, or a frame of both"
-        raise InvalidTypeError(f"expected {expected}, found {type(given).__name__}", argument=argument)
+        columns = "" if frame is None else f" with the columns {', '.join(map(str, frame.columns))}"
+        raise InvalidTypeError(f"expected {expected}, found {type(given).__name__}{columns}", argument=argument)
     found = dict(zip(ids, values, strict=True))
     if len(found) < len(ids):
         twice = [item for item, n in Counter(ids).items() if n > 1]

@@ -17,6 +17,7 @@ from cofactor.tasks.matching import IdsByText
 from cofactor.tasks.model_answers import ModelAnswers, told
 from cofactor.tasks.plain import Request
 from cofactor.tasks.rating_facts import rating_model_of
+from cofactor.tasks.reasons import reasons
 from cofactor.tasks.recommending import Lists, at_latest, latest_times, with_meaning
 from cofactor.tasks.similarity import similar_columns, with_similar
 from cofactor.tasks.words import shortest
@@ -204,7 +205,7 @@ class RatingAnswers(ModelAnswers):
             model, (asked,) = self._folded_in({"user": user})
         else:
             model, asked = self.model, self._user(user, "user")
-        found = told(model.explain(asked, list(dict.fromkeys(wanted))).explanation(n), "item")
+        found = told(reasons(model, asked, list(dict.fromkeys(wanted))).explanation(n), "item")
         by_item = {one["item"]: one for one in found}
         return [by_item[one] for one in wanted]
 

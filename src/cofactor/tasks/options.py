@@ -191,8 +191,8 @@ DROP_RATING = Option(
 )
 AGAIN = Option(
     "again",
-    "Take in what an earlier update took in already, as when a job is run twice; by default a note says so, and the "
-    "model stays as it is.",
+    "Take in what the fit, or an earlier update, took in already, as when a job is run twice; by default a note says "
+    "so, and the model stays as it is.",
     kind=bool,
     default=False,
 )

@@ -48,7 +48,7 @@ from cofactor.tasks.predicting import answers_of, check_predicts_on_workers, pre
 from cofactor.tasks.ranking import ranked
 from cofactor.tasks.rating_facts import fit_facts, rating_model_of
 from cofactor.tasks.rating_notes import scale_notes, takes_notes
-from cofactor.tasks.reasons import because, reasons_table
+from cofactor.tasks.reasons import because, reasons, reasons_table
 from cofactor.tasks.recommending import Lists, check_users, ranking_model, recommendations
 from cofactor.tasks.rules import rules_of
 from cofactor.tasks.side_features import check_taking, features_of, only_new, side_features
@@ -286,7 +286,7 @@ class RatingTask(Task):
         (user,), items = match_ids([of], model.users_), match_ids(item, model.items_)
         refuse_new([user], model.users_, "users")
         refuse_new(items, model.items_, "items")
-        found = model.explain(user, items)
+        found = reasons(model, user, items)
         if given["titles"] is None:
             return reasons_table(found, n, None)
         titles, notes = rating_files.titles_of(model.items_.ids, given["titles"], given["encoding"] or "utf-8")

@@ -12,9 +12,16 @@ from cofactor.model.explanations import Explanation
 from cofactor.ratings import Reasons
 from cofactor.tasks.plain import Table
 
-__all__ = ["because", "reasons_table"]
+__all__ = ["because", "reasons", "reasons_table"]
 
 _FEW = 3  #: own items that are named beside a recommendation
+
+
+def reasons(model: Any, user: Any, items: Sequence[Any]) -> Reasons:
+    """Return the reasons of a model for the scores of items; refuse one that has none, and name those that have."""
+    model._check_explains()
+    found: Reasons = model.explain(user, items)
+    return found
 
 
 def reasons_table(found: Reasons, n: int, titles: Mapping[str, str] | None) -> Table:
@@ -62,7 +69,7 @@ def because(model: Any, users: Sequence[Any], items: Sequence[Any], titles: Mapp
             continue
         mine = list(items[first:last])
         known = [item for item, place in zip(mine, model.items_.index(mine), strict=True) if place >= 0]
-        of_known = dict(zip(known, _raising(model.explain(users[first], known), titles), strict=True)) if known else {}
+        of_known = dict(zip(known, _raising(reasons(model, users[first], known), titles), strict=True)) if known else {}
         words += [of_known.get(item, "") for item in mine]
     return words
 

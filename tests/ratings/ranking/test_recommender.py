@@ -118,6 +118,18 @@ def test_frames_have_a_row_for_each(kind: str) -> None:
     assert columns["item"] == [str(item) for item in found.items[0]]
 
 
+def test_ids_of_several_types_are_for_pandas(tmp_path: Path) -> None:
+    model = EASE().fit([(u, i) for u in (1, 2, "new") for i in (4, 5, 6) if (u, i) != (1, 4)])
+    found = model.recommend(n=1, exclude_seen=False)
+    assert found.to_frame()["user"].tolist() == [1, 2, "new"]
+    for kind in ("polars", "pyarrow"):
+        with pytest.raises(InvalidInputError, match=f"column of {kind} has one type, and 'user' holds int and str"):
+            found.to_frame(kind)
+        assert len(model.explain("new", [4]).to_frame(kind)) == 4
+    with pytest.raises(InvalidInputError, match="cannot hold a column of mixed types"):
+        found.write(tmp_path / "lists.parquet")
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".tsv.gz"])
 def test_lists_go_to_files_whole_or_not_at_all(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pandas = pytest.importorskip("pandas")

@@ -245,8 +245,8 @@ def test_groups_may_be_a_series_and_unknown_items_are_told() -> None:
         model.recommend([100], rules=Rules(groups={**GROUPS, "x": "a", "y": "b"}, at_most=quota))
     with pytest.raises(InvalidInputError, match="groups has several groups for one item: 7"):
         Rules(groups=pd.concat([series, series[[7]]]), at_most=1)
-    for odd in (series.to_frame(), list(GROUPS)):
-        with pytest.raises(InvalidTypeError, match=f"or a frame of both, found {type(odd).__name__}$"):
+    for odd, found in ((series.to_frame("of"), "DataFrame with the columns of"), (list(GROUPS), "list")):
+        with pytest.raises(InvalidTypeError, match=f"or a frame of both, found {found}$"):
             Rules(groups=odd, at_most=1)
 
 

@@ -204,7 +204,7 @@ def _arrow_table(columns: Mapping[str, NDArray[Any]], schema: Any) -> Any:
     types = dict.fromkeys(columns) if schema is None else dict(zip(schema.names, schema.types, strict=True))
     try:
         return pa.table({name: pa.array(values, type=types[name]) for name, values in columns.items()})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowException, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInputError(
             f"Parquet cannot hold a column of mixed types ({reason})", advice="write .csv instead"

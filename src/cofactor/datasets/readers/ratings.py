@@ -124,7 +124,8 @@ def read_ratings(
         there are more than 20 distinct ratings, or more than 10 whole ones from 1 on, most of them near the lowest, as
         of counts, without `scale` or `bins`: `read_takes` reads counts. If a number of `bins` leaves some of them
         empty. If ids differ in the blanks around them only. If the first column has no name and holds whole numbers, as
-        pandas writes its index, and others are known by their places alone: they are counted after it.
+        pandas writes its index, and others are known by their places alone: they are counted after it. If the header
+        calls the third column by a name that is not known, such as price, and `rating` is not given.
 
     Examples
     --------
@@ -141,7 +142,8 @@ def read_ratings(
     table = opened(path, sep, header, encoding, ids, rated=True)
     positions = positions_of(table, {"user": user, "item": item, "rating": rating}, timestamp)
     told: dict[str, Any] = {"scale": scale, "bins": bins, "bin_by": bin_by, "drop_rating": drop_rating}
-    return ratings_in(table, positions, ids, name or data_name(path), timed=timestamp is not None, **told)
+    told |= {"timed": timestamp is not None, "guessed": rating is None}
+    return ratings_in(table, positions, ids, name or data_name(path), **told)
 
 
 def ratings_in(
@@ -151,6 +153,7 @@ def ratings_in(
     name: str,
     *,
     timed: bool,
+    guessed: bool,
     scale: Scale | None = None,
     bins: Bins | None = None,
     bin_by: BinBy = "auto",
@@ -169,6 +172,8 @@ def ratings_in(
     name : str
         Of the data set.
     timed : bool
+    guessed : bool
+        Whether no column of ratings was asked for.
     """
     if scale is not None and bins is not None:
         raise InvalidInputError((Argument("scale"), " and ", Argument("bins"), " exclude each other: give one of them"))
@@ -207,6 +212,8 @@ def ratings_in(
         return replace(data, y=scale.levels_of(data.y), scale=np.array(scale.scale, dtype=np.float64), coding=scale)
     if scale is None and drop_rating is None:
         warn_of_zeros(y)
+        if guessed:
+            _warn_of_guess(table, positions["rating"])
     if data.scale is not None:
         return data
     levels = _infer_scale(data.y)
@@ -449,6 +456,15 @@ def _by_words(found: Words, coding: Coding, table: Table, position: int) -> NDAr
             place=table.place(row, position),
         )
     return coding.levels_of(found.values)[found.codes]
+
+
+def _warn_of_guess(table: Table, position: int) -> None:
+    """Warn of ratings that are known by their place alone, in a file that calls them by another name."""
+    name = "" if table.names is None else table.names[position]
+    if name and not is_called(table.names, position, "rating") and not is_number(name):
+        guess = f"{table.file}: column {name!r} is read as ratings, by its place; "
+        how = " says that it holds such; if it does not, the file says only what users took"
+        warnings.warn(InputWarning((guess, Argument("rating", name), how)), stacklevel=4)
 
 
 def _infer_scale(y: NDArray[np.float64]) -> NDArray[np.float64] | None:

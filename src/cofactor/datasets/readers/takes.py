@@ -126,7 +126,8 @@ def read_ratings_or_takes(
         return _takes(table, columns, told, ids, called), why
     column = asked.pop("rating", None)
     positions = positions_of(table, {"user": user, "item": item, "rating": column}, timestamp)
-    data = ratings_in(table, positions, ids, called, timed=timestamp is not None, scale=scale, **asked)
+    how: dict[str, Any] = {"timed": timestamp is not None, "guessed": column is None, "scale": scale}
+    data = ratings_in(table, positions, ids, called, **how, **asked)
     if scale is None and not asked and data.n_ratings and (data.y == data.y[0]).all():
         shown = f"{data.y[0]:g}" if data.coding is None or not data.coding.words else data.coding.named(data.y[:1])[0]
         ones = np.ones(data.n_ratings)

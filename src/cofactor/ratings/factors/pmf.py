@@ -243,9 +243,10 @@ class PMF(FactorModel):
         low, high = float(self.scale_[0]), float(self.scale_[-1])
         return low + self._logistic_loss().estimate(scores) * ((high - low) / (len(self.scale_) - 1))
 
+    def _can_explain(self) -> bool:
+        return self.link == "identity"
+
     def _contributions(self, user: int, items: NDArray[Any]) -> NDArray[Any]:
-        if self.link != "identity":
-            return super()._contributions(user, items)
         ratings, V = self._require_ratings(()), self.V_
         entries = slice(ratings.indptr[user], ratings.indptr[user + 1])
         own = ratings.indices[entries]

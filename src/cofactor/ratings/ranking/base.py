@@ -448,7 +448,7 @@ class ExposureModel(InteractionModel):
         new = as_takes(X, y, times=time, sample_weight=sample_weight, **kinds)
         if self._came_before(new, None, again):
             return self
-        both, updates = joined_takes(earlier, new), known.after(new)
+        both, updates = joined_takes(earlier, new), known.after(new, earlier)
         before = copy.copy(self)
         with committed(self, keep=learned_names(self)) as grown, self._monitor() as monitor:
             grown._set_interactions(both, updates)

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator, number
@@ -77,6 +78,16 @@ _CELLS = 25_000_000
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
+def _explains(model: Recommender) -> bool:
+    model._check_explains()
+    return True
+
+
+def _predicts(model: Recommender) -> bool:
+    fitted = hasattr(model, "exposures_")
+    return model._predicting() is not None if fitted else model.ratings is not None
+
+
 @fill_docs
 class Recommender(InteractionModel):
     r"""Recommendations that people would take: P(take) × P(like | taken).
@@ -99,7 +110,7 @@ class Recommender(InteractionModel):
     taken, and others as long as lists of what was held out become better by more than chance (`tried_`).
     Popularity counts by :math:`n_u^{-1}` more the less is known of a user: lists of users with one take were worse
     than popularity without, on a made-up shop, and are better with it. The models of the end are fitted to all takes.
-    `predict` and `predict_proba` are those of the rating model.
+    `predict` and `predict_proba` are those of the rating model; one that was fitted to takes alone has no such methods.
 
     P(take) holds about. Of the first ten of each user, by so many per cent more were expected to be among a fifth that
     was held out than were: MovieLens 1M 1, MovieLens 100K 1, latest-small -1, Steam 2, Epinions -2; of a tenth of
@@ -535,6 +546,7 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
+    @available_if(_predicts)
     def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings, as `RatingModel.predict` of the rating model does.
 
@@ -550,6 +562,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().predict(X, time=time)
 
+    @available_if(_predicts)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level, once the item is taken.
 
@@ -564,6 +577,7 @@ class Recommender(InteractionModel):
         """
         return np.asarray(self._predicting().predict_proba(X, time=time))
 
+    @available_if(_predicts)
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return scores of the rating model: for one user, a higher one means an item better liked once taken.
 
@@ -578,6 +592,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
+    @available_if(_predicts)
     def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
         return self._predicting().score(X, y, time=time)
@@ -594,8 +609,18 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- reasons
 
+    def _check_explains(self) -> None:
+        """Refuse to explain where a part cannot."""
+        fitted = hasattr(self, "exposures_")
+        rated = self.rating_model_ if fitted else None if self.ratings is None else self._rating_kind()
+        for part in (*(self.exposures_ if fitted else self._exposure()), *([] if rated is None else [rated])):
+            part._check_explains()
+
+    @available_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
         r"""Return which of a user's own ratings make it likely that items are taken, and liked.
+
+        Where a part cannot explain, such as `BPR`, there is no such method.
 
         Parameters
         ----------
@@ -616,7 +641,7 @@ class Recommender(InteractionModel):
         Raises
         ------
         InvalidInputError
-            As `RatingModel.explain` does; also if a part cannot explain, such as `BPR`.
+            As `RatingModel.explain` does.
 
         Notes
         -----
@@ -727,6 +752,7 @@ class Recommender(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         known: str = "error",
@@ -739,6 +765,8 @@ class Recommender(InteractionModel):
             Their ratings as in `fit`. Without ratings they are takes, and what they like is that of the average user;
             counts say something only where the recommender was fitted with counts.
         {time}
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            As in `fit`.
         {kind}
         user_features : mapping, frame, or tuple, optional
             Features of the new users, if the rating model was fitted with such: see `RatingModel.fold_in`. Users known
@@ -755,14 +783,14 @@ class Recommender(InteractionModel):
         if user_features is not None and self.rating_model_ is None:
             raise unknown_features("user_features")
         if user_features is None and (self.rating_model_ is None or kind is not None or ratings_in(X, y) is None):
-            given = takes = new_takes(self, X, y, time, None, known, kind)
+            given = takes = new_takes(self, X, y, time, sample_weight, known, kind)
             if self.rating_model_ is not None:
                 none = np.zeros(takes.n_ratings, dtype=np.bool_)
                 unrated = FitInput(_on_scale(takes.subset(none), self.scale_))
                 new.rating_model_ = self.rating_model_._folded_in(unrated)
         else:
             model = copy.copy(cast(RatingModel, self.rating_model_)).set_params(**self._of_ratings)
-            fresh = model._new_users(X, y, user_features, known, time)
+            fresh = model._new_users(X, y, user_features, known, time, sample_weight)
             given = fresh.ratings
             takes = as_takes(given) if given.n_ratings else _on_scale(given, TAKEN)
             new.rating_model_ = model._folded_in(fresh)
@@ -776,6 +804,7 @@ class Recommender(InteractionModel):
         y: RatingValues = None,
         *,
         time: ArrayLike | None = None,
+        sample_weight: ArrayLike | SparseTable | None = None,
         kind: ArrayLike | None = None,
         user_features: SideFeatures | None = None,
         item_features: SideFeatures | None = None,
@@ -791,6 +820,8 @@ class Recommender(InteractionModel):
         X, y
             As in `fit`; a model that learned from ratings takes ratings alone.
         {time}
+        sample_weight : array-like of shape (n,), or sparse matrix of the shape of X, optional
+            As in `fit`.
         {kind}
         user_features, item_features : mapping, frame, or tuple, optional
             For the rating model, if it was fitted with such: see `RatingModel.update`. What features of items say of
@@ -811,9 +842,11 @@ class Recommender(InteractionModel):
             )
         known, earlier = self._fitted_on()
         if self.rating_model_ is None:
-            new = as_takes(X, y, times=time, kind=kind, kind_weights=self.kind_weights_)
+            how: dict[str, Any] = {"kind": kind, "kind_weights": self.kind_weights_}
+            new = as_takes(X, y, times=time, sample_weight=sample_weight, **how)
         else:
-            both, new = copy.copy(self.rating_model_).set_params(**self._of_ratings)._new_ratings(X, y, time)
+            model = copy.copy(self.rating_model_).set_params(**self._of_ratings)
+            both, new = model._new_ratings(X, y, time, sample_weight)
         if self._came_before(new, None if self.rating_model_ is None else both, again):
             return self
         with committed(self, keep=learned_names(self)) as grown:
@@ -831,7 +864,7 @@ class Recommender(InteractionModel):
                 grown.exposures_.append(later)
             grown.cold_ = None if self.cold_ is None else self.cold_.among(self.items_, both.items)
             grown.users_, grown.items_, grown.ratings_ = both.users, both.items, both
-            grown.updates_ = known.after(new)
+            grown.updates_ = known.after(new, earlier)
         return self
 
     # ---------------------------------------------------------------- files

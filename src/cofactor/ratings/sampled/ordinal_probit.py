@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, one_of, whole
@@ -58,6 +59,14 @@ _ROOT, _MOST, _FEATURES = 16.0, 48, 2
 _SHADOW = "shadow_"  #: begins the names of arrays of shadow users in chains
 
 _FAR = 40.0  #: an infinite threshold
+
+
+def _knows_drift(model: OrdinalProbit) -> bool:
+    if model.time:
+        return True
+    raise InvalidInputError(
+        "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
+    )
 
 
 class OrdinalProbit(ProbitModel):
@@ -311,10 +320,11 @@ class OrdinalProbit(ProbitModel):
             given = replace(given, shadow=_read_shadow(shadow, given.ratings, self.duplicates, unknown))
         return self._learn(given)
 
+    @available_if(_knows_drift)
     def drift(self, users: Ids, time: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         r"""Return how far the scores of users lie from their mean over all times: the posterior of :math:`s_i(t)`.
 
-        Only for models with ``time=True``.
+        Only models with ``time=True`` have it.
 
         Parameters
         ----------
@@ -342,10 +352,7 @@ class OrdinalProbit(ProbitModel):
         True
         """
         check_is_fitted(self)
-        if self.past_ is None:
-            raise InvalidInputError(
-                "this model does not know time", argument="time", advice=("fit it with ", Argument("time", True))
-            )
+        assert self.past_ is not None
         rows = Lookup(self.users_, self.items_).known(users)
         places = self.past_.index(self._timed_users(rows, time))
         total, squares = np.zeros(len(rows)), np.zeros(len(rows))
