@@ -1,4 +1,4 @@
-"""A kernel holds a copy of each kernel it calls, and a process uses the first one loaded: all give the same bits.
+"""A kernel holds a copy of each short kernel it calls, and a process uses the first one loaded: all give the same bits.
 
 Where kernels were compiled just now it is the inner kernel itself; where they come from the cache, the copy.
 """

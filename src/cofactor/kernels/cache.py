@@ -3,7 +3,8 @@
 The name covers versions and settings of the compiler, the processor, the signature, what a closure holds, and the
 sources of all modules of ours that the kernel's module imports, directly or not. So a file is right wherever its name
 fits: clones and environments of a user share one folder, and an upgrade that leaves kernels alone compiles nothing.
-There is no index and no lock: files are written whole, under their final name, or not at all.
+There is no index and no lock: files are written whole, under their final name, or not at all. The file of a kernel
+holds the code of all that it calls.
 
 A wheel may hold kernels that were compiled ahead, for any processor of the level x86-64-v3 (AVX2 and fused products).
 They are taken first; what is not among them is taken from the user's folder, or compiled and put there.
@@ -51,7 +52,7 @@ config: Any = numba.config
 _CompileResult: Any = compiler.CompileResult
 _dumps: Any = dumps
 
-_FORMAT = 1
+_FORMAT = 2
 _SUFFIX = ".kernel"
 _LIST = ".list"
 _PACKAGE = Path(__file__).parents[1]
@@ -422,6 +423,27 @@ def _say_once(subject: str, text: str) -> None:
         tell(text)
 
 
+#: Instructions of a kernel from which on those that call it hold no copy of it: LLVM would not make it a part of
+#: their own code, but compile it once more in each.
+_LONG = 300
+
+#: Long kernels that are loaded, by the names of their functions.
+_long: dict[str, Any] = {}
+
+
+def _called_by(library: Any) -> dict[str, Any]:
+    """Return the code of the long kernels that one calls, directly or not, each after those that it calls itself."""
+    return {name: code for one in library._linking_libraries for name, code in getattr(one, "called", {}).items()}
+
+
+def _offer(data: Any, called: dict[str, Any], code: Any | None) -> None:
+    """Note what kernels need besides themselves if they call this one; `code` is its own, if it is long."""
+    name = data.fndesc.mangled_name
+    if code is not None:
+        _long[name] = data.library
+    data.library.called = called if code is None else {**called, name: code}
+
+
 class KernelCache(_Cache):
     """The cache of one kernel, in place of Numba's.
 
@@ -432,6 +454,7 @@ class KernelCache(_Cache):
     def __init__(self, dispatcher: Any) -> None:
         self._function = dispatcher.py_func
         self._options = repr(sorted((name, _plain(value)) for name, value in dispatcher.targetoptions.items()))
+        self._is_for_kernels = dispatcher.targetoptions.get("no_cpython_wrapper", False)
         self._is_on = True
 
     @property
@@ -472,7 +495,12 @@ class KernelCache(_Cache):
         """Return the compiled code in a file; None if there is no such file, or none that can be used."""
         try:
             _, contents = _read(path, own=where == "cached")
-            found = _CompileResult._rebuild(target_context, *pickle.loads(zlib.decompress(contents)))
+            called, is_long, compiled = pickle.loads(zlib.decompress(contents))
+            for name, code in called.items():
+                if name not in _long:
+                    _long[name] = target_context.codegen().unserialize_library(code)
+            found = _CompileResult._rebuild(target_context, *compiled)
+            _offer(found, called, compiled[0] if is_long else None)
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file, or one of a strange Numba, may lead to
@@ -488,6 +516,10 @@ class KernelCache(_Cache):
         target = data.codegen.magic_tuple()
         file = self._file(sig, target)
         _names["compiled"].add(Path(file).stem)
+        called = _called_by(data.library)
+        is_long = self._leave_out(data)
+        compiled = data._reduce()
+        _offer(data, called, compiled[0] if is_long else None)
         source = Path(self._function.__code__.co_filename)
         header = {
             "kernel": f"{self._function.__module__}.{self._function.__qualname__}",
@@ -499,7 +531,7 @@ class KernelCache(_Cache):
         }
         folder = user_folder()
         try:
-            contents = zlib.compress(_dumps(data._reduce()), _COMPRESSION)
+            contents = zlib.compress(_dumps((called, is_long, compiled)), _COMPRESSION)
             _write(_checked(folder) / file, header, contents)
         except (Unusable, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
@@ -508,6 +540,22 @@ class KernelCache(_Cache):
                 f"compiled kernels cannot be kept in {folder} ({reason}): each process compiles them anew. "
                 "Set COFACTOR_CACHE to a folder of your own",
             )
+
+    def _leave_out(self, data: Any) -> bool:
+        """Take a long kernel out of what is copied into those that call it; return whether it is one that they call.
+
+        What Python calls is called by no kernel.
+        """
+        library, own = data.library, data.fndesc
+        if not self._is_for_kernels:  # all that Numba asks for is the name of its wrapper
+            names = f'define void @"{own.llvm_cpython_wrapper_name}"() {{ ret void }}'
+            library._shared_module = llvm.parse_assembly(names)
+            return False
+        blocks = library.get_function(own.mangled_name).blocks
+        is_long = sum(1 for block in blocks for _ in block.instructions) >= _LONG
+        if is_long:
+            library._shared_module = llvm.parse_assembly("")
+        return is_long
 
     @cached_property
     def _about(self) -> list[Any]:

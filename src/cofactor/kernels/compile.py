@@ -66,7 +66,7 @@ def ordered(function: Callable[..., Any]) -> Any:
     """Compile `function` as `kernel` does, but keep the order of its sums; a product is still fused with a sum.
 
     For a sum of several products in one expression, in a kernel that other kernels call. Each caller holds a copy of
-    what it calls, which is optimized once more, and every such pass may group the terms of a sum anew. A process uses
+    a short kernel, which is optimized once more, and every such pass may group the terms of a sum anew. A process uses
     the copy that it loads first. So without this the bits depend on whether kernels were compiled just now or come from
     the cache.
 
@@ -119,7 +119,9 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
 class Kernel:
     """A function that is compiled for the types it is called with, by Python and by other kernels.
 
-    Numba's part of it is made when it is first called: an import brings many kernels of which few are used.
+    Numba's parts of it are made when it is first called: an import brings many kernels of which few are used. There is
+    one for Python and one for kernels. What Python calls has a wrapper that takes arrays and numbers out of objects,
+    which takes a sixth of the time of compilation; most kernels are called by one of the two alone.
 
     Parameters
     ----------
@@ -133,24 +135,27 @@ class Kernel:
         update_wrapper(self, function)
         self.py_func, self._options = function, options
         self._dispatcher: Any = None
+        self._for_kernels: Any = None
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""
-        return (self._dispatcher or self._made())(*args)
+        if self._dispatcher is None:
+            with _making:  # one, whichever threads call it first
+                self._dispatcher = self._dispatcher or self._made()
+        return self._dispatcher(*args)
 
     @property
     def _numba_type_(self) -> Any:  # by which Numba knows what other kernels call
-        return types.Dispatcher(self._made())
+        with _making:
+            self._for_kernels = self._for_kernels or self._made(no_cpython_wrapper=True)
+        return types.Dispatcher(self._for_kernels)
 
-    def _made(self) -> Any:
-        with _making:  # one, whichever threads call it first
-            if self._dispatcher is None:
-                made: Any = _Dispatcher(self.py_func, targetoptions=self._options)
-                # Of a function that was typed at a prompt there is nothing to keep.
-                if not self.py_func.__code__.co_filename.startswith("<"):
-                    made._cache = KernelCache(made)
-                self._dispatcher = made
-        return self._dispatcher
+    def _made(self, **options: Any) -> Any:
+        made: Any = _Dispatcher(self.py_func, targetoptions=self._options | options)
+        # Of a function that was typed at a prompt there is nothing to keep.
+        if not self.py_func.__code__.co_filename.startswith("<"):
+            made._cache = KernelCache(made)
+        return made
 
 
 class _Dispatcher(CPUDispatcher):
