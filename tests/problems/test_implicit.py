@@ -42,7 +42,7 @@ def test_value_and_gradient_are_those_of_all_cells(d: int) -> None:
         assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=1e-2)
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "normal", "cg"])
 def test_a_step_over_rows_or_columns_tells_j(solver: str) -> None:
     problem = ImplicitProblem(TAKES, WEIGHTS, 19, 0.05, 0.2, solver)
     x = rng.normal(0, 0.3, problem.size).astype(np.float32)
@@ -71,3 +71,16 @@ def test_no_weights_are_weights_of_one() -> None:
     told = [one.update_columns(x) for one, x in zip(some, points, strict=True)]
     assert told[0] == told[1]
     assert points[0].tobytes() == points[1].tobytes()
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighed"])
+@pytest.mark.parametrize("d", [5, 16, 40])  # rows with half as many entries are solved in the number of these
+def test_rows_with_few_entries_are_those_of_the_normal_equations(d: int, weights: np.ndarray | None) -> None:
+    found, told = [], []
+    for solver in ("exact", "normal"):
+        problem = ImplicitProblem(TAKES, weights, d, 0.05, 0.2, solver)
+        x = np.random.default_rng(1).normal(0, 0.3, problem.size).astype(np.float32)
+        told.append([problem.update_rows(x), problem.update_columns(x), problem.update_rows(x)])
+        found.append(x)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert told[1] == pytest.approx(told[0], rel=1e-6)

@@ -93,22 +93,32 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
 
 
 @ordered
-def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, ridge, out, least):  # type: ignore[no-untyped-def]
+def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, n_few, rotated, lengths, axes, ridge, out, least):  # type: ignore[no-untyped-def]
     """Write the minimisers of rows lo..hi, and what each row's part of J then is; zero for a row without entries.
 
-    Row i minimises u·(base + ridge_i I + Σ_k r_k² F_k F_kᵀ)u - 2 u·Σ_k r_k² F_k over its stored entries.
+    Row i minimises u·(base + ridge_i I + Σ_k r_k² F_k F_kᵀ)u - 2 u·Σ_k r_k² F_k over its stored entries. Rows of at
+    most `n_few` are solved in the number of their entries: see `_solve_for_few`.
     """
     p = out.shape[1]
     G, T, W = room(p)
     prior, F, few = prior_equations(base), copies(p, table.dtype.type(0)), copies(p, 0.0)
     g, w, b, nothing = square(G, p), W.reshape(-1), np.empty(p), np.zeros(p)
     in_place, taken = np.empty(0, np.int32), np.ones(1, table.dtype)
+    Z, sums, scales = _aligned(p * lines(n_few), 0.0), _aligned(2 * lines(p), 0.0), np.empty(p)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         least[i] = 0
         if start == end:
             for f in range(p):
                 out[i, f] = 0
+            continue
+        if end - start <= n_few:
+            for f in range(p):
+                scales[f] = 1 / np.sqrt(lengths[f] + ridge[i])
+            least[i] = _solve_for_few(start, end, indices, roots, rotated, scales, axes, Z, G, T, W, sums)
+            u = sums.reshape(-1)
+            for f in range(p):
+                out[i, f] = u[f]
             continue
         begin_equations(prior, nothing, G)
         if end - start < p:
@@ -126,6 +136,49 @@ def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, ridge, out, leas
         least[i] = -said
         for f in range(p):
             out[i, f] = w[f]
+
+
+@ordered
+def _solve_for_few(start, end, indices, roots, rotated, scales, axes, Z, G, T, W, sums):  # type: ignore[no-untyped-def]
+    """Write the minimiser of a row with n entries as the first numbers of `sums`, and return the row's part of J.
+
+    With base = Q diag(λ) Qᵀ, s = (λ + ridge)^-½ and Z = r F Q s, u = Q s Zᵀ y where (I + Z Zᵀ) y = r: n equations, not
+    as many as factors. The `axes` are Qᵀ, and `rotated` are F Q.
+    """
+    n, p = end - start, len(scales)
+    L, D, used = lines(n), lines(p), (p + LANES - 1) // LANES
+    z, x, several = Z.reshape(-1), rotated.reshape(-1), len(roots) > 1
+    for k in range(p * L):
+        store(Z, k, filled(0.0))
+    for k in range(n):
+        root, own = np.float64(roots[start + k] if several else roots[0]), np.int64(indices[start + k]) * D * LANES
+        for f in range(p):
+            z[f * L * LANES + k] = root * scales[f] * x[own + f]
+    K, T = G[: L * LANES * L], T[: L * LANES * L]
+    clear(K, n)
+    for a in range(0, n, 8):
+        for b in range(a // LANES, L):
+            _add_products(p, L, a, b, Z, K)
+    g, y, u = square(K, n), W.reshape(-1), sums.reshape(-1)
+    for k in range(n):
+        g[k, k] += 1
+        g[k, n] = roots[start + k] if several else roots[0]
+    factorize(K, n, n * np.finfo(np.float64).eps, T, W)
+    solve(n, T, W)
+    said = 0.0
+    for b in range(2 * D):
+        store(sums, b, filled(0.0))
+    for k in range(n):
+        root, own = np.float64(roots[start + k] if several else roots[0]), np.int64(indices[start + k]) * D
+        said += root * (root - y[k])
+        c = filled(root * y[k])
+        for b in range(used):
+            store(sums, D + b, load(sums, D + b) + c * doubled(load(rotated, own + b)))
+    for f in range(p):
+        c = filled(u[D * LANES + f] * scales[f] * scales[f])
+        for b in range(used):
+            store(sums, b, load(sums, b) + c * load(axes, f * D + b))
+    return -said
 
 
 @ordered

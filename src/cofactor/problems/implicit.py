@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from scipy import linalg
 
 from cofactor.kernels.axes import gram
 from cofactor.kernels.conjugate import gradient_of_takes, padded, ridge_of_takes_cg
 from cofactor.kernels.normal_equations import lined_up, ridge_of_takes
 from cofactor.kernels.observed import weighted_squares
-from cofactor.kernels.threads import cut_rows, parallel_for
+from cofactor.kernels.threads import cut_rows, library_limit, parallel_for
 from cofactor.penalties import RowL2
 from cofactor.problems.observed import Entries, masses
 from cofactor.problems.penalized import PenalizedProblem
@@ -58,8 +59,9 @@ class ImplicitProblem(PenalizedProblem):
         Weight of the penalty.
     unobserved : float
         α₀.
-    row_solver : {"exact", "cg"}
-        Normal equations, or three conjugate gradient steps from where a row stands.
+    row_solver : {"exact", "normal", "cg"}
+        Normal equations, in the number of entries where these are few; in that of factors for all rows, which is
+        quicker for a few rows; or three conjugate gradient steps from where a row stands.
 
     Notes
     -----
@@ -73,7 +75,7 @@ class ImplicitProblem(PenalizedProblem):
         n_factors: int,
         alpha: float,
         unobserved: float,
-        row_solver: Literal["exact", "cg"],
+        row_solver: Literal["exact", "normal", "cg"],
     ) -> None:
         n, m = entries.shape
         n_row, n_column = masses(entries, weights)
@@ -119,9 +121,11 @@ class ImplicitProblem(PenalizedProblem):
         arrays, side = self.layout.views(x), self._sides[name]
         least, base = np.empty(len(arrays[name])), self._base(arrays[other])
         rows = (side.indptr, side.indices)
-        if self.row_solver == "exact":
-            features = side.roots, lined_up(arrays[other], arrays[other].shape[1], dtype=self.dtype)
-            self._each(side, ridge_of_takes, *rows, *features, base, side.ridge, arrays[name], least)
+        if self.row_solver != "cg":
+            V, d = arrays[other], arrays[other].shape[1]
+            features = side.roots, lined_up(V, d, dtype=self.dtype)
+            for_few = self._for_few(V, base)
+            self._each(side, ridge_of_takes, *rows, *features, base, *for_few, side.ridge, arrays[name], least)
         else:
             features = side.values, arrays[other]
             start = (*rows, *features, padded(base), side.ridge, CG_STEPS)
@@ -137,6 +141,16 @@ class ImplicitProblem(PenalizedProblem):
         """Return what all cells say to a row, taken or not."""
         lower = gram((other,))
         return np.asarray(self.unobserved * (np.tril(lower) + np.tril(lower, -1).T))
+
+    def _for_few(self, other: np.ndarray, base: np.ndarray) -> tuple[Any, ...]:
+        """Return up to how many entries a row is solved in their number, and what that takes: `ridge_of_takes`."""
+        d = len(base)
+        if self.row_solver == "normal":
+            return 0, lined_up(other[:0], d, dtype=self.dtype), np.empty(0), lined_up(base[:0], d)
+        with library_limit(1, "blas"):
+            lengths, Q = linalg.eigh(base)
+            turned = other @ Q.astype(other.dtype)
+        return d // 2, lined_up(turned, d, dtype=self.dtype), np.maximum(lengths, 0), lined_up(Q.T, d)
 
     def _penalty(self, name: str, array: np.ndarray) -> float:
         return float(weighted_squares(self._sides[name].ridge, array).sum())

@@ -88,6 +88,20 @@ def test_what_is_held_out_is_a_tenth_of_each_user_by_chance() -> None:
     assert not held_out.seen[held_out.chosen].any()
 
 
+def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
+    held_out = HeldOut.of(as_takes(takes_of(60, 30)), 0)
+    few = held_out.of_most_taken(10)
+    assert sorted(few.train.item_counts) == sorted(held_out.train.item_counts)[-10:]
+    assert 0 < len(few.chosen[0]) < len(held_out.chosen[0])
+    assert np.array_equal(few.seen.sum(axis=0), np.bincount(few.train.rows(few.users)[1], minlength=10))
+    assert not few.seen[few.chosen].any()
+    X = np.random.default_rng(0).random((800, 1600)) < 0.01
+    tried = set[str]()
+    model = EASE(random_state=0, popularity_weight=0, callback=lambda seen: tried.add(seen.stage)).fit(np.argwhere(X))
+    assert f"trying alpha {model.alpha_:.3g}" in tried
+    assert len(tried) >= 3
+
+
 def test_scores_that_are_no_numbers_gain_nothing() -> None:
     held_out = HeldOut.of(as_takes(takes_of(60, 30)), 0)
     wrong = np.full(held_out.seen.shape, np.nan, dtype=np.float32)

@@ -35,9 +35,8 @@ _FIRST = 400.0
 #: Numbers of singular vectors that are tried.
 _RANKS = (64, 128, 256, 512)
 
-#: Rows of a matrix that is inverted in less time than singular vectors are found in.
+#: Rows of a matrix that is inverted in no time; as many items tell which alpha is best.
 _FAST = 1500
-_LEAST_ALPHA = 0.1  # of a search by inverses
 
 _LEAST = 0.1  # what the oldest takes say, with `recency`
 
@@ -59,8 +58,7 @@ class EASE(LinearExposure):
     alpha : float or "auto", default="auto"
         Weight of the penalty, above 0. "auto" holds out a tenth of the takes of each user and doubles or halves alpha
         from 400 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank): see the notes. Before
-        an inverse of more than 1,500 rows it does so by singular vectors, and then halves alpha with inverses: what was
-        best for these on seven sets was that or less, as the vectors that are left out are penalized too.
+        an inverse of more than 1,500 rows it looks at the 1,500 items that most took.
     solver : {"auto", "primal", "dual", "low-rank"}, default="auto"
         Inverse over items, over users, or `n_factors` singular vectors. "auto" takes an inverse where one of both is at
         most 10,000, that over users where items are more than twice as many, and else the vectors.
@@ -197,8 +195,8 @@ class EASE(LinearExposure):
         inner._check_times(takes)
         inner._set_interactions(takes, None)
 
-        def tried(way: str, first: float, n_factors: int = self._most_factors, downwards: bool = False) -> Trials:
-            """Try alphas from the first one on, if it is to be chosen."""
+        def tried(way: str, first: float, searches: bool, n_factors: int = self._most_factors) -> Trials:
+            """Try the first alpha, and go on from there if it is to be chosen."""
             with library_limit(1, "blas"):
                 solve = closed_form(takes, strengths_of(self, takes), way, n_factors)
 
@@ -211,28 +209,27 @@ class EASE(LinearExposure):
                 return trials.gain(alpha=alpha, **({"n_factors": n_factors} if way == "low-rank" else {}))
 
             trials = Trials(held_out, learn, monitor)
-            if not searches:
-                gain(first)
-            elif not downwards:
+            if searches:
                 climb(gain, first, 2)
             else:
-                while gain(first / 2) > gain(first) and first > _LEAST_ALPHA:
-                    first /= 2
+                gain(first)
             return trials
 
         searches = isinstance(self.alpha, str) and len(held_out.users) > 0
         way, first = self._way(takes), _FIRST if isinstance(self.alpha, str) else float(self.alpha)
         if way == "low-rank" and isinstance(self.n_factors, str) and len(held_out.users):
-            best = tried(way, first, _RANKS[0])
+            best = tried(way, first, searches, _RANKS[0])
             for n_factors in _RANKS[1:]:
-                more = tried(way, first, n_factors)
+                more = tried(way, first, searches, n_factors)
                 if more.highest <= best.highest:
                     break
                 best = more
         elif searches and way != "low-rank" and len(takes.items if way == "primal" else takes.users) > _FAST:
-            best = tried(way, tried("low-rank", first).best["alpha"], downwards=True)
+            few = clone(self).set_params(solver="primal", popularity_weight=0.0)
+            alpha = few._tune(held_out.of_most_taken(_FAST), monitor)[0]["alpha"]
+            best = tried(way, alpha, searches=False)
         else:
-            best = tried(way, first)
+            best = tried(way, first, searches)
         return self._with_popularity(held_out, best)
 
     def _check_times(self, takes: Ratings) -> None:

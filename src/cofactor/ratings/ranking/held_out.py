@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from cofactor.model.progress import Monitor
 from cofactor.problems.choice import Choice, ChoiceProblem, bent
 from cofactor.ratings.data import Ratings
 from cofactor.ratings.entries import entries_of_rows
+from cofactor.ratings.ids import IdMap
 
 __all__ = ["TIES", "HeldOut", "Trials", "climb", "item_masses", "popularity_prior"]
 
@@ -115,6 +116,21 @@ class HeldOut:
         seen[np.repeat(np.arange(len(users)), np.diff(indptr)), train.indices[theirs]] = True
         out_of = owner[rank < n_out[owner]], takes.indices[chosen].astype(np.intp)
         return cls(train, users, seen, out_of, latest)
+
+    def of_most_taken(self, n: int) -> Self:
+        """Return what this says of the n items that most took."""
+        whole = self.train
+        items = np.sort(np.argsort(-whole.item_counts, kind="stable")[:n])
+        place = np.full(len(whole.items), -1, dtype=np.int32)
+        place[items] = np.arange(len(items))
+        few = whole.subset(place[whole.indices] >= 0)
+        known = IdMap.of_range(len(items))
+        rows = few.indptr, place[few.indices], few.levels
+        train = Ratings.from_csr(few.users, known, few.scale, *rows, few.times, few.weights)
+        users, columns = self.chosen
+        kept = place[columns] >= 0
+        chosen = users[kept], place[columns[kept]].astype(np.intp)
+        return replace(self, train=train, seen=self.seen[:, items], chosen=chosen)
 
     @property
     def counts(self) -> NDArray[np.int64]:

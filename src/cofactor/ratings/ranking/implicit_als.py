@@ -224,7 +224,7 @@ class ImplicitALS(FactorExposure):
 
     def _fold_in(self, given: FitInput) -> None:
         takes = given.ratings
-        problem = self._problem(takes, self.V_.shape[1], "exact")
+        problem = self._problem(takes, self.V_.shape[1], "normal")
         x = problem.pack({"U": np.zeros((len(takes.users), self.V_.shape[1])), "V": self.V_})
         problem.update_rows(x)
         self.U_ = np.array(problem.layout.views(x)["U"])
