@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +31,9 @@ class Numbers(Task):
 
     name, one_model, many_models = "numbers", "guess", "guesses"
     default_model, best = "constant", "error"
+
+    def elsewhere(self) -> tuple[str, Iterable[str]]:
+        return "model of ratings", ["als"]
 
     def read(self, file: str, options: Mapping[str, Any], progress: Any = None) -> Loaded:
         y = np.array(Path(file).read_text().split(), dtype=float)

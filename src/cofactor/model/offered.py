@@ -7,11 +7,13 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, cast
 
+from cofactor.errors import InvalidInputError
+
 __all__ = ["offered_if"]
 
 
 class _Offered:
-    """A method which exists for an object unless a check of the object raises an AttributeError.
+    """A method which exists for an object unless a check of the object raises an error.
 
     scikit-learn's `available_if` does the same, but shows a text of its own instead of that of the check.
     """
@@ -23,17 +25,21 @@ class _Offered:
     def __get__(self, obj: Any, owner: type[Any] | None = None) -> Any:
         if obj is None:
             return self.fn
-        self.check(obj)
+        try:
+            self.check(obj)
+        except InvalidInputError as error:
+            raise AttributeError(str(error)) from None
         return MethodType(self.fn, obj)
 
 
 def offered_if(check: Callable[[Any], object]) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator for a method that an object has only if a check of it raises no AttributeError.
+    """Return a decorator for a method that an object has only if a check of it raises no error.
 
     Parameters
     ----------
     check : callable
-        Takes the object. The text of its AttributeError is what a caller of the method sees.
+        Takes the object. The text of its AttributeError or `InvalidInputError` is what a caller of the method sees, as
+        an AttributeError.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from cofactor.model.callers import callers_level
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import Estimator, learned
 from cofactor.model.kinds import kinds_of
+from cofactor.model.offered import offered_if
 from cofactor.model.shown import html_of
 from cofactor.model.state import check_course, from_plain, is_mapped, member, packed, plain, unpacked
 from cofactor.ratings.best import ExclusionMask, Ranking, best_items, ids_of
@@ -53,9 +54,8 @@ def _compares(model: InteractionModel) -> bool:
     return model._knows_what_is_alike
 
 
-def _explains(model: InteractionModel) -> bool:
+def _explains(model: InteractionModel) -> None:
     model._check_explains()
-    return True
 
 
 @fill_docs
@@ -217,7 +217,7 @@ class InteractionModel(Estimator, ABC):
 
     # ---------------------------------------------------------------- reasons
 
-    @available_if(_explains)
+    @offered_if(_explains)
     def explain(self, user: Any, items: Ids) -> Reasons:
         r"""Return which of a user's own ratings, or takes, raise or lower the scores of items, and by how much.
 

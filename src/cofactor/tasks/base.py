@@ -79,7 +79,7 @@ class Task(OnLists, ABC):
     """
 
     name: ClassVar[str]
-    options: ClassVar[OptionTable]
+    options: ClassVar[OptionTable] = {}
     one_model: ClassVar[str]
     many_models: ClassVar[str]
     default_model: ClassVar[str]
@@ -208,9 +208,9 @@ class Task(OnLists, ABC):
             notes += built.notes
         return models, tuple(notes)
 
-    @abstractmethod
     def elsewhere(self) -> tuple[str, Iterable[str]]:
-        """Return what a model of another task is called, and the names of such."""
+        """Return what a model of the other task is called, and the names of such; by default of none."""
+        return "", ()
 
     def find(self, name: str) -> type[Any]:
         """Return the model of a name; case, hyphens and underscores do not matter.

@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_callback, check_choice, make_generator, number
@@ -24,6 +23,7 @@ from cofactor.limits import MAX_LEVELS
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
 from cofactor.model.estimator import learned, param
+from cofactor.model.offered import offered_if
 from cofactor.model.progress import Monitor
 from cofactor.progress import tell
 from cofactor.ratings.base import RatingModel
@@ -78,14 +78,15 @@ _CELLS = 25_000_000
 _SWEEPS: dict[str, Any] = {"n_sweeps": 150, "burn_in": 50}
 
 
-def _explains(model: Recommender) -> bool:
+def _explains(model: Recommender) -> None:
     model._check_explains()
-    return True
 
 
-def _predicts(model: Recommender) -> bool:
-    fitted = hasattr(model, "exposures_")
-    return model._predicting() is not None if fitted else model.ratings is not None
+def _predicts(model: Recommender) -> None:
+    if hasattr(model, "exposures_"):
+        model._predicting()
+    elif model.ratings is None:
+        raise AttributeError("a Recommender with ratings=None predicts no ratings")
 
 
 @fill_docs
@@ -546,7 +547,7 @@ class Recommender(InteractionModel):
 
     # ---------------------------------------------------------------- ratings, as the rating model predicts them
 
-    @available_if(_predicts)
+    @offered_if(_predicts)
     def predict(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict ratings, as `RatingModel.predict` of the rating model does.
 
@@ -562,7 +563,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().predict(X, time=time)
 
-    @available_if(_predicts)
+    @offered_if(_predicts)
     def predict_proba(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return the probability of every level, once the item is taken.
 
@@ -577,7 +578,7 @@ class Recommender(InteractionModel):
         """
         return np.asarray(self._predicting().predict_proba(X, time=time))
 
-    @available_if(_predicts)
+    @offered_if(_predicts)
     def decision_function(self, X: Pairs, *, time: ArrayLike | None = None) -> NDArray[Any]:
         """Return scores of the rating model: for one user, a higher one means an item better liked once taken.
 
@@ -592,7 +593,7 @@ class Recommender(InteractionModel):
         """
         return self._predicting().decision_function(X, time=time)
 
-    @available_if(_predicts)
+    @offered_if(_predicts)
     def score(self, X: Any, y: ArrayLike | None = None, *, time: ArrayLike | None = None) -> float:
         """Return minus the mean absolute error of `predict`; X may hold the ratings, see `RatingModel.score`."""
         return self._predicting().score(X, y, time=time)
@@ -616,7 +617,7 @@ class Recommender(InteractionModel):
         for part in (*(self.exposures_ if fitted else self._exposure()), *([] if rated is None else [rated])):
             part._check_explains()
 
-    @available_if(_explains)
+    @offered_if(_explains)
     def explain(self, user: Any, items: Ids, *, at_least: float | None = None) -> Reasons:
         r"""Return which of a user's own ratings make it likely that items are taken, and liked.
 
