@@ -75,6 +75,18 @@ def test_a_loaded_model_is_the_saved_one(name, with_ratings, tmp_path):
         assert bits(loaded.fit(X, y)) == bits(model)
 
 
+#: What a fit sets and a file holds elsewhere than among what was learned, or not at all.
+ELSEWHERE = {"users_", "items_", "ratings_", "coding_", "updates_", "stored_users_", "seconds_"}
+
+
+@every_class
+def test_what_a_fit_learns_is_declared(name):
+    """An attribute that a class does not declare would be missing from its files."""
+    for simple in simple_models(fitted(name)):
+        learned = {attribute for attribute in vars(simple) if attribute.endswith("_")}
+        assert learned - set(simple._learned) <= ELSEWHERE
+
+
 @every_class
 def test_ratings_are_saved_on_request(name, tmp_path):
     X, _ = data(name)

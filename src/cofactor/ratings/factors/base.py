@@ -173,7 +173,8 @@ class FactorModel(Factored, RatingModel):
             None if link is None else FactorLink.of(link, features.get(argument), arrays, names)
             for link, argument, names in zip(links, ARGUMENTS, self._linked, strict=True)
         )
-        self.links_ = (users, items)
+        if users is not None or items is not None:
+            self.links_ = (users, items)
         self._set_result(result, given)
         self._warn_if_all_alike(given)
 
@@ -209,7 +210,6 @@ class FactorModel(Factored, RatingModel):
         self.stored_users_, users = found.users(ratings, type(self).__name__)
         self.__dict__.update(found.learned, **users)
         found.parts.done()
-        self.links_ = (None, None)
         self._set_result(found.result, given)
 
     def _set_alpha(self, choose: Callable[[], Validation]) -> None:
