@@ -133,7 +133,7 @@ class GaussianUsersOfShard(GaussianUsers):
     """
 
     def __init__(self, problem: ShardLeastSquares, k: int) -> None:
-        prior = NormalWishartPrior("user", problem.n_factors)
+        prior = NormalWishartPrior("user", problem.ridge.n_factors)
         super().__init__(partial(problem.shards.shard, k), problem.values, prior)
         self._problem, self._k = problem, k
 

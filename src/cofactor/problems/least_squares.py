@@ -1,6 +1,7 @@
 """Regularized least squares on observed entries, solvable exactly in rows or in columns."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -10,14 +11,47 @@ from cofactor.kernels import normal_equations, observed, rows
 from cofactor.kernels.lanes import pad_to_lanes
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.losses import Squared
-from cofactor.penalties import L2, Penalty, RowL2
+from cofactor.penalties import L2, RowL2
 from cofactor.problems.observed import Entries, ObservedProblem, masses
 
 #: Where rows begin, the columns of their entries, targets, and roots of weights.
 Given = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
+#: For arrays with another penalty, what makes it of its weight.
+Drawn = Mapping[str, Callable[[float], L2]]
+
 ENTRIES_PER_BLOCK = 8_000  # of equations, which take so long that threads had better take blocks as they get ready
 CG_STEPS = 3  # steps for each row, which start from its last solution (Takács, Pilászy & Tikk 2011)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Weights of the squares of factors and biases, see `LeastSquaresProblem`."""
+
+    n_factors: int
+    alpha: float
+    alpha_bias: float | None
+    by_count: bool = False
+
+    def weights(self, dtype: np.typing.DTypeLike) -> np.ndarray:
+        """Return those of a row, or of a column, that of its bias last."""
+        bias = [] if self.alpha_bias is None else [self.alpha_bias]
+        return np.array([self.alpha] * self.n_factors + bias, dtype)
+
+    def shares(self, counts: np.ndarray, dtype: np.typing.DTypeLike) -> np.ndarray:
+        """Return what they are multiplied by for rows, or columns, with so many entries."""
+        return (counts if self.by_count else np.ones(len(counts))).astype(dtype)
+
+    def penalties(
+        self, names: tuple[str, str], counts: np.ndarray, drawn: Drawn | None = None
+    ) -> dict[str, L2 | RowL2]:
+        """Return the penalties of factors and biases of these names, which carry a factor ½ of their own."""
+        weights = zip(names, (self.alpha, self.alpha_bias), strict=True)
+        return {
+            name: RowL2(2 * float(weight), counts) if self.by_count else (drawn or {}).get(name, L2)(2 * float(weight))
+            for name, weight in weights
+            if weight is not None
+        }
 
 
 class LeastSquaresProblem(ObservedProblem):
@@ -66,28 +100,19 @@ class LeastSquaresProblem(ObservedProblem):
         row_solver: Literal["exact", "cg"],
         dtype: np.typing.DTypeLike = np.float32,
         by_count: bool = False,
-        drawn: Mapping[str, Callable[[float], L2]] | None = None,
+        drawn: Drawn | None = None,
         weights: np.ndarray | None = None,
     ) -> None:
         n, m = entries.shape
         shapes: dict[str, tuple[int, ...]] = {"U": (n, n_factors), "V": (m, n_factors)}
         if alpha_bias is not None:
             shapes |= {"b": (n,), "c": (m,)}
-        alphas = {"U": alpha, "V": alpha, "b": alpha_bias, "c": alpha_bias}
-        n_row, n_column = masses(entries, weights)
-        shares = {"U": n_row, "b": n_row, "V": n_column, "c": n_column}
-        # The penalties carry a factor ½ of their own.
-        doubled = {name: 2 * float(alphas[name] or 0) for name in shapes}
-        penalties: dict[str, Penalty] = {
-            name: RowL2(weight, shares[name]) if by_count else (drawn or {}).get(name, L2)(weight)
-            for name, weight in doubled.items()
-        }
+        ridge, (n_row, n_column) = Ridge(n_factors, alpha, alpha_bias, by_count), masses(entries, weights)
+        found = ridge.penalties(("U", "b"), n_row, drawn) | ridge.penalties(("V", "c"), n_column, drawn)
+        penalties = {name: found[name] for name in shapes}  # in which order they are added up
         super().__init__(entries, targets, Squared(), shapes, penalties, None, dtype, weights)
-        self.row_solver = row_solver
-        self._ridge = np.full(n_factors + (alpha_bias is not None), alpha, dtype=self.dtype)
-        if alpha_bias is not None:
-            self._ridge[-1] = alpha_bias
-        self._shares = {name: (a if by_count else np.ones(len(a))).astype(self.dtype) for name, a in shares.items()}
+        self.row_solver, self._ridge = row_solver, ridge.weights(self.dtype)
+        self._shares = {name: ridge.shares(counts, self.dtype) for name, counts in (("U", n_row), ("V", n_column))}
         self._cuts = {
             name: cut_rows(indptr, ENTRIES_PER_BLOCK)
             for name, indptr in (("U", entries.indptr), ("V", entries.col_indptr))

@@ -22,8 +22,7 @@ from cofactor.kernels import vectors
 from cofactor.kernels.normal_equations import lined_up
 from cofactor.kernels.observed import append_columns
 from cofactor.kernels.threads import cut_rows
-from cofactor.penalties import L2, RowL2
-from cofactor.problems.least_squares import ENTRIES_PER_BLOCK, LeastSquaresProblem, solve_rows
+from cofactor.problems.least_squares import ENTRIES_PER_BLOCK, LeastSquaresProblem, Ridge, solve_rows
 from cofactor.problems.observed import Shards
 from cofactor.problems.penalized import PenalizedProblem
 from cofactor.solvers.parts import Answer, Parts, Question, made_of
@@ -67,8 +66,7 @@ class ShardLeastSquares:
         Where the rows of each shard begin among all rows.
     column_counts : ndarray of shape (n_columns,)
         Number of entries of each column.
-    n_factors, alpha, alpha_bias, by_count
-        See `LeastSquaresProblem`.
+    ridge : Ridge
     table : LastTable
         Of the features that parts are asked to solve with.
     """
@@ -77,10 +75,7 @@ class ShardLeastSquares:
     values: NDArray[Any]
     bounds: NDArray[np.int64]
     column_counts: NDArray[np.int64]
-    n_factors: int
-    alpha: float
-    alpha_bias: float | None
-    by_count: bool = False
+    ridge: Ridge
     table: LastTable = field(default_factory=LastTable, compare=False)
 
     @property
@@ -98,32 +93,13 @@ class ShardLeastSquares:
 
     def with_ridge(self, alpha: float) -> ShardLeastSquares:
         """Return the problem with another weight of the factors' penalty."""
-        return replace(self, alpha=alpha, table=LastTable())
+        return replace(self, ridge=replace(self.ridge, alpha=alpha), table=LastTable())
 
     def of_shard(self, k: int) -> LeastSquaresProblem:
         """Return the problem of a shard, in its own rows and in all columns."""
-        entries = self.shards.shard(k)
-        weights = self.n_factors, self.alpha, self.alpha_bias
-        return LeastSquaresProblem(entries, self.values[entries.levels], *weights, "exact", self.dtype, self.by_count)
-
-    @property
-    def ridge(self) -> NDArray[Any]:
-        """Weights of the penalties of a row, or of a column, that of its bias last."""
-        weights = [self.alpha] * self.n_factors + ([] if self.alpha_bias is None else [self.alpha_bias])
-        return np.array(weights, dtype=self.dtype)
-
-    def shares(self, counts: NDArray[np.int64]) -> NDArray[Any]:
-        """Return what the penalties of rows, or columns, with so many entries are multiplied by."""
-        return (counts if self.by_count else np.ones(len(counts))).astype(self.dtype)
-
-    def penalties(self, names: tuple[str, str], counts: NDArray[np.int64]) -> dict[str, L2 | RowL2]:
-        """Return the penalties of factors and biases of these names, of rows or columns with so many entries."""
-        weights = zip(names, (self.alpha, self.alpha_bias), strict=True)
-        return {
-            name: RowL2(2 * weight, counts) if self.by_count else L2(2 * weight)
-            for name, weight in weights
-            if weight is not None
-        }
+        entries, r = self.shards.shard(k), self.ridge
+        given = entries, self.values[entries.levels], r.n_factors, r.alpha, r.alpha_bias
+        return LeastSquaresProblem(*given, "exact", self.dtype, r.by_count)
 
 
 class LeastSquaresPart:
@@ -158,7 +134,7 @@ class LeastSquaresPart:
         """Minimise over the rows, given V and c."""
         entries = self.problem.shards.shard(self.k)
         given = entries.indptr, entries.indices, self.problem.values[entries.levels]
-        out, d = self._solved(*given, question["V"], question["c"]), self.problem.n_factors
+        out, d = self._solved(*given, question["V"], question["c"]), self.problem.ridge.n_factors
         self.arrays["U"] = np.ascontiguousarray(out[:, :d])
         if out.shape[1] > d:
             self.arrays["b"] = out[:, d].copy()
@@ -176,7 +152,7 @@ class LeastSquaresPart:
             if (places + np.diff(starts) > indptr[1:]).any():
                 raise InvalidInputError("the ratings by item are not as many as were counted", argument="X")
             append_columns(starts, rows, levels, problem.values, first_row, places, indices, targets)
-        rows = np.zeros((len(problem.column_counts), len(problem.ridge)), problem.dtype)
+        rows = np.zeros((len(problem.column_counts), problem.ridge.weights(problem.dtype).size), problem.dtype)
         rows[first:last] = self._solved(indptr, indices, targets, question["U"], question["b"])
         return {"rows": rows}
 
@@ -189,16 +165,17 @@ class LeastSquaresPart:
         offsets: NDArray[Any],
     ) -> NDArray[Any]:
         """Return the minimisers of rows, or of columns."""
-        ridge, dtype = self.problem.ridge, self.problem.dtype
+        dtype = self.problem.dtype
+        ridge = self.problem.ridge.weights(dtype)
         out = np.empty((len(indptr) - 1, len(ridge)), dtype)
-        cuts, shares = cut_rows(indptr, ENTRIES_PER_BLOCK), self.problem.shares(np.diff(indptr))
+        cuts, shares = cut_rows(indptr, ENTRIES_PER_BLOCK), self.problem.ridge.shares(np.diff(indptr), dtype)
         table = self.problem.table(features, offsets, len(ridge))
         solve_rows((indptr, indices, targets, np.ones(1, dtype)), cuts, table, ridge, shares, out)
         return out
 
     def _losses(self, question: Question) -> Answer:
         """Return losses and penalties of rows, the gradient by V and c, and the square of that by rows."""
-        columns, own = ("V", "c"), ("U", "b")[: 1 + (self.problem.alpha_bias is not None)]
+        columns, own = ("V", "c"), ("U", "b")[: 1 + (self.problem.ridge.alpha_bias is not None)]
         out = {name: np.empty_like(array) for name, array in self._with(question).items() if name in (*own, *columns)}
         value = self._evaluated(question, out)
         squared = sum(vectors.dot(out[name].reshape(-1), out[name].reshape(-1)) for name in own)
@@ -215,7 +192,7 @@ class LeastSquaresPart:
     def _evaluated(self, question: Question, out: dict[str, NDArray[Any]]) -> float:
         """Return losses and penalties of rows; write the gradient by what `out` has."""
         problem, arrays = self.problem.of_shard(self.k), self._with(question)
-        own = self.problem.penalties(("U", "b"), np.diff(problem.entries.indptr))
+        own = self.problem.ridge.penalties(("U", "b"), np.diff(problem.entries.indptr))
         value = problem.losses(arrays, out)
         slopes = {name: out.get(name, np.empty_like(arrays[name])) for name in own}
         return value + sum(penalty.add_gradient(arrays[name], slopes[name]) for name, penalty in own.items())
@@ -236,8 +213,8 @@ class ColumnsInShards(PenalizedProblem):
 
     def __init__(self, parts: Parts, problem: ShardLeastSquares) -> None:
         self.parts, self.problem = parts, problem
-        penalties, n_columns = problem.penalties(("V", "c"), problem.column_counts), len(problem.column_counts)
-        shapes = {"V": (n_columns, problem.n_factors), "c": (n_columns,)}
+        penalties, n_columns = problem.ridge.penalties(("V", "c"), problem.column_counts), len(problem.column_counts)
+        shapes = {"V": (n_columns, problem.ridge.n_factors), "c": (n_columns,)}
         super().__init__({name: shapes[name] for name in penalties}, penalties, True, problem.dtype)
         self._zeros = np.zeros(n_columns, problem.dtype)
         self._squared = 0.0
@@ -262,7 +239,7 @@ class ColumnsInShards(PenalizedProblem):
         """Minimise over rows, then over columns, in place; return the objective there."""
         self.parts.total({"op": "rows", **self.arrays(x)})
         found, views = self.parts.told(self._of_all_rows)["rows"], self.layout.views(x)
-        views["V"][...] = found[:, : self.problem.n_factors]
+        views["V"][...] = found[:, : self.problem.ridge.n_factors]
         if "c" in views:
             views["c"][...] = found[:, -1]
         answer = self.parts.told(lambda: {"op": "value", **self.arrays(x)})

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cofactor.kernels.random import moved_on, uniforms
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.path import PATH_TOL, Tried, Validation, repeated, search_alpha
+from cofactor.problems.least_squares import Ridge
 from cofactor.problems.least_squares_in_shards import ColumnsInShards, LeastSquaresPart, ShardLeastSquares
 from cofactor.problems.observed import Entries
 from cofactor.problems.observed_in_shards import ShardProblem, ShardVectors, UserPart
@@ -213,9 +214,8 @@ def solve_least_squares(
     d, tol = start.users.n_factors, max(tol or 0, model.tol)
     mean = float(ratings.level_counts @ ratings.scale) / ratings.n_ratings
     values = np.append(0.0, ratings.scale - mean).astype(model.dtype)
-    problem = ShardLeastSquares(
-        ratings, values, ratings.bounds, ratings.item_counts, d, alpha, model.alpha_bias, by_count
-    )
+    ridge = Ridge(d, alpha, model.alpha_bias, by_count)
+    problem = ShardLeastSquares(ratings, values, ratings.bounds, ratings.item_counts, ridge)
     parts = ratings.parts(partial(_least_squares_part, problem, start.users), model, _step(alpha, tol))
     columns = ColumnsInShards(parts, problem)
     trace = Trace(columns, model.max_iter, tol, callback)

@@ -15,6 +15,7 @@ from cofactor.errors import InvalidInputError
 from cofactor.kernels.gibbs_rows import fold_rows
 from cofactor.model.estimator import learned, param
 from cofactor.problems.bpmf import GaussianPosterior, GaussianUsers, GaussianUsersOfShard, settle_in_shards
+from cofactor.problems.least_squares import Ridge
 from cofactor.problems.least_squares_in_shards import ShardLeastSquares
 from cofactor.problems.ordered_probit import fit_ordered_probit
 from cofactor.problems.priors import NormalWishartPrior
@@ -181,8 +182,8 @@ class BPMF(ProbitModel):
             make = partial(_users_here, data, values, prior, weights)
         else:
             mass, counts = float(ratings.n_ratings), np.append(ratings.item_counts, 0)
-            shards = PaddedShards(ratings)
-            problem = ShardLeastSquares(shards, values, ratings.bounds, counts, self.n_factors, 1.0, None)
+            ridge = Ridge(self.n_factors, 1.0, None)  # until a chain is settled
+            problem = ShardLeastSquares(PaddedShards(ratings), values, ratings.bounds, counts, ridge)
             make = partial(GaussianUsersOfShard, problem)
 
         def posterior(users: Any) -> Posterior:
