@@ -34,7 +34,7 @@ def test_scores(n: int, m: int, d: int, dtype: type) -> None:
     for cuts in cuttings(n):
         out = np.full(len(p.indices), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            observed.scores(lo, hi, p.indptr, p.indices, U, V, a["b"], a["c"], out)
+            observed.scores(lo, hi, p.indptr, p.indices, U, U, V, a["b"], a["c"], out)
         results.append(out)
     expected = reference.scores(p, a["U"], a["V"], a["b"], a["c"])
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * d)
@@ -50,7 +50,9 @@ def test_accumulate(n: int, m: int, d: int, dtype: type) -> None:
     for cuts in cuttings(n):
         out = np.full((n, d), np.nan, dtype)
         for lo, hi in pairwise(cuts):
-            observed.accumulate(lo, hi, p.indptr, p.indices, a["w"], pad_to_lanes(a["V"]), out)
+            observed.accumulate(
+                lo, hi, p.indptr, p.indices, observed.IN_PLACE, a["w"], a["w"], pad_to_lanes(a["V"]), out
+            )
         results.append(out)
     expected = reference.dense_weights(p, a["w"]) @ a["V"].astype(float)
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=TOLERANCE[dtype] * m)
@@ -107,7 +109,7 @@ def test_nan_and_infinity_keep_their_meaning(dtype: type) -> None:
     a["U"][0, 1], a["U"][1, 1] = np.nan, np.inf
     out = np.empty(len(p.indices), dtype)
     U, V = pad_to_lanes(a["U"]), pad_to_lanes(a["V"])
-    observed.scores(0, 9, p.indptr, p.indices, U, V, a["b"], a["c"], out)
+    observed.scores(0, 9, p.indptr, p.indices, U, U, V, a["b"], a["c"], out)
     assert np.all(np.isnan(out[: p.indptr[1]]))
     assert np.all(np.isinf(out[p.indptr[1] : p.indptr[2]]))
     assert np.all(np.isfinite(out[p.indptr[2] :]))

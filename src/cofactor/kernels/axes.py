@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.rows import add_outer
 from cofactor.kernels.threads import parallel_for
@@ -98,7 +99,7 @@ def _axes(A, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _rotate(A, axes):  # type: ignore[no-untyped-def]
-    moved = np.empty(A.shape[1], A.dtype)
+    moved = empty(A.shape[1], A.dtype)
     for i in range(len(A)):
         row = A[i]
         moved[:] = 0

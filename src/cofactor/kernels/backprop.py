@@ -1,7 +1,6 @@
 """One epoch of a network with a hidden layer, trained on one instance after the other to rank labels (see `BPMLL`)."""
 
-import numpy as np
-
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import inlined, kernel
 
 _LEAST = 1e-6  #: share to which the weights may have shrunk before they are multiplied out
@@ -20,11 +19,11 @@ def ranking_epoch(  # type: ignore[no-untyped-def]
     and single precision does not round a small decay away. Products with weights have the precision of W.
     """
     H, L = V.shape
-    hidden = np.empty(H, W.dtype)
-    back = np.empty(H, W.dtype)
-    out = np.empty(L, W.dtype)
-    slope = np.empty(L, W.dtype)
-    grown = np.empty(L)
+    hidden = empty(H, W.dtype)
+    back = empty(H, W.dtype)
+    out = empty(L, W.dtype)
+    slope = empty(L, W.dtype)
+    grown = empty(L)
     zero = W.dtype.type(0)
     size = 1.0
     total = 0.0

@@ -6,6 +6,7 @@ instance has a weight for each label; CSR arrays say which labels are on.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 
 #: Losses that differ by less are equal, and the lowest cut counts: rounding errors depend on the order of instances.
@@ -24,8 +25,8 @@ def best_cuts(  # type: ignore[no-untyped-def]
     on the other side is the rest of the total.
     """
     n, L = weights.shape
-    heavy = np.empty(L)
-    on = np.empty(L)
+    heavy = empty(L)
+    on = empty(L)
     for f in range(lo, hi):
         start = indptr[f]
         stop = indptr[f + 1]

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact
 from cofactor.kernels.hinges import draw_scales_and_thresholds
 from cofactor.kernels.random import normal, stream, uniform
@@ -52,7 +53,7 @@ def number_of_new(state, rate, variance, W, residual, most):  # type: ignore[no-
 
     The prior is Poisson with mean `rate`, cut off at `most`. With κ of them x gains N(0, κσ²) for each rating.
     """
-    logs = np.empty(most + 1)
+    logs = empty(most + 1)
     best = -np.inf
     for q in range(most + 1):
         v = q * variance
@@ -111,8 +112,8 @@ def draw_features(  # type: ignore[no-untyped-def]
     """
     n = len(order)
     rate = concentration / n
-    skip, logits = np.zeros(d, dtype=np.bool_), np.empty(d)
-    columns = np.empty(_MOST_NEW, dtype=np.int64)
+    skip, logits = zeros(d, np.bool_), empty(d)
+    columns = empty(_MOST_NEW, np.int64)
     for i in order:
         state = stream(key, i)
         items = indices[indptr[i] : indptr[i + 1]]
@@ -124,7 +125,7 @@ def draw_features(  # type: ignore[no-untyped-def]
             if not skip[a]:
                 logits[a] = np.log(others / (n - others))
             counts[a] = others
-        F, residual = np.empty((d, len(items))), np.empty(len(items))
+        F, residual = empty((d, len(items))), empty(len(items))
         for k in range(len(items)):
             v = V[items[k]]
             x = v[d] if biased else 0.0
@@ -164,20 +165,20 @@ def fold_features(  # type: ignore[no-untyped-def]
     All have the same stream: what is drawn for
     a user does not depend on who else is there.
     """
-    skip = np.zeros(d, dtype=np.bool_)
+    skip = zeros(d, np.bool_)
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
         n = len(items)
         state = stream(key, 0)
-        F, base = np.empty((d, n)), np.empty(n)
+        F, base = empty((d, n)), empty(n)
         for k in range(n):
             v = other[items[k]]
             base[k] = v[d] if biased else 0
             for a in range(d):
                 F[a, k] = v[a]
-        x, residual, weights, targets = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        room = np.empty((len(centre) + 2, n))
+        x, residual, weights, targets = empty(n), empty(n), empty(n), empty(n)
+        room = empty((len(centre) + 2, n))
         theta = first_thresholds[i].copy()
         z = first_features[i].copy()
         for k in range(n):

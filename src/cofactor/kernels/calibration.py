@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact
 
 _FACTORS = 1000  # numbers between 1 and 2 whose product is below the largest number
@@ -65,7 +66,7 @@ def rows_of_logits(logits, far, out):  # type: ignore[no-untyped-def]
 
     Logits beyond ±far are left out. A row without two others gets -far for what it lacks.
     """
-    chances = np.empty(logits.shape[1])
+    chances = empty(logits.shape[1])
     for i in range(logits.shape[0]):
         row = logits[i]
         for k in range(len(row)):
@@ -111,7 +112,7 @@ def context_sums(logits, rows, weights, beta, far, by_row, hessian):  # type: ig
     x is [logit, largest other logit, log Σ p, 1]. All labels of a row but the most likely one share all of x but the
     logit, so five sums stand for them.
     """
-    ones, chances = np.empty(5), np.empty(logits.shape[1])
+    ones, chances = empty(5), empty(logits.shape[1])
     for i in range(logits.shape[0]):
         row, best = logits[i], int(rows[i, 2])
         _in_context(row, rows[i], beta, far, chances)
@@ -154,7 +155,7 @@ def _add_row(sums, other, total, w, gradient, hessian):  # type: ignore[no-untyp
 @exact
 def log_partition(logits, rows, beta, far, out):  # type: ignore[no-untyped-def]
     """Write Σ log(1 + exp(z)) of each row, with z the logits within ±far in the context of the row."""
-    decays = np.empty(logits.shape[1])
+    decays = empty(logits.shape[1])
     for i in range(logits.shape[0]):
         row = logits[i]
         _in_context(row, rows[i], beta, far, decays)
@@ -176,7 +177,7 @@ def logit_histogram(logits, weights, end, out):  # type: ignore[no-untyped-def]
     """Add the weight of each logit to its place among len(out) equal steps from -end to end; NaN is left out."""
     last = len(out) - 1
     per_logit = last / (2 * end)
-    places = np.empty(logits.shape[1], np.int64)
+    places = empty(logits.shape[1], np.int64)
     for i in range(logits.shape[0]):
         row = logits[i]
         for k in range(len(row)):

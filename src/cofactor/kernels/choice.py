@@ -5,6 +5,7 @@ Item j of a user is among them with the log-odds u_j = a + c·ℓ_j, where a is 
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact, inlined, kernel
 from cofactor.kernels.normal import exponential, logarithm
 
@@ -42,9 +43,9 @@ def choices_of_rows(lo, hi, features, marks, slopes, values, gradients, curvatur
         Written: log-likelihood, its gradient, and Fisher's information about c.
     """
     K, _, m = features.shape
-    own = np.empty((K, m), dtype=np.float32)  # features of what came, and after it of what may be taken still
-    u, chances, spreads, losses = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    items = np.empty(m, dtype=np.int64)
+    own = empty((K, m), np.float32)  # features of what came, and after it of what may be taken still
+    u, chances, spreads, losses = empty(m), empty(m), empty(m), empty(m)
+    items = empty(m, np.int64)
     for i in range(lo, hi):
         n_came = n = 0
         for mark in (_CAME, _OPEN):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact
 
 
@@ -13,7 +14,7 @@ def divide(rows, order, ends, scatters, n_features, steps):  # type: ignore[no-u
     axis, which power iteration finds in at most `steps` steps: it stops where no row changes sides.
     """
     n = len(order)
-    mean, axis, scores, waiting = np.zeros(n_features), np.zeros(n_features), np.zeros(n), np.empty(n, np.int64)
+    mean, axis, scores, waiting = zeros(n_features), zeros(n_features), zeros(n), empty(n, np.int64)
     for i in range(n):
         order[i] = i
     ends[0], scatters[0] = n, 0.0

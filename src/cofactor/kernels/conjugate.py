@@ -8,6 +8,7 @@ was almost four times as fast as loops over the factors.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import ordered
 from cofactor.kernels.lanes import LANES, filled, load, store, total
 
@@ -33,7 +34,7 @@ def ridge_of_takes_cg(lo, hi, indptr, indices, values, features, base, ridge, n_
     d = features.shape[1]
     L = (d + LANES - 1) // LANES
     F, t, q = _room(lo, hi, indptr, L)
-    work = np.zeros((5, L, LANES), np.float32)
+    work = zeros((5, L, LANES), np.float32)
     w, b, r, p, A_p = work[0], work[1], work[2], work[3], work[4]
     for i in range(lo, hi):
         n = indptr[i + 1] - indptr[i]
@@ -69,7 +70,7 @@ def gradient_of_takes(lo, hi, indptr, indices, values, features, base, ridge, at
     """Write half the gradients of rows lo..hi at `at`, and what each row's part of J is."""
     L = (features.shape[1] + LANES - 1) // LANES
     F, t, q = _room(lo, hi, indptr, L)
-    work = np.zeros((3, L, LANES), np.float32)
+    work = zeros((3, L, LANES), np.float32)
     w, b, r = work[0], work[1], work[2]
     for i in range(lo, hi):
         n = indptr[i + 1] - indptr[i]
@@ -88,7 +89,7 @@ def _room(lo, hi, indptr, L):  # type: ignore[no-untyped-def]
     most = 0
     for i in range(lo, hi):
         most = max(most, indptr[i + 1] - indptr[i])
-    return np.zeros((most * L, LANES), np.float32), np.empty(most, np.float32), np.empty(most, np.float32)
+    return zeros((most * L, LANES), np.float32), empty(most, np.float32), empty(most, np.float32)
 
 
 @ordered

@@ -7,6 +7,7 @@ moment. It keeps its precision where ρ is nearly one. Users' moments stand one 
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.cholesky import factorize
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import add_shares, score, set_probabilities
@@ -54,7 +55,7 @@ def filter_moments(fade, counts, means, variances, expected, covariance):  # typ
     Written are mean (n, K) and covariance (n, K, K) of the processes at each moment given the means up to it, unless
     `expected` is empty. `variances` are the stationary ones of the processes.
     """
-    m, P, w = np.zeros(K), np.zeros((K, K)), np.empty(K)
+    m, P, w = zeros(K), zeros((K, K)), empty(K)
     kept = len(expected) > 0
     value = 0.0
     for t in range(len(means)):
@@ -95,7 +96,7 @@ def draw_backward(state, fade, variances, expected, covariance, out):  # type: i
     What comes after a moment are three scalar observations of it, s' = ρ s + N(0, q) for each process with
     q = (1 - ρ²) σ², which no inversion is needed for. `expected` and `covariance`, as filtered, are replaced.
     """
-    w = np.empty(K)
+    w = empty(K)
     n = len(out)
     for t in range(n - 1, -1, -1):
         m, P = expected[t], covariance[t]
@@ -128,7 +129,7 @@ def draw_multiplier(state, fade, counts, means, squares, spread, reach, n_tries,
     `squares` are the variances where g is one, `value` the log-likelihood at g, and log g ~ N(0, spread). Return the
     stream, g, the share of proposals accepted and the log-likelihood.
     """
-    none, nothing = np.empty((0, K)), np.empty((0, K, K))
+    none, nothing = empty((0, K)), empty((0, K, K))
     if len(means) == 0:
         state, x = normal(state)
         return state, np.exp(np.sqrt(spread) * x), 0.3, 0.0
@@ -147,7 +148,7 @@ def draw_multiplier(state, fade, counts, means, squares, spread, reach, n_tries,
 @exact
 def filter_rows(lo, hi, indptr, fade, counts, means, squares, g, value):  # type: ignore[no-untyped-def]
     """Write the log-likelihood of the moments of each of the rows lo..hi."""
-    none, nothing = np.empty((0, K)), np.empty((0, K, K))
+    none, nothing = empty((0, K)), empty((0, K, K))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         value[i] = filter_moments(fade[here], counts[here], means[here], g[i] * squares, none, nothing)
@@ -171,7 +172,7 @@ def draw_drift_rows(  # type: ignore[no-untyped-def]
 @exact
 def draw_processes(state, fade, counts, means, variances, out):  # type: ignore[no-untyped-def]
     """Draw the processes of one user given the variances; return the stream."""
-    expected, covariance = np.empty((len(means), K)), np.empty((len(means), K, K))
+    expected, covariance = empty((len(means), K)), empty((len(means), K, K))
     filter_moments(fade, counts, means, variances, expected, covariance)
     return draw_backward(state, fade, variances, expected, covariance, out)
 
@@ -216,8 +217,8 @@ def neighbours(users, seconds, indptr, moments, left, right, before, after):  # 
 @exact
 def drift_of_visits(users, left, right, before, after, drift, multipliers, scales, times, means, roots):  # type: ignore[no-untyped-def]
     """Write mean m and 1/√(1 + v) for users at times under one sample, v the variance of their drift."""
-    nothing = np.zeros(K, dtype=drift.dtype)
-    variances = np.empty(K)
+    nothing = zeros(K, drift.dtype)
+    variances = empty(K)
     for k in range(len(users)):
         g = multipliers[users[k]]
         for a in range(K):
@@ -237,8 +238,8 @@ def drifting_probabilities(  # type: ignore[no-untyped-def]
     It is the mean over samples of Φ((θ_r - x - m) / √(1 + v)) over levels, with the drift of mean m and variance v.
     """
     n = len(users)
-    below_level = np.zeros((thresholds.shape[2], n))
-    x, mean, root = np.empty(n), np.empty(n), np.empty(n)
+    below_level = zeros((thresholds.shape[2], n))
+    x, mean, root = empty(n), empty(n), empty(n)
     for s in draws:
         drift_of_visits(users, left, right, before, after, drift[s], multipliers[s], scales[s], times[s], mean, root)
         for k in range(n):

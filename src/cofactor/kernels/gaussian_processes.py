@@ -11,8 +11,7 @@ an elimination, eight pivots at a time so that an entry is fetched once for eigh
 
 import math
 
-import numpy as np
-
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import kernel, ordered
 from cofactor.kernels.normal import exponential
 
@@ -95,10 +94,10 @@ def eliminate(A, n, inverse):  # type: ignore[no-untyped-def]
     blocks of eight hold the inverse of theirs in K = L D⁻¹ Lᵀ, what is below them L, and Z holds Z L⁻ᵀ D.
     """
     n_rows = len(A)
-    B = np.zeros((_PIVOTS, n_rows), A.dtype)
-    W = np.zeros((n_rows, _PIVOTS), A.dtype)
-    D = np.empty((_PIVOTS, _PIVOTS))
-    d = np.empty((_PIVOTS, _PIVOTS), A.dtype)
+    B = zeros((_PIVOTS, n_rows), A.dtype)
+    W = zeros((n_rows, _PIVOTS), A.dtype)
+    D = empty((_PIVOTS, _PIVOTS))
+    d = empty((_PIVOTS, _PIVOTS), A.dtype)
     logdet = 0.0
     for lo in range(0, n, _PIVOTS):
         width = min(_PIVOTS, n - lo)
@@ -141,7 +140,7 @@ def eliminate(A, n, inverse):  # type: ignore[no-untyped-def]
 @kernel
 def gather(V, items):  # type: ignore[no-untyped-def]
     """Return the positions of items as columns."""
-    XT = np.empty((V.shape[1], len(items)), V.dtype)
+    XT = empty((V.shape[1], len(items)), V.dtype)
     for i in range(len(items)):
         x = V[items[i]]
         for f in range(len(x)):
@@ -181,7 +180,7 @@ def _process(V, items, kappa, size, E):  # type: ignore[no-untyped-def]
     """Return positions, and a matrix of `size` rows, padded, with K in its corner; E gets the part of s."""
     n = len(items)
     XT = gather(V, items)
-    A = np.zeros((padded(size), padded(size)), V.dtype)
+    A = zeros((padded(size), padded(size)), V.dtype)
     for i in range(n):
         covariances(V[items[i]], XT, kappa, E[min(i, len(E) - 1)][: i + 1], A[i][: i + 1])
         A[i, i] += kappa[4]
@@ -196,16 +195,16 @@ def user_gradient(V, items, y, kappa, rows, dlog):  # type: ignore[no-untyped-de
     """
     n = len(items)
     d = V.shape[1]
-    E = np.empty((n, n), V.dtype)
+    E = empty((n, n), V.dtype)
     XT, A = _process(V, items, kappa, n + 1, E)
     for i in range(n):
         A[n, i] = y[i]
     logdet = eliminate(A, n, True)
     a = A[n]
     loglik = -0.5 * (logdet - a[n] + n * _LOG_2_PI)
-    GX, WX = np.zeros((d, n), V.dtype), np.zeros((d, n), V.dtype)
-    sums = np.zeros(n, V.dtype)
-    g = np.empty(n, V.dtype)
+    GX, WX = zeros((d, n), V.dtype), zeros((d, n), V.dtype)
+    sums = zeros(n, V.dtype)
+    g = empty(n, V.dtype)
     half = V.dtype.type(0.5)
     total = trace = total_s = 0.0
     for i in range(n):
@@ -307,7 +306,7 @@ def held_out_losses(lo, hi, users, items, targets, indptr, rated, y, V, kappa, o
     for p in range(lo, hi):
         start, stop = indptr[users[p]], indptr[users[p] + 1]
         n = stop - start
-        E = np.empty((1, n), V.dtype)
+        E = empty((1, n), V.dtype)
         XT, A = _process(V, rated[start:stop], kappa, n + 2, E)
         for k in range(n):
             A[n, k] = y[start + k]
@@ -334,7 +333,7 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
     for u in range(lo, hi):
         start, stop = indptr[u], indptr[u + 1]
         n = stop - start
-        _, A = _process(V, rated[start:stop], kappa, n + 1, np.empty((1, n), V.dtype))
+        _, A = _process(V, rated[start:stop], kappa, n + 1, empty((1, n), V.dtype))
         for k in range(n):
             A[n, k] = y[start + k]
         eliminate(A, n, False)
@@ -352,10 +351,10 @@ def weights(lo, hi, indptr, rated, y, V, kappa, out):  # type: ignore[no-untyped
 def pair_means(users, items, indptr, rated, weights, V, kappa, out):  # type: ignore[no-untyped-def]
     """Write the means of the users' processes at items; an unknown item stands at zero, an unknown user's are zero."""
     d = V.shape[1]
-    origin = np.zeros(d, V.dtype)
+    origin = zeros(d, V.dtype)
     before = -1
-    XT = np.empty((d, 0), V.dtype)
-    e, k = np.empty(0, V.dtype), np.empty(0, V.dtype)
+    XT = empty((d, 0), V.dtype)
+    e, k = empty(0, V.dtype), empty(0, V.dtype)
     for p in range(len(users)):
         u = users[p]
         out[p] = 0
@@ -364,7 +363,7 @@ def pair_means(users, items, indptr, rated, weights, V, kappa, out):  # type: ig
         start, n = indptr[u], indptr[u + 1] - indptr[u]
         if u != before:
             XT = gather(V, rated[start : start + n])
-            e, k = np.empty(n, V.dtype), np.empty(n, V.dtype)
+            e, k = empty(n, V.dtype), empty(n, V.dtype)
             before = u
         x = V[items[p]] if items[p] >= 0 else origin
         covariances(x, XT, kappa, e, k)
@@ -396,13 +395,13 @@ def pair_variances(users, items, indptr, rated, V, kappa, out):  # type: ignore[
 def _variances(items, rated, V, kappa, out):  # type: ignore[no-untyped-def]
     """Write the variances of one user's ratings, as many at a time as fit into a row: σ² + k - ‖D^½ L⁻¹ k‖²."""
     n = len(rated)
-    E = np.empty((1, n), V.dtype)
+    E = empty((1, n), V.dtype)
     XT, A = _process(V, rated, kappa, n, E)
     eliminate(A, n, False)
-    origin = np.zeros(V.shape[1], V.dtype)
-    k = np.empty(n, V.dtype)
-    T = np.zeros((n, _QUERIES), V.dtype)
-    explained = np.empty(_QUERIES, V.dtype)
+    origin = zeros(V.shape[1], V.dtype)
+    k = empty(n, V.dtype)
+    T = zeros((n, _QUERIES), V.dtype)
+    explained = empty(_QUERIES, V.dtype)
     for lo in range(0, len(items), _QUERIES):
         width = min(_QUERIES, len(items) - lo)
         for q in range(width):

@@ -6,6 +6,7 @@ has its own stream of random numbers, `stream(key, row)`.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.cholesky import factorize, solve_upper
 from cofactor.kernels.compile import exact, fused, inlined, kernel
 from cofactor.kernels.gibbs_rows import set_scores
@@ -115,7 +116,7 @@ def boundaries(gaps, out):  # type: ignore[no-untyped-def]
 @exact
 def room_for_levels(n_most):  # type: ignore[no-untyped-def]
     """Return room for what `level_masses` says of so many ratings, one after another."""
-    return np.empty((3, n_most), np.float32)
+    return empty((3, n_most), np.float32)
 
 
 @exact
@@ -198,7 +199,7 @@ def set_scales(levels, gap_mean, gap_precision, scales, widths):  # type: ignore
 @exact
 def room_for(n_most, n_gaps):  # type: ignore[no-untyped-def]
     """Return room for `draw_thresholds_and_latent` of a user with no more than so many ratings."""
-    return (room_for_levels(n_most), room_for_levels(n_most)), np.empty((3, n_gaps)), np.empty(n_gaps + 2, np.float32)
+    return (room_for_levels(n_most), room_for_levels(n_most)), empty((3, n_gaps)), empty(n_gaps + 2, np.float32)
 
 
 @exact
@@ -259,7 +260,7 @@ def draw_ordinal_rows(  # type: ignore[no-untyped-def]
     each rating, an array of them, or an empty one for nothing.
     """
     n_most, n_gaps = most(lo, hi, indptr), gaps.shape[1]
-    scores, theta, room = np.empty(n_most, np.float32), np.empty(n_gaps + 2), room_for(n_most, n_gaps)
+    scores, theta, room = empty(n_most, np.float32), empty(n_gaps + 2), room_for(n_most, n_gaps)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         x = scores[: end - start]
@@ -281,7 +282,7 @@ def add_shares(users, thresholds, x, roots, below_level):  # type: ignore[no-unt
 
     Thresholds are those of each user, or one row for all.
     """
-    theta = np.empty(len(x))
+    theta = empty(len(x))
     for r in range(len(below_level)):
         for k in range(len(x)):
             theta[k] = thresholds[users[k] if len(thresholds) > 1 else 0, r]
@@ -311,8 +312,8 @@ def level_probabilities(lo, hi, users, items, draws, U, V, thresholds, roots, bi
     take; thresholds of each user, or one row for all; with `biased`, the last columns of U and V are biases.
     """
     n = hi - lo
-    below_level = np.zeros((thresholds.shape[2], n))
-    x, root = np.empty(n), np.empty(n)
+    below_level = zeros((thresholds.shape[2], n))
+    x, root = empty(n), empty(n)
     for a, s in enumerate(draws):
         root[:] = roots[s]
         after = V[draws[min(a + 1, len(draws) - 1)]]
@@ -350,8 +351,8 @@ def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-unty
     d = len(noise)
     factorize(inverse, d)
     solve_upper(bartlett, noise, d)
-    T = np.empty((d, d))
-    column = np.empty(d)
+    T = empty((d, d))
+    column = empty(d)
     for a in range(d):
         shift[a] = 0
         for b in range(a + 1):
@@ -372,7 +373,7 @@ def wishart(inverse, bartlett, noise, precision, shift):  # type: ignore[no-unty
 def prior_means(lo, hi, features, weights, mean, out):  # type: ignore[no-untyped-def]
     """Write out_i = µ + f_i W for the rows lo..hi; column i of `features` is f_i."""
     K, p = weights.shape
-    column = np.empty(hi - lo)
+    column = empty(hi - lo)
     for a in range(p):
         column[:] = mean[a]
         for k in range(K):

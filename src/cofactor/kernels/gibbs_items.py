@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import FAR, SINGLE, draw_latent, level_masses, room_for_levels
 from cofactor.kernels.gibbs_rows import begin_draws, draw_again, own_table, room_of_rows, set_scores
@@ -30,8 +31,8 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
         users, mean, root = indices[here], means[here], roots[here]
         n = len(users)
         # the boundaries of all these users, one after another, and where that above each rating stands
-        theta = np.empty(n * (n_thresholds + 2), np.float32)
-        upper = np.empty(n, dtype=np.int64)
+        theta = empty(n * (n_thresholds + 2), np.float32)
+        upper = empty(n, np.int64)
         for k in range(n):
             first = k * (n_thresholds + 2)
             theta[first] = -FAR
@@ -41,7 +42,7 @@ def fold_ordinal_columns(  # type: ignore[no-untyped-def]
             upper[k] = first + levels[indptr[j] + k]
         state = stream(key, 0)
         v = first_rows[j].copy()
-        x, z, of_levels = np.empty(n, np.float32), np.empty(n, np.float32), room_for_levels(n)
+        x, z, of_levels = empty(n, np.float32), empty(n, np.float32), room_for_levels(n)
         table, rows = own_table(users, other, True, SINGLE)
         begin_draws(root, table, prior, shifts[j], room)
         for _ in range(n_cycles):

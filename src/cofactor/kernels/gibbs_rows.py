@@ -13,6 +13,7 @@ their sums is in double precision: see `normal_equations`. Each row has its own 
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch_lanes, filled, fma, load, total
 from cofactor.kernels.normal import quantiles
@@ -36,7 +37,7 @@ from cofactor.kernels.random import stream, uniforms
 def room_of_rows(p, zero):  # type: ignore[no-untyped-def]
     """Return room to draw rows of p numbers in: for equations, solutions, entries in the precision of `zero`, noise."""
     G, T, W = room(p)
-    return G, T, W, copies(p, zero), np.empty((2, lines(p) * LANES))
+    return G, T, W, copies(p, zero), empty((2, lines(p) * LANES))
 
 
 @exact
@@ -44,7 +45,7 @@ def set_scores(start, end, indices, table, own, x):  # type: ignore[no-untyped-d
     """Write the scores that a row has with the entries start..end-1: φ·w, plus what the table takes off targets."""
     p = len(own)
     L = lines(p)
-    W, last = np.zeros((L, LANES), table.dtype), len(indices) - 1
+    W, last = zeros((L, LANES), table.dtype), len(indices) - 1
     w = W.reshape(-1)
     for a in range(p):
         w[a] = own[a]
@@ -67,9 +68,10 @@ def own_table(indices, other, biased, zero):  # type: ignore[no-untyped-def]
     """
     n, p = len(indices), other.shape[1]
     L = lines(p)
-    table, rows = np.full((n * L, LANES), zero), np.arange(n).astype(np.int32)
+    table, rows = zeros((n * L, LANES), zero), empty(n, np.int32)
     wide = table.reshape(n, L * LANES)
     for k in range(n):
+        rows[k] = k
         own = other[indices[k]]
         for a in range(p):
             wide[k, a] = own[a]
@@ -127,7 +129,9 @@ def begin_draws(roots, table, prior, shift, room):  # type: ignore[no-untyped-de
     G, T, W, F, _ = room
     p = len(shift)
     n = len(table) // lines(p)
-    in_place, rows, targets = np.empty(0, np.int32), np.arange(n).astype(np.int32), np.zeros(n, table.dtype)
+    in_place, rows, targets = empty(0, np.int32), empty(n, np.int32), zeros(n, table.dtype)
+    for k in range(n):
+        rows[k] = k
     begin_equations(prior, shift, G)
     add_entries(0, n, p, rows, in_place, targets, roots, table, F, G)
     factorize(G, p, 0.0, T, W)
@@ -138,7 +142,7 @@ def draw_again(state, targets, roots, table, shift, room, out):  # type: ignore[
     """Draw a row for other targets, after `begin_draws`, from the distribution of `draw_row`; return the stream."""
     _, T, W, _, _ = room
     p = len(out)
-    b = np.zeros((lines(p), LANES))
+    b = zeros((lines(p), LANES))
     for a in range(p):
         b.reshape(-1)[a] = shift[a]
     add_targets(p, targets, roots, table, b)
@@ -163,8 +167,8 @@ def fold_rows(lo, hi, key, indptr, indices, targets, roots, other, precision, sh
 
     All have the same stream: what is drawn for a user does not depend on who else is there.
     """
-    prior, room, in_place = prior_equations(precision), room_of_rows(out.shape[1], 0.0), np.empty(0, np.int32)
-    row = np.empty(out.shape[1])
+    prior, room, in_place = prior_equations(precision), room_of_rows(out.shape[1], 0.0), empty(0, np.int32)
+    row = empty(out.shape[1])
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         table, rows = own_table(indices[here], other, False, 0.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact
 from cofactor.kernels.drift import K, draw_multiplier, draw_processes, fades, filter_moments, set_moment_means
 from cofactor.kernels.gibbs import SINGLE, draw_thresholds_and_latent, most, room_for
@@ -29,7 +30,7 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
     p = other.shape[1]
     one = np.ones(1, np.float32)
     prior, room = prior_equations(precision), room_of_rows(p, SINGLE)
-    theta, of_levels = np.empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
+    theta, of_levels = empty(len(gap_mean) + 2), room_for(most(lo, hi, indptr), len(gap_mean))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         items = indices[here]
@@ -39,11 +40,11 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
         gaps_of_levels = first_gaps[i].copy()
         table, rows = own_table(items, other, True, SINGLE)
         begin_draws(one, table, prior, shifts[i], room)
-        x, z, moved = np.empty(n, np.float32), np.empty(n, np.float32), np.zeros(n)
+        x, z, moved = empty(n, np.float32), empty(n, np.float32), zeros(n)
         reach = 1.0
         drifts = len(times) > 0
         first, last = (moments[i], moments[i + 1]) if drifts else (0, 0)
-        fade, processes, means = np.empty((last - first, K)), np.zeros((last - first, K)), np.empty(last - first)
+        fade, processes, means = empty((last - first, K)), zeros((last - first, K)), empty(last - first)
         fades(0, last - first, gaps[first:last], times, fade)
         g, g_reach = 1.0, 1.0
         if drifts:
@@ -88,6 +89,6 @@ def fold_ordinal_rows(  # type: ignore[no-untyped-def]
 @exact
 def _draw_drift(state, fade, counts, means, squares, spread, reach, g, processes):  # type: ignore[no-untyped-def]
     """Draw multiplier and processes of one user; return the stream, the multiplier and the share accepted."""
-    value = filter_moments(fade, counts, means, g * squares, np.empty((0, K)), np.empty((0, K, K)))
+    value = filter_moments(fade, counts, means, g * squares, empty((0, K)), empty((0, K, K)))
     state, g, accepted, _ = draw_multiplier(state, fade, counts, means, squares, spread, reach, _TRIES[1], g, value)
     return draw_processes(state, fade, counts, means, g * squares, processes), g, accepted

@@ -17,6 +17,7 @@ coordinate descent method for large-scale linear SVM", ICML 2008: what liblinear
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import ordered
 from cofactor.kernels.lanes import LANES, any_nonzero, filled, load, store, where_positive
 
@@ -106,10 +107,10 @@ def fit_hinge_block(table, z, costs, limits, tol, max_iter, W, reached):  # type
         Zeros.
     """
     n, D, one = len(z), len(W) - 1, np.float32(1)
-    ridges, tails = np.float32(0.5) / costs, np.empty(n, np.int64)
-    takes, squares = np.empty((D, LANES), np.float32), np.empty((n, LANES), np.float32)
-    alpha, active = np.zeros((n, LANES), np.float32), np.empty((n, LANES), np.float32)
-    works, known = np.zeros((1, LANES), np.float32), np.empty((4, LANES), np.float32)
+    ridges, tails = np.float32(0.5) / costs, empty(n, np.int64)
+    takes, squares = empty((D, LANES), np.float32), empty((n, LANES), np.float32)
+    alpha, active = zeros((n, LANES), np.float32), empty((n, LANES), np.float32)
+    works, known = zeros((1, LANES), np.float32), empty((4, LANES), np.float32)
     for j in range(D):
         for b in range(LANES):
             takes[j, b] = one if j < limits[b] else 0

@@ -10,6 +10,7 @@ blocks are those of `kernels.gibbs`.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact
 from cofactor.kernels.gibbs import score
 from cofactor.kernels.gibbs_rows import draw_row, own_table, room_of_rows, set_scores
@@ -76,8 +77,8 @@ def draw_hinge_rows(  # type: ignore[no-untyped-def]
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
         n = indptr[i + 1] - indptr[i]
-        x = np.empty(n)
-        room = np.empty((len(centre) + 2, n))
+        x = empty(n)
+        room = empty((len(centre) + 2, n))
         set_scores(indptr[i], indptr[i + 1], indices, table, own[i], x)
         _, value[i] = draw_scales_and_thresholds(
             stream(key, i), x, levels[here], centre, precision, c, width, thresholds[i], weights[here], targets[here],
@@ -96,7 +97,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
     a user does not depend on who else is there.
     """
     p = other.shape[1]
-    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p, 0.0)
+    in_place, of_rows = empty(0, np.int32), room_of_rows(p, 0.0)
     prior = prior_equations(np.diag(row_precision))
     for i in range(lo, hi):
         here = slice(indptr[i], indptr[i + 1])
@@ -107,7 +108,7 @@ def fold_hinge_rows(  # type: ignore[no-untyped-def]
         shift = row_precision * row_mean[i]
         theta = first_thresholds[i].copy()
         table, rows = own_table(items, other, biased, 0.0)
-        x, weights, targets, room = np.empty(n), np.empty(n), np.empty(n), np.empty((len(centre) + 2, n))
+        x, weights, targets, room = empty(n), empty(n), empty(n), empty((len(centre) + 2, n))
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, u, x)
             state, _ = draw_scales_and_thresholds(
@@ -133,7 +134,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
     given. All have the same stream: what is drawn for an item does not depend on which others are there.
     """
     p = other.shape[1]
-    in_place, of_rows = np.empty(0, np.int32), room_of_rows(p, 0.0)
+    in_place, of_rows = empty(0, np.int32), room_of_rows(p, 0.0)
     prior = prior_equations(np.diag(row_precision))
     for j in range(lo, hi):
         here = slice(indptr[j], indptr[j + 1])
@@ -142,8 +143,8 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
         state = stream(key, 0)
         v = first_rows[j].copy()
         shift = row_precision * row_mean[j]
-        weights, targets, omega, room = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        x = np.empty(n)
+        weights, targets, omega, room = empty(n), empty(n), empty(n), empty(n)
+        x = empty(n)
         table, rows = own_table(users, other, biased, 0.0)
         for _ in range(n_cycles):
             set_scores(0, n, rows, table, v, x)
@@ -171,7 +172,7 @@ def fold_hinge_columns(  # type: ignore[no-untyped-def]
 def mean_margins(lo, hi, users, items, U, V, thresholds, biased, out):  # type: ignore[no-untyped-def]
     """Write the mean of x - θ_r over samples, along the first axis of U, V and thresholds, for the pairs lo..hi."""
     S, n_thresholds = len(U), thresholds.shape[2]
-    total = np.zeros((hi - lo, n_thresholds))
+    total = zeros((hi - lo, n_thresholds))
     for s in range(S):
         for k in range(hi - lo):
             i = users[lo + k]
@@ -191,9 +192,9 @@ def hinge_probabilities(lo, hi, users, items, draws, U, V, thresholds, biased, c
     """
     S, n_thresholds = len(draws), thresholds.shape[2]
     n = hi - lo
-    p = np.empty((n_thresholds + 1, n))
-    mean = np.zeros((n_thresholds + 1, n))
-    x, theta, total = np.empty(n), np.empty(n), np.empty(n)
+    p = empty((n_thresholds + 1, n))
+    mean = zeros((n_thresholds + 1, n))
+    x, theta, total = empty(n), empty(n), empty(n)
     for s in draws:
         for k in range(n):
             x[k] = score(U[s, users[lo + k]], V[s, items[lo + k]], biased)

@@ -6,6 +6,7 @@ A label set t has the score sum_l f_l t_l + sum_l a_l t_l t_p(l), where p(l) is 
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import ordered
 
 
@@ -36,9 +37,9 @@ def sum_trees(F, order, parents, a, weights, chances, both):  # type: ignore[no-
         The weighted sum of probabilities that a label and its parent are on is put here.
     """
     n, L = F.shape
-    odds = np.empty(L)
-    with_parent = np.empty(L)
-    without = np.empty(L)
+    odds = empty(L)
+    with_parent = empty(L)
+    without = empty(L)
     total = 0.0
     for j in range(L):
         both[j] = 0
@@ -69,7 +70,7 @@ def sum_trees(F, order, parents, a, weights, chances, both):  # type: ignore[no-
 def best_of_trees(F, order, parents, a, best):  # type: ignore[no-untyped-def]
     """Put the label sets of the largest scores into `best`, shape (n, L), uint8; see `sum_trees`."""
     n, L = F.shape
-    odds = np.empty(L)
+    odds = empty(L)
     for i in range(n):
         for j in range(L):
             odds[j] = F[i, j]

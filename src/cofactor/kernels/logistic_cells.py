@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import inlined, kernel
 from cofactor.kernels.normal import sum_of_logarithms
 
@@ -31,7 +32,7 @@ def logistic_cells(lo, hi, scores, of_rows, of_columns, indptr, indices, weights
         Written: the sum of the slopes of each row.
     """
     m = len(of_columns)
-    whole = np.empty(m, dtype=np.float32)
+    whole = empty(m, np.float32)
     value = 0.0
     for i in range(lo, hi):
         own, bias = scores[i - lo], of_rows[i]

@@ -6,6 +6,7 @@ and j over all other columns, with the scores x = c + uF.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel, ordered
 from cofactor.kernels.gibbs import PAD, add_products
@@ -78,7 +79,7 @@ def _set_step(features, alpha, u, slopes, curvatures, F, gram, step):  # type: i
             gram[a, b] = 0
         gram[a, a] = alpha
         gram[p, a] = alpha * u[a]
-    root = np.empty(_ROOM)
+    root = empty(_ROOM)
     for first in range(0, len(slopes), _ROOM):
         here = min(_ROOM, len(slopes) - first)
         for j in range(here):
@@ -113,9 +114,9 @@ def logistic_rows(lo, hi, indptr, indices, weights, features, offsets, alpha, ma
     this share `tol` of it.
     """
     p, m = features.shape
-    F, gram = np.empty((p + 1, _ROOM)), np.empty((p + 1, p + 1))
-    u, trial, step = np.empty(p), np.empty(p), np.empty(p)
-    x, losses, slopes, curvatures = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    F, gram = empty((p + 1, _ROOM)), empty((p + 1, p + 1))
+    u, trial, step = empty(p), empty(p), empty(p)
+    x, losses, slopes, curvatures = empty(m), empty(m), empty(m), empty(m)
     for i in range(lo, hi):
         items, w = indices[indptr[i] : indptr[i + 1]], weights[indptr[i] : indptr[i + 1]]
         for a in range(p):

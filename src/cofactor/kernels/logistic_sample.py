@@ -6,6 +6,7 @@ the probability min(1, a_i / b_j), and stands for max(1, b_j / a_i) of them.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
 from cofactor.kernels.normal_single import exponential, log_of_one_and
@@ -31,7 +32,7 @@ def draw_cells(lo, hi, key, a, b, indptr, indices, counts):  # type: ignore[no-u
         Written: how many cells each row has.
     """
     m, n = len(b), 0
-    cells = np.empty(1024, dtype=np.int32)
+    cells = empty(1024, np.int32)
     for i in range(lo, hi):
         state, entry, last = stream(key, i), indptr[i], indptr[i + 1]
         before, j = n, 0
@@ -50,7 +51,7 @@ def draw_cells(lo, hi, key, a, b, indptr, indices, counts):  # type: ignore[no-u
                 entry += 1
             if entry == last or indices[entry] != j:
                 if n == len(cells):
-                    more = np.empty(2 * n, dtype=np.int32)
+                    more = empty(2 * n, np.int32)
                     for k in range(n):
                         more[k] = cells[k]
                     cells = more
@@ -94,8 +95,8 @@ def sampled_losses(  # type: ignore[no-untyped-def]
     width, most = A.shape[1], 0
     for i in range(lo, hi):
         most = max(most, (indptr[i + 1] - indptr[i]) + (starts[i + 1] - starts[i]))
-    columns = np.empty(most, dtype=np.int64)
-    w, x, slopes = np.empty(most, dtype=np.float32), np.empty(most, dtype=np.float32), np.empty(most, dtype=np.float32)
+    columns = empty(most, np.int64)
+    w, x, slopes = empty(most, np.float32), empty(most, np.float32), empty(most, np.float32)
     value = 0.0
     for i in range(lo, hi):
         n = 0

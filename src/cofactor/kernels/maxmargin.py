@@ -7,6 +7,7 @@ at a time. A row's result is written only where it lowers the row's objective, s
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import kernel
 
 _PASSES_PER_CHECK = 4  #: the duality gap costs about as much as a pass
@@ -90,17 +91,17 @@ def linear_rows(  # type: ignore[no-untyped-def]
     of the objective, or after `max_passes`. `gaps` gets how far each row may still be above its minimum.
     """
     d = features.shape[1]
-    w = np.empty(d)
+    w = empty(d)
     for j in range(lo, hi):
         start = indptr[j]
         n = indptr[j + 1] - start
         if n == 0:
             out[j] = 0
             continue
-        F = np.empty((n, d))
-        x = np.empty(n)
-        squares = np.empty(n)
-        kinks = np.empty((n, thetas.shape[1]))
+        F = empty((n, d))
+        x = empty(n)
+        squares = empty(n)
+        kinks = empty((n, thetas.shape[1]))
         before = 0.5 * _dot(out[j], out[j])
         w[:] = 0
         for k in range(n):
@@ -154,7 +155,7 @@ def linear_rows(  # type: ignore[no-untyped-def]
 def best_thresholds(scores, levels, centres, variance, width, cost, out):  # type: ignore[no-untyped-def]
     """Write the thresholds that minimise Σ_r (θ_r - centre_r)² / (2 variance) + Σ_k φ_k(x_k)."""
     n = len(scores)
-    kinks = np.empty(n)
+    kinks = empty(n)
     for r in range(len(out)):
         above = 0
         for k in range(n):
@@ -231,8 +232,8 @@ def _ascend(F, offsets, levels, squares, longest, logits, psi, theta, beta, orde
     entry of F_k, and never beyond |F_k|² / 4. So a step is tried with the curvature at hand, and made with the largest
     that it could have met: then the dual rises.
     """
-    old_theta = np.empty(len(theta))
-    old_beta = np.empty(len(theta))
+    old_theta = empty(len(theta))
+    old_beta = empty(len(theta))
     for k in order:
         f_k = F[k]
         y = levels[k]
@@ -270,21 +271,21 @@ def binary_rows(  # type: ignore[no-untyped-def]
     """
     d = V.shape[1]
     R = thetas.shape[1] + 1
-    psi = np.empty(d)
-    logits = np.empty(d)
-    theta = np.empty(R - 1)
-    best = np.empty(R - 1)
+    psi = empty(d)
+    logits = empty(d)
+    theta = empty(R - 1)
+    best = empty(R - 1)
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
         centre = centres[i]
         y = levels[start : start + n]
         beta = duals[start : start + n]
-        F = np.empty((n, d))
-        x = np.empty(n)
-        offsets = np.empty(n)
-        squares = np.empty(n)
-        longest = np.zeros(n)
+        F = empty((n, d))
+        x = empty(n)
+        offsets = empty(n)
+        squares = empty(n)
+        longest = zeros(n)
         _copy(prior, logits)
         _copy(centre, theta)
         for k in range(n):

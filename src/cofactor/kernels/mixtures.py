@@ -7,8 +7,7 @@ parameters of users' Dirichlet distributions, `log_e` (n, K) the means of the lo
 
 import math
 
-import numpy as np
-
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel, ordered
 from cofactor.kernels.special import digamma, trigamma
 
@@ -51,7 +50,7 @@ def _add_shares(weights, b, out):  # type: ignore[no-untyped-def]
 def user_pass(lo, hi, indptr, indices, levels, gamma, beta, log_e, sums, bound):  # type: ignore[no-untyped-def]
     """For users lo..hi write log_e, Σ_j ϕ_ijk to `sums`, and their part of the bound, α's part left out, to `bound`."""
     K = gamma.shape[1]
-    weights = np.empty(K)
+    weights = empty(K)
     for i in range(lo, hi):
         total = _mean_logs(gamma[i], log_e[i])
         value = -math.lgamma(total)
@@ -95,8 +94,8 @@ def user_slopes(lo, hi, gamma, target, out):  # type: ignore[no-untyped-def]
 def fold_users(lo, hi, indptr, indices, levels, alpha, beta, tol, max_iter, gamma):  # type: ignore[no-untyped-def]
     """For users lo..hi repeat γ ← α + Σ_j ϕ_ij, from what `gamma` holds, until no entry moves by more than `tol`."""
     K = gamma.shape[1]
-    weights = np.empty(K)
-    following = np.empty(K)
+    weights = empty(K)
+    following = empty(K)
     for i in range(lo, hi):
         for _ in range(max_iter):
             _mean_logs(gamma[i], weights)
@@ -120,7 +119,7 @@ def fold_items(lo, hi, indptr, indices, levels, weights, prior, tol, max_iter, b
     It goes on from what `beta` holds; `weights` is exp(log_e).
     """
     R, K = beta.shape[1], beta.shape[2]
-    following = np.empty((R, K))
+    following = empty((R, K))
     for j in range(lo, hi):
         for _ in range(max_iter):
             for r in range(R):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 
 
@@ -25,7 +26,7 @@ def nearest(products, squares, skip, indices):  # type: ignore[no-untyped-def]
     Compared in float32, of equal ones the lower t comes first; t = skip[i] is left out.
     """
     k = indices.shape[1]
-    best = np.empty(k, np.float32)
+    best = empty(k, np.float32)
     for i in range(len(products)):
         row = products[i]
         places = indices[i]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.rows import add_outer
 
@@ -15,7 +16,7 @@ def nonnegative_rows(lo, hi, gram, cross, tol, max_sweeps, out):  # type: ignore
     the largest |q|. Coordinates without curvature stay 0. Returns how many rows were not done after `max_sweeps`.
     """
     J = gram.shape[0]
-    slope = np.empty(J)
+    slope = empty(J)
     unfinished = 0
     for i in range(lo, hi):
         v = out[i]
@@ -63,9 +64,9 @@ def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps,
     how many rows were not done after `max_sweeps`.
     """
     d = V.shape[1]
-    u = np.empty(d)
-    slope = np.empty(d)
-    gram = np.empty((d, d))
+    u = empty(d)
+    slope = empty(d)
+    gram = empty((d, d))
     unfinished = 0
     for i in range(lo, hi):
         start = indptr[i]
@@ -73,7 +74,7 @@ def coordinate_rows(lo, hi, indptr, indices, targets, V, ridge, tol, max_sweeps,
         if n == 0:
             out[i] = 0
             continue
-        F = np.empty((n, d))
+        F = empty((n, d))
         slope[:] = 0
         for k in range(n):
             v = V[indices[start + k]]
@@ -156,9 +157,9 @@ def multiplicative_rows(lo, hi, indptr, indices, targets, V, ridge, beta, least,
     each. Stopping, rows without entries and the number returned are as in `coordinate_rows`.
     """
     d = V.shape[1]
-    u = np.empty(d)
-    negative = np.empty(d)
-    positive = np.empty(d)
+    u = empty(d)
+    negative = empty(d)
+    positive = empty(d)
     unfinished = 0
     for i in range(lo, hi):
         if indptr[i] == indptr[i + 1]:

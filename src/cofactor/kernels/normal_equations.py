@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import fused, inlined, ordered
 from cofactor.kernels.lanes import (
     AHEAD,
@@ -77,7 +78,7 @@ def ridge_exact(lo, hi, indptr, indices, targets, roots, table, ridge, shares, o
     p, eps = len(ridge), np.finfo(out.dtype).eps
     G, T, W = room(p)
     F, few = copies(p, table.dtype.type(0)), copies(p, 0.0)
-    in_place = np.empty(0, np.int32)
+    in_place = empty(0, np.int32)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         if start == end:
@@ -102,9 +103,9 @@ def ridge_of_takes(lo, hi, indptr, indices, roots, table, base, n_few, rotated, 
     p = out.shape[1]
     G, T, W = room(p)
     prior, F, few = prior_equations(base), copies(p, table.dtype.type(0)), copies(p, 0.0)
-    g, w, b, nothing = square(G, p), W.reshape(-1), np.empty(p), np.zeros(p)
-    in_place, taken = np.empty(0, np.int32), np.ones(1, table.dtype)
-    Z, sums, scales = _aligned(p * lines(n_few), 0.0), _aligned(2 * lines(p), 0.0), np.empty(p)
+    g, w, b, nothing = square(G, p), W.reshape(-1), empty(p), zeros(p)
+    in_place, taken = empty(0, np.int32), np.ones(1, table.dtype)
+    Z, sums, scales = _aligned(p * lines(n_few), 0.0), _aligned(2 * lines(p), 0.0), empty(p)
     for i in range(lo, hi):
         start, end = indptr[i], indptr[i + 1]
         least[i] = 0
@@ -233,7 +234,7 @@ def copies(p, zero):  # type: ignore[no-untyped-def]
 @ordered
 def _aligned(n, zero):  # type: ignore[no-untyped-def]
     """Return n rows of zeros that begin at a line of memory: a register is filled at once then."""
-    raw = np.full(n * LANES + LINE, zero)
+    raw = zeros(n * LANES + LINE, zero)
     first = (-raw.ctypes.data % LINE) // raw.itemsize
     return raw[first : first + n * LANES].reshape(n, LANES)
 

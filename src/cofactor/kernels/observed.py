@@ -6,6 +6,7 @@ pattern; arrays over entries are indexed by the position of an entry in the patt
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import inlined, kernel
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, load_from, store_at, total
 
@@ -28,16 +29,25 @@ def pad_rows(lo, hi, A, table):  # type: ignore[no-untyped-def]
             row[f] = a[f]
 
 
-# `scores` and `accumulate` take four entries at a time: four rows of V for one sweep over the row in hand.
+# `scores` and `accumulate` take four entries at a time: four rows of V for one sweep over the row in hand. They also do
+# what comes before: after a kernel a thread waits for Python's lock, which another may hold.
+
+#: No order of entries: see `accumulate`.
+IN_PLACE = np.empty(0, np.int32)
 
 
 @kernel
-def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped-def]
-    """Write x_ij = U_i·V_j + b_i + c_j for the stored entries of rows lo..hi; U and V are of `pad_to_lanes`."""
+def scores(lo, hi, indptr, indices, A, U, V, b, c, out):  # type: ignore[no-untyped-def]
+    """Write x_ij = A_i·V_j + b_i + c_j for the stored entries of rows lo..hi, which are copied to U first.
+
+    U and V are of `pad_to_lanes`; A may be U itself.
+    """
     width = U.shape[1]
     far = len(V) * width > FAR
     zero = filled(U.dtype.type(0))
     for i in range(lo, hi):
+        for f in range(A.shape[1]):
+            U[i, f] = A[i, f]
         u = np.int64(i) * width
         k = indptr[i]
         end = indptr[i + 1]
@@ -69,12 +79,18 @@ def scores(lo, hi, indptr, indices, U, V, b, c, out):  # type: ignore[no-untyped
 
 
 @kernel
-def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-untyped-def]
-    """Write out_i = Σ_k w_ik V_k over the stored entries of each row; V is of `pad_to_lanes`, `out` is not."""
+def accumulate(lo, hi, indptr, indices, order, source, weights, V, out):  # type: ignore[no-untyped-def]
+    """Write out_i = Σ_k w_ik V_k over the stored entries of each row; V is of `pad_to_lanes`, `out` is not.
+
+    Weights are written before, w_k = source_order(k), unless `order` is empty.
+    """
+    if len(order) > 0:
+        for k in range(indptr[lo], indptr[hi]):
+            weights[k] = source[order[k]]
     d = out.shape[1]
     width = V.shape[1]
     far = len(V) * width > FAR
-    sums = np.empty(width, V.dtype)
+    sums = empty(width, V.dtype)
     for i in range(lo, hi):
         for f in range(width):
             sums[f] = 0
@@ -98,23 +114,6 @@ def accumulate(lo, hi, indptr, indices, weights, V, out):  # type: ignore[no-unt
         o = out[i]
         for f in range(d):
             o[f] = sums[f]
-
-
-# After a kernel a thread waits for Python's lock, which another may hold: so one kernel does what two would do.
-
-
-@kernel
-def padded_scores(lo, hi, indptr, indices, A, U, V, b, c, out):  # type: ignore[no-untyped-def]
-    """Copy rows of A to those of U, then write the scores of their entries."""
-    pad_rows(lo, hi, A, U)
-    scores(lo, hi, indptr, indices, U, V, b, c, out)
-
-
-@kernel
-def gathered_sums(lo, hi, indptr, indices, order, source, weights, V, out):  # type: ignore[no-untyped-def]
-    """Write w_k = source_order(k) for the stored entries of rows, then Σ_k w_ik V_k for each row."""
-    gather(indptr[lo], indptr[hi], order, source, weights)
-    accumulate(lo, hi, indptr, indices, weights, V, out)
 
 
 @kernel
@@ -150,7 +149,7 @@ def row_sums(lo, hi, indptr, weights, out):  # type: ignore[no-untyped-def]
 @kernel
 def weighted_squares(counts, A):  # type: ignore[no-untyped-def]
     """Return Σ_i n_i A_if² for each column f, float64."""
-    out = np.zeros(A.shape[1])
+    out = zeros(A.shape[1])
     for i in range(len(A)):
         n = counts[i]
         a = A[i]

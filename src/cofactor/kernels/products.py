@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 
 _LEAST, _MOST = 1e-200, 1e200  #: outside, products may have left the range of numbers
@@ -57,7 +58,7 @@ def _shares_of_logs(mu, odds, growth, p):  # type: ignore[no-untyped-def]
 def user_pass(lo, hi, indptr, indices, levels, mu, odds, factors, growth, losses, slopes):  # type: ignore[no-untyped-def]
     """For users lo..hi write Σ_j (ln Σ_r t_r - b0_y - Σ_k μ_k b_yk) over their ratings, and its slopes by μ."""
     K = mu.shape[1]
-    p = np.empty(odds.shape[1])
+    p = empty(odds.shape[1])
     for i in range(lo, hi):
         loss = 0.0
         m = mu[i]
@@ -86,7 +87,7 @@ def user_pass(lo, hi, indptr, indices, levels, mu, odds, factors, growth, losses
 def item_pass(lo, hi, indptr, indices, levels, mu, odds, growth, odds_slopes, slopes):  # type: ignore[no-untyped-def]
     """For items lo..hi write the slopes of the same sum over all ratings by b0 and by b."""
     K = mu.shape[1]
-    p = np.empty(odds.shape[1])
+    p = empty(odds.shape[1])
     for j in range(lo, hi):
         odds_slopes[j] = 0
         slopes[j] = 0
@@ -115,12 +116,12 @@ def express(lo, hi, indptr, indices, levels, prior, odds, factors, growth, tol, 
     """
     K = logits.shape[1]
     R = odds.shape[1]
-    mu = np.empty(K)
+    mu = empty(K)
     for i in range(lo, hi):
         start = indptr[i]
         n = indptr[i + 1] - start
         x = logits[i]
-        p = np.empty((n, R))
+        p = empty((n, R))
         for k in range(K):
             mu[k] = 1 / (1 + math.exp(-x[k]))
         for e in range(n):

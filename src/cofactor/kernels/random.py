@@ -6,6 +6,7 @@ generator SplitMix64 (Steele, Lea & Flood 2014). Each function takes a state and
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import exact, inlined, kernel
 from cofactor.kernels.normal import quantile, quantiles
 
@@ -106,7 +107,7 @@ def inverse_gaussians(state, mean, out, room):  # type: ignore[no-untyped-def]
     `out` may be `mean` itself. A mean of more than 1e8 counts as 1e8. `room` is an array of that length to work in.
     """
     n = len(mean)
-    second = np.empty(n)
+    second = empty(n)
     state = uniforms(state, second)
     quantiles(second, room)
     state = uniforms(state, second)

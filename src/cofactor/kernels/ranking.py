@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import fused, inlined, ordered
 from cofactor.kernels.lanes import AHEAD, LANES, fetch, filled, fma, load_from, total
 
@@ -34,13 +35,13 @@ def rough_expectations(users, items, draws, U, V, thresholds, roots, weights, bi
     """
     d = V.shape[2] - 1 if biased else V.shape[2]
     n_thresholds = thresholds.shape[2]
-    gains = np.empty(n_thresholds, dtype=np.float32)
+    gains = empty(n_thresholds, np.float32)
     base = weights[0]
     for r in range(n_thresholds):
         gains[r] = (weights[r + 1] - weights[r]) / len(draws)
         base += (weights[r + 1] - weights[r]) / 2
     out[:] = base
-    room = np.empty(_ITEMS, dtype=np.float32)
+    room = empty(_ITEMS, np.float32)
     for group in range(len(items)):
         first, end = (0, len(users)) if len(items) == 1 else (group, group + 1)
         for lo in range(0, items.shape[1], _ITEMS):

@@ -7,6 +7,7 @@ exact solutions see `normal_equations`.
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 
 
@@ -66,8 +67,8 @@ def ridge_cg(lo, hi, indptr, indices, targets, roots, offsets, features, ridge, 
         if n == 0:
             w[:] = 0
             continue
-        F = np.empty((n, d), dtype=features.dtype)
-        q = np.empty(n, dtype=features.dtype)
+        F = empty((n, d), features.dtype)
+        q = empty(n, features.dtype)
         for k in range(n):
             j = indices[start + k]
             root = roots[start + k] if len(roots) > 1 else roots[0]

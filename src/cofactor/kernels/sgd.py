@@ -5,8 +5,7 @@ A M with a small square M: the first term changes M alone, the second only those
 the inverse of M, and G = PᵀP is kept current, so that a row costs O(nnz s + s²) besides the solution for its code.
 """
 
-import numpy as np
-
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.cholesky import factorize, solve_lower, solve_upper
 from cofactor.kernels.compile import kernel
 
@@ -121,8 +120,8 @@ def sweep(order, first, X, Y, features, labels, conditions, weight, ridge, decay
     A_P, M_P, N_P, G_P = features
     A_Q, M_Q, N_Q, G_Q = labels
     d = len(G_P)
-    system = np.empty((d, d))
-    u_P, u_Q, h, p, v = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    system = empty((d, d))
+    u_P, u_Q, h, p, v = empty(d), empty(d), empty(d), empty(d), empty(d)
     k = first
     while k < len(order) and conditions[0] < worst and conditions[1] < worst:
         i = order[k]

@@ -5,7 +5,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from cofactor.kernels.compile import kernel
+from cofactor.kernels.compile import inlined, kernel
 
 #: Turns after a flag is seen. The thread that set it is just leaving the interpreter; asking for the interpreter's lock
 #: before it has left would put the thread that asks to sleep.
@@ -37,19 +37,26 @@ _load: Any = intrinsic(_load_code)
 _store: Any = intrinsic(_store_code)
 
 
-@kernel
-def wait_for(flag, turns):  # type: ignore[no-untyped-def]
-    """Spin until the flag is set, or for so many turns; return whether it is."""
+@inlined
+def _spin(flag, turns):  # type: ignore[no-untyped-def]
+    seen = False
     for _ in range(turns):
         if _load(flag) != 0:
             for _ in range(_EXTRA_TURNS):
                 _load(flag)
-            return True
-    return False
+            seen = True
+            break
+    return seen
+
+
+@kernel
+def wait_for(flag, turns):  # type: ignore[no-untyped-def]
+    """Spin until the flag is set, or for so many turns; return whether it is."""
+    return _spin(flag, turns)
 
 
 @kernel
 def finish(done, called, turns):  # type: ignore[no-untyped-def]
     """Set `done`, then wait for `called` as `wait_for` does."""
     _store(done, 1)
-    return wait_for(called, turns)
+    return _spin(called, turns)

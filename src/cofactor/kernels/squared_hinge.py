@@ -11,6 +11,7 @@ derivatives are summed over all rows within the margin once; later steps add and
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact, kernel
 
 #: Halvings of the interval in which the length of a step is sought.
@@ -35,7 +36,7 @@ def _solved(A, b):  # type: ignore[no-untyped-def]
 def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
     """Return the minimum of the squared errors of some rows, with the penalty, from their inner products."""
     n, d = len(within), X.shape[1]
-    inside, signs = np.empty((n, d)), np.empty(n)
+    inside, signs = empty((n, d)), empty(n)
     for k in range(n):
         signs[k] = z[within[k]]
         for j in range(d):
@@ -50,7 +51,7 @@ def _target_of_few(X, within, z, costs):  # type: ignore[no-untyped-def]
 def _count_in(X, z, costs, within, counted, hessian, right):  # type: ignore[no-untyped-def]
     """Bring the derivatives of the squared errors from the rows that are `counted` to those within the margin."""
     m, d = X.shape
-    wanted = np.zeros(m, np.uint8)
+    wanted = zeros(m, np.uint8)
     for i in within:
         wanted[i] = 1
     changes = 0
@@ -64,7 +65,7 @@ def _count_in(X, z, costs, within, counted, hessian, right):  # type: ignore[no-
                 hessian[j, k] = 1.0 if j == k else 0.0
         for i in range(m):
             counted[i] = 0
-    rows, scaled, signs = np.empty((changes, d)), np.empty((changes, d)), np.empty(changes)
+    rows, scaled, signs = empty((changes, d)), empty((changes, d)), empty(changes)
     k = 0
     for i in range(m):
         if wanted[i] != counted[i]:
@@ -153,10 +154,10 @@ def fit_squared_hinge(X, z, costs, max_iter, w):  # type: ignore[no-untyped-def]
         Largest number of steps.
     """
     m, d = X.shape
-    margins = np.zeros(m)
+    margins = zeros(m)
     within = np.arange(m)
     n = m
-    counted, hessian, right = np.zeros(m, np.uint8), np.eye(d), np.zeros(d)
+    counted, hessian, right = zeros(m, np.uint8), np.eye(d), zeros(d)
     for _ in range(max_iter):
         if n < d:
             direction = _target_of_few(X, within[:n], z, costs)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty, zeros
 from cofactor.kernels.compile import exact
 
 
@@ -79,19 +80,19 @@ def stratify(indptr, indices, counts, starts, units, weights, shares, draws, fol
     numbers that break ties. Of labels with as many instances left, the lower number comes first.
     """
     n_labels, n_folds = len(starts) - 1, len(shares)
-    left = np.zeros(n_labels, np.int64)
+    left = zeros(n_labels, np.int64)
     for k in range(len(indices)):
         left[indices[k]] += counts[k]
-    wanted = np.empty((n_labels, n_folds))
+    wanted = empty((n_labels, n_folds))
     for label in range(n_labels):
         for fold in range(n_folds):
             wanted[label, fold] = shares[fold] * left[label]
-    taken = np.zeros((n_labels, n_folds), np.int64)
-    sizes = np.zeros(n_folds, np.int64)
+    taken = zeros((n_labels, n_folds), np.int64)
+    sizes = zeros(n_folds, np.int64)
     size_wanted = shares * weights.sum()
     folds[:] = -1
 
-    heap = np.empty(n_labels, np.int64)
+    heap = empty(n_labels, np.int64)
     place = np.full(n_labels, -1, np.int64)
     size = 0
     for label in range(n_labels):

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import zeros
 from cofactor.kernels.compile import kernel
 
 
 @kernel
 def cross_products(A, B):  # type: ignore[no-untyped-def]
     """Return AᵀB for two matrices of as many rows, float64."""
-    out = np.zeros((A.shape[1], B.shape[1]))
+    out = zeros((A.shape[1], B.shape[1]))
     for i in range(len(A)):
         b = B[i]
         for e in range(A.shape[1]):
@@ -77,7 +78,7 @@ def eigenvectors(A, values, vectors):  # type: ignore[no-untyped-def]
                 A[q, p] = 0
         if not rotated:
             break
-    used = np.zeros(d, dtype=np.bool_)
+    used = zeros(d, np.bool_)
     for r in range(d):
         best = -1
         for p in range(d):

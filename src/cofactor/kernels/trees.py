@@ -6,6 +6,7 @@ so a walk ends in as many steps as there are nodes, at most. Callers check that 
 
 import numpy as np
 
+from cofactor.kernels.arrays import zeros
 from cofactor.kernels.compile import exact
 
 
@@ -30,7 +31,7 @@ def add_leaf_values_of_sparse(  # type: ignore[no-untyped-def]
     indptr, indices, data, n_features, roots, left, right, feature, threshold, values, out
 ):
     """Do the same for the rows of a CSR matrix without doubled entries."""
-    row = np.zeros(n_features, np.float32)
+    row = zeros(n_features, np.float32)
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
             row[indices[a]] = data[a]
@@ -61,7 +62,7 @@ def find_leaves_of_sparse(  # type: ignore[no-untyped-def]
     indptr, indices, data, n_features, roots, left, right, feature, threshold, out
 ):
     """Do the same for the rows of a CSR matrix without doubled entries."""
-    row = np.zeros(n_features, np.float32)
+    row = zeros(n_features, np.float32)
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
             row[indices[a]] = data[a]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 from cofactor.kernels.threads import parallel_for
 
@@ -150,8 +151,8 @@ def _multiply(a, b, out):  # type: ignore[no-untyped-def]
 @kernel
 def _products(first, last, x, x_new, g, g_new, pairs, scale, newest, partial):  # type: ignore[no-untyped-def]
     m = len(pairs) // 2
-    scaled_y = np.empty(BLOCK, dtype=x.dtype)
-    scaled_g = np.empty(BLOCK, dtype=x.dtype)
+    scaled_y = empty(BLOCK, x.dtype)
+    scaled_g = empty(BLOCK, x.dtype)
     for block in range(first, last):
         here = slice(block * BLOCK, (block + 1) * BLOCK)
         s = pairs[newest][here]

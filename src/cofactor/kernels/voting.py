@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cofactor.kernels.arrays import empty
 from cofactor.kernels.compile import kernel
 
 
@@ -17,9 +18,9 @@ def quick_votes(X, coef, intercept, on, asked):  # type: ignore[no-untyped-def]
     n, L = on.shape
     D = X.shape[1]
     n_pairs = L * (L - 1) // 2
-    lost = np.empty(L + 1)
-    left = np.empty(L + 1, np.int64)
-    met = np.empty((L + 1, L + 1), np.uint8)
+    lost = empty(L + 1)
+    left = empty(L + 1, np.int64)
+    met = empty((L + 1, L + 1), np.uint8)
     for i in range(n):
         lost[:] = 0.0
         left[:] = L

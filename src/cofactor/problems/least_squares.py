@@ -189,7 +189,8 @@ class LeastSquaresProblem(ObservedProblem):
         out, tables = np.empty(len(indices), self.dtype), [pad_to_lanes(a) for a in (centres, features)]
         no_biases = [np.zeros(len(a), self.dtype) for a in tables]
         parallel_for(
-            lambda k: observed.scores(cuts[k], cuts[k + 1], indptr, indices, *tables, *no_biases, out), len(cuts) - 1
+            lambda k: observed.scores(cuts[k], cuts[k + 1], indptr, indices, tables[0], *tables, *no_biases, out),
+            len(cuts) - 1,
         )
         return out
 

@@ -228,10 +228,10 @@ class ObservedProblem(PenalizedProblem):
         e, squares = self.entries, self._tables["V"] ** 2
         weights = np.ones(len(e.indices), self.dtype) if self.weights is None else self.weights
         by_factor, n_row = np.empty((e.shape[0], self._fixed["V"].shape[1]), self.dtype), masses(e, self.weights)[0]
-        cuts = self._row_cuts
+        cuts, in_place = self._row_cuts, (observed.IN_PLACE, weights, weights)
 
         def block(k: int) -> None:
-            observed.accumulate(cuts[k], cuts[k + 1], e.indptr, e.indices, weights, squares, by_factor)
+            observed.accumulate(cuts[k], cuts[k + 1], e.indptr, e.indices, *in_place, squares, by_factor)
 
         parallel_for(block, len(cuts) - 1)
         return {"U": by_factor, "b": n_row, "own": np.broadcast_to(n_row[:, None], self._work.thresholds.shape)}
@@ -254,13 +254,12 @@ class ObservedProblem(PenalizedProblem):
         """Scores, losses, slopes and the gradients of U and b for one block of rows."""
         e, U, V = self.entries, self._tables["U"], self._tables["V"]
         entries, biases = (lo, hi, e.indptr, e.indices), (arrays["b"], arrays["c"])
-        if "U" in self.layout.shapes:
-            observed.padded_scores(*entries, arrays["U"], U, V, *biases, self._work.scores)
-        else:
-            observed.scores(*entries, U, V, *biases, self._work.scores)
+        own = arrays["U"] if "U" in self.layout.shapes else U
+        observed.scores(*entries, own, U, V, *biases, self._work.scores)
         self.loss.evaluate(lo, hi, self._work)
         if "U" in out:
-            observed.accumulate(lo, hi, e.indptr, e.indices, self._work.d_scores, V, out["U"])
+            slopes = self._work.d_scores
+            observed.accumulate(*entries, observed.IN_PLACE, slopes, slopes, V, out["U"])
         if "b" in out:
             observed.row_sums(lo, hi, e.indptr, self._work.d_scores, out["b"])
 
@@ -272,7 +271,7 @@ class ObservedProblem(PenalizedProblem):
         by_column = (e.to_csr, self._work.d_scores, self._work.scores)
         if "V" in out:
             U = self._tables["U"]
-            observed.gathered_sums(lo, hi, e.col_indptr, e.col_indices, *by_column, U, out["V"])
+            observed.accumulate(lo, hi, e.col_indptr, e.col_indices, *by_column, U, out["V"])
         else:
             observed.gather(e.col_indptr[lo], e.col_indptr[hi], *by_column)
         if "c" in out:

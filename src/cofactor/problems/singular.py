@@ -136,7 +136,7 @@ def _product(
     small = cross_products(right, B)
 
     def block(k: int) -> None:
-        observed.accumulate(cuts[k], cuts[k + 1], indptr, indices, values, table, out)
+        observed.accumulate(cuts[k], cuts[k + 1], indptr, indices, observed.IN_PLACE, values, values, table, out)
         add_products(cuts[k], cuts[k + 1], left, small, out)
 
     parallel_for(block, len(cuts) - 1)
