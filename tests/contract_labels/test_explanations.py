@@ -24,6 +24,7 @@ from cofactor.labels import (
     BinaryRelevance,
     FeatureSpace,
     LabelModel,
+    LabelPowerset,
     LabelRidge,
     MLkNN,
     base,
@@ -197,9 +198,13 @@ def test_what_is_no_sum_is_not_explained(monkeypatch):
     monkeypatch.setattr(LabelModel, "_kinds", staticmethod(MODELS.values))  # without the classes that other tests make
     X, Y = data()
     model = BinaryRelevance.paper(DecisionTreeClassifier(random_state=0)).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="this BinaryRelevance are no sum over features") as caught:
-        model.explain(X)
+    assert hasattr(BinaryRelevance(), "explain")
+    assert not hasattr(LabelPowerset(), "explain")
+    with pytest.raises(AttributeError, match="has no attribute 'explain'") as caught:
+        _ = model.explain
+    reason = str(caught.value.__cause__)
+    assert "this BinaryRelevance are no sum over features" in reason
     able = {name for name, kind in MODELS.items() if kind._score_parts is not LabelModel._score_parts}
-    assert set(str(caught.value).split("; ")[1].replace(",", "").split()) & set(MODELS) == able - {"BinaryRelevance"}
+    assert set(reason.split("; ")[1].replace(",", "").split()) & set(MODELS) == able - {"BinaryRelevance"}
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "labels.md").read_text()
     assert set(re.findall(r"`(\w+)`", re.search(r"\n(`LabelRidge`, (?:.|\n)*?) can explain", guide)[1])) == able

@@ -95,8 +95,7 @@ def test_pairs_decide_for_the_best_label_set_of_training() -> None:
     best = sets[np.argmax([[f @ t for t in sets] for f in scores], axis=1)]
     np.testing.assert_array_equal(model.predict(X), best)
     assert np.mean(best == Y) > 0.85
-    with pytest.raises(InvalidInputError, match="are no sum over features"):
-        model.explain(X[:1])
+    assert not hasattr(model, "explain")
     with pytest.raises(InvalidInputError, match="pairs of label sets need all labels"):
         MME.paper(3, form="pairs").fit(X, Y, mask=np.arange(180).reshape(60, 3) % 7 > 0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +281,21 @@ def test_new_items_are_recommended_among_the_others(name: str) -> None:
     assert model.recommend(users, 2, candidates=[OLD], new_items=new).items.tolist() == [[OLD, None]] * 3
     alone = model.fold_in([("me", 0), ("me", 1)], [5, 1]).recommend(["me"], 3, candidates=[0, 1, OLD], new_items=new)
     assert alone.items.tolist() == [[OLD, None, None]]
+
+
+@pytest.mark.parametrize("ask", ["recommend", "similar_items"])
+def test_errors_call_new_items_by_their_name(ask: str) -> None:
+    model, new = ALS(2, 1.0, random_state=0), {"new": [1.0]}
+    model.fit([(u, i) for u in range(6) for i in range(4)], [1 + (u + i) % 3 for u in range(6) for i in range(4)])
+    answer = partial(model.recommend, [1]) if ask == "recommend" else partial(model.similar_items, ["new"])
+    with pytest.raises(InvalidInputError, match="^new_items was not given in training"):
+        answer(new_items=new)
+    model.fit(
+        [(u, i) for u in range(6) for i in range(4)], model.ratings_.values, item_features={i: [i] for i in range(4)}
+    )
+    for wrong in ({"new": [1.0, 2.0]}, {"new": ["drama"]}, {"new": [np.nan]}):
+        with pytest.raises((InvalidInputError, TypeError), match="^new_items"):
+            answer(new_items=wrong)
 
 
 def test_models_that_know_no_new_items_say_which_do() -> None:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
@@ -110,6 +111,11 @@ class Predictions(NamedTuple):
     scores: NDArray[Any]
     on: NDArray[np.bool_]
     probabilities: NDArray[Any] | None
+
+
+def _explains(model: LabelModel) -> bool:
+    model._check_explains()
+    return True
 
 
 @fill_docs
@@ -212,6 +218,16 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
 
         A class that cannot, below one that can, takes it from here again.
         """
+        raise NotImplementedError
+
+    def _can_explain(self) -> bool:
+        """Whether scores are such sums; this may depend on parameters and on what was fitted."""
+        return type(self)._score_parts is not LabelModel._score_parts
+
+    def _check_explains(self) -> None:
+        """Refuse a model that cannot explain, and name those that can."""
+        if self._can_explain():
+            return
         cannot = LabelModel._score_parts
         able = [kind for kind in self._kinds() if kind._score_parts is not cannot and not isinstance(self, kind)]
         raise InvalidInputError(
@@ -565,8 +581,12 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         return np.concatenate([self._all_probabilities(block) for block in self._blocks(self._features(X))])
 
+    @available_if(_explains)
     def explain(self, X: Features, labels: Iterable[Any] | None = None, *, n_terms: int = 10) -> Explanation:
         """Return which features, or which training instances, speak for and against labels.
+
+        Only models have it whose scores are sums over these: `BinaryRelevance` not with trees, neighbours or other
+        learners that are not linear.
 
         Parameters
         ----------
@@ -585,8 +605,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         InvalidInputError
-            If features or labels do not fit the model, or its scores are no such sum: `BinaryRelevance` with trees,
-            neighbours or other learners that are not linear.
+            If features or labels do not fit the model.
 
         Notes
         -----

@@ -612,7 +612,7 @@ class RatingModel(InteractionModel):
         check_is_fitted(self)
         table = None if item_features is None else FeatureTable.read(item_features, "item_features")
         if table is not None and not self._knows_features("item"):
-            raise unknown_features("item_features")
+            raise unknown_features(table.argument)
         ratings = self._new_items(X, y, known, table, time, sample_weight)
         return self._items_folded_in(FitInput(ratings, item_features=table))
 
@@ -643,7 +643,7 @@ class RatingModel(InteractionModel):
         check_is_fitted(self)
         table = None if user_features is None else FeatureTable.read(user_features, "user_features")
         if table is not None and not self._knows_features("user"):
-            raise unknown_features("user_features")
+            raise unknown_features(table.argument)
         return FitInput(self._of_new_users(X, y, known, table, time, sample_weight), user_features=table)
 
     def _of_new_users(

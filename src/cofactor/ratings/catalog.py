@@ -16,6 +16,7 @@ from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.recommendations import Recommendations
 
 if TYPE_CHECKING:
+    from cofactor.ratings.reranking import Arrangement
     from cofactor.ratings.rules import Rules
 
 __all__ = ["Catalog"]
@@ -60,6 +61,20 @@ class Catalog:
 
         return replace(self, items=ConcatIds(self.items, new), support=support, directions=directions)
 
+    def allowed(self, candidates: Iterable[Any] | None, exclude: Exclusion) -> tuple[NDArray[np.bool_], Excluded]:
+        """Return which items may be recommended to anybody, and what is left out."""
+        known, out = self.lookup, np.zeros(len(self.items), dtype=np.bool_)
+        excluded = Excluded.of(known, exclude)
+        out[known.candidates(candidates)] = True
+        out[excluded.everywhere] = False
+        return out, excluded
+
+    def arrangement(self, rules: Rules, allowed: NDArray[np.bool_], n: int) -> tuple[Arrangement, NDArray[np.bool_]]:
+        """Look up rules for lists of n of the allowed items; return also which of these they allow."""
+        from cofactor.ratings.reranking import Arrangement
+
+        return Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+
     def best_lists(
         self,
         ranking: Ranking,
@@ -81,21 +96,15 @@ class Catalog:
         n, exclude_seen, exclude, candidates, rules
             As in `recommend`.
         """
-        known = self.lookup
-        columns, excluded = known.candidates(candidates), Excluded.of(known, exclude)
-        if len(excluded.everywhere):
-            columns = np.setdiff1d(columns, excluded.everywhere)
-        columns = columns.astype(np.int32)
+        allowed, excluded = self.allowed(candidates, exclude)
         hidden = ExclusionMask(self.seen if exclude_seen else None, excluded)
         ids = self.users.ids[np.asarray(users)]
         if rules is None:
-            best, scores = best_items(ranking, users, columns, n, hidden)
+            best, scores = best_items(ranking, users, np.flatnonzero(allowed).astype(np.int32), n, hidden)
             return Recommendations(ids, ids_of(self.items, best), scores)
-        from cofactor.ratings.reranking import Arrangement, arranged
+        from cofactor.ratings.reranking import arranged
 
-        allowed = np.zeros(len(self.items), dtype=np.bool_)
-        allowed[columns] = True
-        arrangement, allowed = Arrangement.of(rules, self.items, allowed, n, self.support, self.directions)
+        arrangement, allowed = self.arrangement(rules, allowed, n)
         left, bonus = np.flatnonzero(allowed).astype(np.int32), arrangement.bonus
         raised = ranking.raised(bonus) if bonus.any() else ranking
 

@@ -84,7 +84,7 @@ class FeatureTable:
         ([[25.0, 0.0], [31.0, 1.0]], (None, ('artist', 'cook')))
         """
         if isinstance(table, FeatureTable):
-            return replace(table, argument=argument)
+            return table  # which was given as what it says
         ids, columns = _columns_of(table, argument)
         if not columns or not len(ids):
             raise InvalidInputError(f"{argument} holds no features: expected {_FORMS}", argument=argument)

@@ -197,15 +197,24 @@ class InteractionModel(Estimator, ABC):
         check_is_fitted(self)
         return self.updates_ is not None and bool(self.updates_.due)
 
-    def _support(self) -> tuple[NDArray[Any], int]:
-        """Return how many users took, or rated, each item in training, and how many users there were."""
+    def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[Any], int]:
+        """Return how many users took, or rated, each item in training, and how many users there were.
+
+        Parameters
+        ----------
+        otherwise : tuple of str or Argument
+            See `_require_ratings`.
+        """
         self._refuse_fold_in("user", advice=(Argument("candidates"), " can leave out items instead"))
-        return self._require_ratings(()).item_counts, len(self.users_)
+        return self._require_ratings(otherwise).item_counts, len(self.users_)
 
     def _counts(self, side: SideName) -> NDArray[Any]:
         """Return how many ratings, or takes, users or items had in training."""
-        ratings = self._require_ratings(("pass ", Argument("min_ratings", 0), ", or "))
-        return ratings.user_counts if side == "user" else ratings.item_counts
+        otherwise = ("pass ", Argument("min_ratings", 0), ", or ")
+        if side == "item":
+            return self._support(otherwise)[0]
+        counts: NDArray[Any] = self._require_ratings(otherwise).user_counts
+        return counts
 
     def _refuse_fold_in(self, side: SideName, advice: Text = "ask the model that was fitted") -> None:
         """Refuse to compare by the few that a fold-in knows."""

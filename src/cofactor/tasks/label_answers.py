@@ -134,6 +134,7 @@ class LabelAnswers(ModelAnswers):
         """
         wanted = None if labels is None else [self._label(one, f"labels[{k}]") for k, one in enumerate(labels)]
         given = self.rows.read([row], "row")
+        self._end._check_explains()
         found = self._end.explain(given.features, wanted, n_terms=n)
         names = self.rows.terms
         return told(found, "label", (lambda term: term) if names is None else names.__getitem__)

@@ -205,6 +205,7 @@ class LabelTask(Task):
         options = self.values("explain", {}) if options is None else options
         data = label_files.read_features(of, model, options)
         rows = RowNames.of(data, options["id"] or getattr(getattr(model, "recipe_", None), "id", None))
+        model._check_explains()
         found = without_names(model).explain(data.X, item, n_terms=n)
         heading = rows.heading_beside({name: 0 for name in found.columns if name != "instance"})
         notes = (*rows.notes, *_fillings(data))

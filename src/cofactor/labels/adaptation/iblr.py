@@ -204,10 +204,13 @@ class IBLR(NeighbourModel):
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.probabilities(self._columns(self._counts(X), X))
 
+    def _can_explain(self) -> bool:
+        learners = getattr(self, "learners_", None)
+        return learners is None or (isinstance(learners, LinearLabelLearners) and learners.binarize is None)
+
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         learners = self.learners_
-        if not isinstance(learners, LinearLabelLearners) or learners.binarize is not None:
-            return super()._score_parts(X)
+        assert isinstance(learners, LinearLabelLearners)
         neighbours, _ = self._having(X)
         L = learners.n_labels
 

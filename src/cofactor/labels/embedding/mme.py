@@ -12,10 +12,9 @@ from sklearn.model_selection import train_test_split
 
 from cofactor.checks import check_choice
 from cofactor.errors import InvalidInputError
-from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
+from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.calibration import usable_scores
 from cofactor.labels.embedding.leml import LEML, unit_of
-from cofactor.labels.explaining import ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.scaling import AUTO
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
@@ -225,8 +224,8 @@ class MME(LEML):
             return scores
         return set_margins(np.asarray(scores @ self.sets_.T), self.sets_.toarray() > 0)
 
-    def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        return LabelModel._score_parts(self, X) if self.form == "pairs" else super()._score_parts(X)
+    def _can_explain(self) -> bool:
+        return self.form != "pairs" and super()._can_explain()
 
     def _resolved_params(self) -> dict[str, Any]:
         return {**super()._resolved_params(), "cost": self.cost_}

@@ -249,9 +249,12 @@ class BinaryRelevance(LearnerModel):
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         return self.learners_.scores(X)
 
+    def _can_explain(self) -> bool:
+        learners = getattr(self, "learners_", None)
+        return learners is None or isinstance(learners, LinearLabelLearners)
+
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
-        if not isinstance(self.learners_, LinearLabelLearners):
-            return super()._score_parts(X)
+        assert isinstance(self.learners_, LinearLabelLearners)
         seen = binarized(X, self.learners_.binarize)
         return ScoreParts((LinearPart(seen, self.learners_.coef),), self.learners_.intercept)
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.checks import check_flag, check_number, number, one_of, whole
-from cofactor.errors import InvalidInputError
+from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
@@ -39,7 +39,7 @@ from cofactor.ratings.rules import Rules
 from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback
-from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SideName, SparseTable
+from cofactor.typing import Ids, Pairs, RatingValues, SideFeatures, SparseTable
 
 __all__ = ["ExposureModel", "new_takes", "strengths_of"]
 
@@ -307,10 +307,7 @@ class ExposureModel(InteractionModel):
         """Return what is linear in the logarithm of the odds that items are taken."""
         return self._log_takes(self._block(users, items))
 
-    def _counts(self, side: SideName) -> NDArray[Any]:
-        return self._support()[0] if side == "item" else super()._counts(side)
-
-    def _support(self) -> tuple[NDArray[np.float64], int]:
+    def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[np.float64], int]:
         """See `InteractionModel`; a fold-in knows it too."""
         return np.rint(self.popularity_ * self.n_trained_), self.n_trained_
 

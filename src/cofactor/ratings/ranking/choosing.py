@@ -19,10 +19,10 @@ from cofactor.ratings.best import highest, ids_of
 from cofactor.ratings.blocks import TAKES_PER_BLOCK, each_block
 from cofactor.ratings.catalog import Catalog
 from cofactor.ratings.data import Ratings
-from cofactor.ratings.exclusion import Excluded, Exclusion
+from cofactor.ratings.exclusion import Exclusion
 from cofactor.ratings.probability import expected
 from cofactor.ratings.recommendations import Recommendations
-from cofactor.ratings.reranking import Arrangement, arranged, check_rules
+from cofactor.ratings.reranking import arranged, check_rules
 from cofactor.ratings.rules import Rules
 from cofactor.text import counted
 
@@ -101,19 +101,15 @@ class _Gain:
 def recommended(offer: Offer, users: Any, options: RecommendOptions) -> Recommendations:
     """Return the best items of an offer."""
     catalog = offer.catalog
-    known = catalog.lookup
-    rows, m = known.asked(users), len(catalog.items)
+    rows, m = catalog.lookup.asked(users), len(catalog.items)
     k, n = len(rows), min(options.n, m)
     what = (Argument("n", int(options.n)), f" for {counted(k, 'user', form=',')} asks for {options.n * k:,} items")
     CELLS.check(options.n * k, what, size=n * k)
-    allowed, own = np.zeros(m, dtype=np.bool_), Excluded.of(known, options.exclude)
-    allowed[known.candidates(options.candidates)] = True
-    allowed[own.everywhere] = False
+    allowed, own = catalog.allowed(options.candidates, options.exclude)
     gain, timed_users = _gain(offer.scale, options), offer.timed_users(rows, options.time)
     bonus = np.zeros(0)
     if options.rules is not None:
-        looked_up = options.rules, catalog.items, allowed, options.n
-        arrangement, allowed = Arrangement.of(*looked_up, catalog.support, catalog.directions)
+        arrangement, allowed = catalog.arrangement(options.rules, allowed, options.n)
         bonus = arrangement.bonus if arrangement.bonus.any() else bonus
 
     def search(asked: NDArray[Any], n: int) -> tuple[NDArray[Any], ...]:

@@ -64,7 +64,7 @@ from cofactor.ratings.sharded import ShardedRatings
 from cofactor.ratings.similar import Vectors, directions_of_takes
 from cofactor.ratings.updates import Updates
 from cofactor.solvers.result import Callback, Progress
-from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SideName, SparseTable
+from cofactor.typing import Ids, Pairs, RandomState, RatingValues, SideFeatures, SparseTable
 
 __all__ = ["Recommender"]
 
@@ -538,10 +538,7 @@ class Recommender(InteractionModel):
             add_bent(np.ascontiguousarray(table), inner, outer, *weights.astype(np.float32), np.float32(knot), total)
         return cast(Any, total)
 
-    def _counts(self, side: SideName) -> NDArray[Any]:
-        return self._support()[0] if side == "item" else super()._counts(side)
-
-    def _support(self) -> tuple[NDArray[Any], int]:
+    def _support(self, otherwise: tuple[str | Argument, ...] = ()) -> tuple[NDArray[Any], int]:
         """See `InteractionModel`."""
         return self.exposures_[0]._support()
 
