@@ -42,13 +42,13 @@ class BPR(FactorExposure):
 
     Parameters
     ----------
-    n_factors : int, default=16
+    n_factors : int, default=64
         Number d of factors.
     alpha : float or "auto", default="auto"
         Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the takes of each user, and halves
         or doubles alpha from .03 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after
         half as many steps of twice the length.
-    learning_rate : float, default=0.05
+    learning_rate : float, default=0.1
         Length of the first steps; it falls linearly to a tenth of that.
     max_iter : int, default=80
         Number of passes: as many steps as there are takes.
@@ -110,10 +110,10 @@ class BPR(FactorExposure):
 
     def __init__(
         self,
-        n_factors: int = 16,
+        n_factors: int = 64,
         alpha: float | str = "auto",
         *,
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.1,
         max_iter: int = 80,
         counts: str = "log",
         random_state: RandomState = None,
