@@ -105,7 +105,10 @@ METHODS: dict[str, tuple[Any, dict[str, tuple[float, ...]]]] = {
         {"alpha": (0.032, 0.0032, 0.01, 0.1), "n_factors": (64, 16, 128), "unobserved": (1, 0.25, 4)},
     ),
     "LogisticMF": (LogisticMF, {"alpha": (9, 4.5, 18, 36), "n_factors": (28, 14, 56)}),
-    "BPR": (BPR, {"alpha": (0.03, 0.007, 0.015, 0.06), "n_factors": (16, 64), "max_iter": (80, 160)}),
+    "BPR": (
+        BPR,
+        {"alpha": (0.03, 0.007, 0.015, 0.06), "n_factors": (16, 64), "max_iter": (80, 160), "learning_rate": (0.05,)},
+    ),
     "EASE": (EASE, {"alpha": (100, 25, 50, 200, 400, 1600)}),
     "Recommender": (Recommender, {}),
 }

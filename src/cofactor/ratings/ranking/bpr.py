@@ -41,13 +41,13 @@ class BPR(FactorExposure):
 
     Parameters
     ----------
-    n_factors : int, default=16
+    n_factors : int, default=64
         Number d of factors.
     alpha : float or "auto", default="auto"
         Weight of the penalty, at least 0 and at most 1. "auto" holds out a tenth of the takes of each user, and halves
         or doubles alpha from .03 on while these come to stand higher in lists, by the mean of 1 / log2(1 + rank), after
         half as many steps of twice the length.
-    learning_rate : float, default=0.05
+    learning_rate : float, default=0.1
         Length of the first steps; it falls linearly to a tenth of that.
     max_iter : int, default=80
         Number of passes: as many steps as there are takes.
@@ -102,7 +102,8 @@ class BPR(FactorExposure):
     """
 
     alpha: float | str = param(number(low=0, high=1, also=["auto"]), default="auto", kw_only=False)
-    learning_rate: float = param(number(low=0, inclusive=False, high=1), default=0.05)
+    n_factors: int = param(default=64)
+    learning_rate: float = param(number(low=0, inclusive=False, high=1), default=0.1)
     max_iter: int = param(default=80)
 
     alpha_: float = learned()

@@ -139,9 +139,10 @@ class Recommender(InteractionModel):
         of one pair add up.
     max_seconds : float, optional
         Seconds after which nothing more is tried by default: what is being tried ends, and the best so far is fitted to
-        all takes. 0 leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without
-        a limit a seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a
-        shell it ends the command, and no file is written.
+        all takes. That, and the fit of the rating model, come afterwards and are not cut short: a fit takes longer. 0
+        leaves `Popularity`. Models given as `exposure` are all fitted, with fewer settings tried. Without a limit a
+        seed gives the same bits on any machine. Ctrl-C during the choice ends it likewise in Python; in a shell it ends
+        the command, and no file is written.
     {random_state}
         It is the seed of what is held out, and of parts which have none.
     {callback}
