@@ -7,7 +7,7 @@ from scipy import sparse
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.leverage import quadratic_forms
 from cofactor.labels import FeatureSpace, leave_one_out
-from cofactor.labels.leave_one_out import DualRidge, ridge_problem, sketched
+from cofactor.labels.leave_one_out import DualRidge, _inverse, ridge_problem, sketched
 
 SHAPES = [(40, 9), (9, 40), (20, 20)]
 
@@ -101,6 +101,21 @@ def test_degenerate_features():
     assert np.isfinite(ridge_problem(apart).at(1e-6).held_out(T)).all()
     with pytest.raises(InvalidInputError, match="lost in rounding"):
         ridge_problem(np.zeros((3, 8)), fit_intercept=False).at(0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_cannot_be_inverted_has_no_inverse(dtype):
+    X = np.random.default_rng(0).normal(size=(50, 20))
+    X[:, -1] = X[:, 0]
+    gram = X.T @ X
+    assert _inverse(gram, 1e-300, dtype) is None
+    assert _inverse(-np.eye(20), 0.5, dtype) is None
+    for row, column in ((0, 0), (19, 0), (19, 18)):
+        for number in (np.nan, np.inf):
+            damaged = gram.copy()
+            damaged[row, column] = damaged[column, row] = number
+            assert _inverse(damaged, 1.0, dtype) is None
+    np.testing.assert_allclose(_inverse(gram, 1.0, dtype) @ (gram + np.eye(20)), np.eye(20), atol=1e-4)
 
 
 def test_quadratic_forms_are_those_of_numpy():

@@ -1,5 +1,6 @@
 """EASE, implicit ALS and the conditional logit against their equations, written down in NumPy."""
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from cofactor.datasets import load_ratings
+from cofactor.errors import InvalidInputError
 from cofactor.evaluation import PerUserHoldout
 from cofactor.kernels.threads import thread_limit
 from cofactor.problems.choice import ChoiceProblem, among_the_next, bent, log_shares, soft_log
 from cofactor.problems.implicit_logistic import ImplicitLogisticProblem, SampledLogisticProblem
 from cofactor.ratings import BPR, EASE, ImplicitALS, ItemKNN, LogisticMF, Popularity, Recommender, RP3beta
+from cofactor.ratings.ranking.autoencoders import _inverse
 from cofactor.ratings.ranking.held_out import HeldOut
 from cofactor.ratings.ranking.takes import as_takes, strengths
 
@@ -46,6 +49,38 @@ def test_ease_of_many_items_is_the_closed_form_in_single_precision() -> None:
     np.testing.assert_allclose(found.weights_["W"][:, some], W, atol=1e-5 * np.abs(W).max())
     with thread_limit(1):
         assert np.array_equal(EASE(alpha=20.0).fit(X).weights_["W"], found.weights_["W"])
+
+
+@pytest.mark.parametrize("n_items", [5, 519, 1200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_cannot_be_inverted_is_refused(n_items: int, dtype: type) -> None:
+    """Two items which the same users took, with an alpha lost in rounding; and numbers that are none."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((2 * n_items, n_items)) < 0.2).astype(dtype)
+    X[:, -1] = X[:, 0]
+    gram = X.T @ X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of products with numbers that are none
+        warnings.simplefilter("error", linalg.LinAlgWarning)
+        for alpha in (1e-300, float(np.finfo(dtype).eps)):
+            with pytest.raises((InvalidInputError, linalg.LinAlgWarning), match="alpha|ill-conditioned"):
+                _inverse(gram, alpha)
+        for row, column in ((0, 0), (-1, 0), (-1, -2)):
+            for number in (np.nan, np.inf):
+                damaged = gram.copy()
+                damaged[row, column] = damaged[column, row] = number
+                with pytest.raises(ValueError, match="infs or NaNs"):
+                    _inverse(damaged, 1.0)
+        whole = gram.astype(np.float64) + np.eye(n_items)
+        np.testing.assert_allclose(_inverse(gram, 1.0) @ whole, np.eye(n_items), atol=1e-3)
+
+
+@pytest.mark.parametrize("n_items", [5, 519])
+def test_items_that_go_together_need_an_alpha(n_items: int) -> None:
+    X = np.random.default_rng(0).random((3 * n_items, n_items)) < 0.2
+    X[:, -1] = X[:, 0]
+    with pytest.raises(InvalidInputError, match="cannot be inverted"):
+        EASE(alpha=1e-300).fit(np.argwhere(X))
 
 
 def test_ease_takes_as_many_vectors_as_takes_are_worth() -> None:
@@ -100,6 +135,30 @@ def test_alpha_is_looked_for_among_the_items_that_most_took() -> None:
     model = EASE(random_state=0, popularity_weight=0, callback=lambda seen: tried.add(seen.stage)).fit(np.argwhere(X))
     assert f"trying alpha {model.alpha_:.3g}" in tried
     assert len(tried) >= 3
+
+
+def test_slopes_are_those_of_items_that_somebody_took() -> None:
+    """An item of which all takes are held out cannot be recommended, and says nothing of slopes."""
+    rng = np.random.default_rng(0)
+    n, m, rare = 400, 60, 3000
+    score = rng.normal(size=(n, m)).astype(np.float32)
+    common = np.argwhere(rng.random((n, m)) < expit(2.0 * score - 1.0))
+    alone = np.column_stack([rng.integers(n, size=rare), m + np.arange(rare)])  # items with one take each
+    found = {}
+    for name, X in (("common", common), ("all", np.concatenate([common, alone]))):
+        takes = as_takes(X)
+        held_out = HeldOut.of(takes, 0)
+        feature = np.full((len(held_out.users), len(takes.items)), -6.0, dtype=np.float32)
+        is_common = takes.items.ids < m
+        feature[:, is_common] = score[np.ix_(takes.users.ids[held_out.users], takes.items.ids[is_common])]
+        known = np.flatnonzero(held_out.train.item_counts)
+        assert len(known) < len(takes.items) or name == "common"
+        feature[:, np.setdiff1d(np.arange(len(takes.items)), known)] = -12.0
+        choice, _ = held_out.best([feature])
+        found[name] = choice.weights
+    slopes = {name: weights[0] + weights[1] / 2 for name, weights in found.items()}
+    assert slopes["common"] == pytest.approx(2.0, rel=0.15)
+    assert slopes["all"] == pytest.approx(2.0, rel=0.15)
 
 
 def test_scores_that_are_no_numbers_gain_nothing() -> None:

@@ -23,6 +23,7 @@ __all__ = ["check_weights", "closed_form", "weighed_table"]
 #: Rows of XᵀX, or XXᵀ, up to which it is inverted, and the latter used, in double precision: where counts are large,
 #: 1 - h is a small difference.
 _PRECISE = 2048
+_LOST = 0.5  # of a digit: with more than that rounding is all that is left
 _WHOLE = 512  # rows of a matrix that is inverted in one piece
 _ROWS = 256  # of a product that a thread computes
 _ENTRIES_PER_BLOCK = 20_000
@@ -131,8 +132,12 @@ def _inverse(gram: NDArray[Any], alpha: float) -> NDArray[Any]:
     """Return (gram + alpha I)⁻¹."""
     A = np.array(gram)
     A[np.diag_indices_from(A)] += alpha
+    before = A.diagonal().copy()
     try:
         _invert(A)
+        # Their product is 1 / (1 - R²) of what is told from the others; of a singular matrix halves leave rounding.
+        if not (before * A.diagonal()).max(initial=0) * np.finfo(A.dtype).eps * np.sqrt(len(A)) < _LOST:
+            raise np.linalg.LinAlgError
     except np.linalg.LinAlgError:
         raise InvalidInputError(
             ("the co-occurrences with ", Argument("alpha", alpha), " on their diagonal cannot be inverted"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -147,11 +148,24 @@ class HeldOut:
     ) -> ChoiceProblem:
         """Return the likelihood of what was held out, of every k-th user if there are many, given features of items."""
         step = max(1, self.seen.size // _CELLS)
-        rows, columns = self.chosen
+        rows, columns = self._can_come
         of_these = rows % step == 0
         chosen = rows[of_these] // step, columns[of_these]
-        activity = self.counts[::step] / self.usual
-        return ChoiceProblem([one[::step] for one in features], self.seen[::step], chosen, activity, precisions)
+        activity, taken = self.counts[::step] / self.usual, self.seen[::step] | ~self._known
+        return ChoiceProblem([one[::step] for one in features], taken, chosen, activity, precisions)
+
+    @cached_property
+    def _known(self) -> NDArray[np.bool_]:
+        """Which items somebody took in `train`: of others no model knows anything, and none is recommended."""
+        known = self.train.item_counts > 0
+        return known if known[self.chosen[1]].any() else np.ones_like(known)
+
+    @property
+    def _can_come(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Which of `chosen` are of known items."""
+        rows, columns = self.chosen
+        known = self._known[columns]
+        return rows[known], columns[known]
 
     def gains(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return 1 / log2(1 + rank) of each take that was held out, among all that its user had not taken."""
@@ -227,7 +241,7 @@ class HeldOut:
         Some are straight, given by index, and those of which a slope would be below 0: their knot is above all.
         """
         bends = np.isin(np.arange(len(features)), [*straight], invert=True)
-        medians = np.array([np.median(feature[self.chosen]) for feature in features], dtype=np.float64)
+        medians = np.array([np.median(feature[self._can_come]) for feature in features], dtype=np.float64)
         start, precisions = np.tile([1 / len(features), 0.0], len(features)), np.tile([0, 1 / _BEND**2], len(features))
         while True:
             knots = np.where(bends, medians, _NO_KNOT)
