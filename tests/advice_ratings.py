@@ -461,6 +461,10 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     # Parameters, and choices of them.
     (
+        "ratings.Ensemble().set_params(estimator__alpha=3.0)",
+        "ratings.Ensemble(ratings.MMMF()).set_params(estimator__alpha=3.0)",
+    ),
+    (
         "labels.BinaryRelevance().set_params(estimator__C=3)",
         "labels.BinaryRelevance(svm.LinearSVC()).set_params(estimator__C=3)",
     ),

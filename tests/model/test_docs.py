@@ -13,10 +13,11 @@ MODELS: dict[str, type[Any]] = {**ratings.MODELS, **labels.MODELS, **labels.TRAN
 
 
 @together("name", MODELS)
-def test_every_parameter_is_documented_in_order(name: str) -> None:
-    texts = documented_parameters(MODELS[name])
-    parameters = [key for key in inspect.signature(MODELS[name]).parameters if key != "self"]
-    assert list(texts) == parameters
+def test_every_parameter_is_documented_and_what_has_a_place_in_order(name: str) -> None:
+    texts, parameters = documented_parameters(MODELS[name]), inspect.signature(MODELS[name]).parameters
+    assert sorted(texts) == sorted(parameters)
+    by_place = [key for key, parameter in parameters.items() if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert list(texts)[: len(by_place)] == by_place
     assert all(texts.values()), [key for key, text in texts.items() if not text]
 
 

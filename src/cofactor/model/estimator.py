@@ -141,7 +141,7 @@ def param(check: Check | None = None, *, default: Any, kw_only: bool = True) -> 
     default : object
         Its value where none is given.
     kw_only : bool, default=True
-        Whether it is given by name alone; the others come first, in the order of their classes.
+        Whether it is given by name alone; the others come first, those of base classes before a class's own.
 
     Examples
     --------
@@ -223,7 +223,9 @@ class Estimator(BaseEstimator):
         cls._declared = _taken_from(cls)
         fields = _fields(cls)
         params = {name: field for name, field in fields.items() if isinstance(field, Param)}
-        cls._params = dict(sorted(params.items(), key=lambda entry: entry[1].kw_only))  # the order else stays
+        by_place = [name for kind in reversed(cls.__mro__) for name in vars(kind).get("_declared", {})]
+        first = [name for name in dict.fromkeys(by_place) if name in params and not params[name].kw_only]
+        cls._params = {name: params[name] for name in dict.fromkeys([*first, *params])}
         if "_learned" not in vars(cls):
             cls._learned = {name: field for name, field in fields.items() if isinstance(field, Learned) and field.saved}
         if _is_made(cls.__init__):
@@ -271,7 +273,7 @@ class Estimator(BaseEstimator):
                 raise InvalidInputError(
                     f"{outer} is {held!r}, which has no parameters",
                     argument=name,
-                    advice=f"give an estimator, such as LinearSVC(), to set its {inner}",
+                    advice=f"give an estimator to set its {inner}",
                 )
         return super().set_params(**params)
 

@@ -81,7 +81,6 @@ class FactorModel(Factored, RatingModel):
     n_factors: int = param(whole(), default=10, kw_only=False)
     alpha: Any = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=["auto"]), default="auto", kw_only=False)
     alpha_bias: float | None = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=[None]), default=3.0)
-    solver: str = param(default="exact")
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-4)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
@@ -195,8 +194,9 @@ class FactorModel(Factored, RatingModel):
         solve : callable
             Called with a model without ids and ratings, a `Start`, ratings and an alpha.
         """
-        if self.solver != solver:
-            raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=self.solver)
+        own = self.get_params(deep=False)["solver"]
+        if own != solver:
+            raise InvalidInputError(f"ratings in shards take {solver!r}", argument="solver", found=own)
         if any(table is not None for table in given.features):
             raise InvalidInputError("ratings in shards take no features of users or items", argument="X")
         from cofactor.ratings.factors.in_shards import Start, choose_alpha_in_shards
