@@ -7,35 +7,23 @@ Two methods of a class make a label model, with everything that the others have.
 
 # %%
 # This one regresses each label on the features, by ridge regression. The base class checks input, scales features,
-# calibrates probabilities, decides, saves; the model says how it learns, and what its scores are.
+# calibrates probabilities, decides, saves; the model says which parameters it has, how it learns, and what its scores
+# are.
+
+from numpy.typing import NDArray
 
 from cofactor.labels import FitInput, LabelModel
+from cofactor.labels.penalty import penalty
+from cofactor.model.estimator import learned, param
 
 
 class Mine(LabelModel):
     """Ridge regression of each label."""
 
-    _learned = ("coef_", "intercept_")  # what a file must hold
-    _shapes = {"coef_": "DL", "intercept_": "L"}
+    alpha: float = param(penalty(also=()), default=1.0, kw_only=False)  # beside those that all models have
 
-    def __init__(
-        self,
-        alpha=1.0,
-        *,
-        scale="auto",
-        threshold="auto",
-        decide_for="micro",
-        random_state=None,
-        callback=None,
-        verbose=0,
-    ):
-        self.alpha = alpha
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    coef_: NDArray = learned("features labels")  # a file holds it; one with other shapes is refused
+    intercept_: NDArray = learned("labels")
 
     def _fit(self, data: FitInput):
         self.coef_, intercept = data.feature_space().ridge(data.labels, self.alpha)

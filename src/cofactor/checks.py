@@ -63,6 +63,11 @@ def one_of(choices: Iterable[str | None]) -> Callable[[str, Any], None]:
     return lambda name, value: check_choice(name, value, choices)
 
 
+def size(**also: Any) -> Callable[[str, Any], None]:
+    """Return the check of a parameter that `check_size` makes."""
+    return lambda name, value: check_size(name, value, **also)
+
+
 def check_text(texts: Iterable[Any], what: str) -> None:
     r"""Refuse half a character, a surrogate of UTF-16 alone, in any of some texts: no file and no answer can hold it.
 
@@ -183,6 +188,12 @@ def check_jobs(name: str, value: Any) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
         kind = InvalidInputError if isinstance(value, Integral) else InvalidTypeError
         raise kind("expected a whole number other than 0 (-1: all cores)", argument=name, found=value)
+
+
+def check_random_state(name: str, value: Any) -> None:
+    """Refuse a parameter of which `make_generator` makes no generator."""
+    if not isinstance(value, np.random.RandomState):  # it would draw from this one
+        make_generator(value)
 
 
 def make_generator(random_state: Any) -> np.random.Generator:

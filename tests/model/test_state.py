@@ -1,7 +1,7 @@
 """Models may hold models: one file, one mechanism."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 import cofactor
 from cofactor import persistence
 from cofactor.labels import MODELS, PLST, FitInput, LabelModel, MLkNN
+from cofactor.model.estimator import learned, param
 from cofactor.model.state import from_plain, packed, plain, unpacked
 from cofactor.persistence import ModelFileError, read_model, write_model
 
@@ -21,12 +22,12 @@ Y = (np.random.default_rng(1).random((40, 4)) + X[:, :4] > 1.0).astype(int)
 class Chain(LabelModel):
     """A copy of a model for each label, which also sees the labels before it."""
 
-    _learned: ClassVar[tuple[str, ...]] = ("links_", "by_name_")
+    estimator: LabelModel | None = param(default=None, kw_only=False)
+    scale: str = param(default="none")
+    threshold: float | str = param(default=0)
 
-    def __init__(self, estimator: LabelModel | None = None, *, threshold: Any = 0, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.threshold = threshold
-        self.random_state = random_state
+    links_: list[Any] = learned()
+    by_name_: dict[str, Any] = learned()
 
     def _fit(self, data: FitInput) -> None:
         features, self.links_ = data.features, []

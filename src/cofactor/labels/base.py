@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -23,9 +22,8 @@ from cofactor import persistence
 from cofactor.checks import (
     check_callback,
     check_choice,
-    check_flag,
-    check_jobs,
     check_number,
+    check_random_state,
     check_text,
     check_verbose,
     make_generator,
@@ -70,7 +68,6 @@ from cofactor.labels.held_out import (
 from cofactor.labels.known import (
     as_known_labels,
     check_known,
-    check_missing,
     known_in_order,
     refused_unknown,
     warn_of_one_sided,
@@ -84,17 +81,18 @@ from cofactor.metrics.labels import micro_f1
 from cofactor.metrics.tables import of_known
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.docs import fill_docs
+from cofactor.model.estimator import Estimator, learned, param
 from cofactor.model.explanations import Explanation
 from cofactor.model.facts import summary
 from cofactor.model.kinds import kinds_of
 from cofactor.model.offered import offered_if
-from cofactor.model.parameters import refuses_unknown_parameters
 from cofactor.model.progress import Monitor
 from cofactor.model.shown import html_of
 from cofactor.model.size import refuse_too_large
-from cofactor.model.state import check_course, check_shapes, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.passes import batches, rows_of, together
 from cofactor.recipe import Recipe
+from cofactor.solvers.result import Callback
 from cofactor.typing import Features, Labels, RandomState
 from cofactor.weights import as_weights, relative_weights
 
@@ -119,8 +117,7 @@ def _explains(model: LabelModel) -> bool:
 
 
 @fill_docs
-@refuses_unknown_parameters
-class LabelModel(ClassifierMixin, BaseEstimator, ABC):
+class LabelModel(ClassifierMixin, Estimator, ABC):
     """A model which predicts the labels of instances from their features.
 
     A subclass says how to learn (`_fit`) and how to score (`_scores`). It sees checked features, and labels as a sparse
@@ -146,38 +143,26 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         a `Cut`, a `TopK`, or `Joint`, where the model predicts label sets as a whole.
     """
 
-    # Parameters of every model; a class that does not take the two first has these.
-    scale: str = "none"
-    decide_for: str = "micro"
-    threshold: float | str
-    random_state: RandomState
-    #: What to do with unknown labels; a class that can learn from the known ones alone has it as a parameter.
-    missing: str = "error"
+    scale: str = param(check_scale, default="auto")
+    threshold: float | str = param(default="auto")
+    decide_for: str = param(check_aim, default="micro")
+    random_state: RandomState = param(check_random_state, default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(check_verbose, default=0)
+
+    n_features_in_: int = learned(saved=False)
+    label_names_: NDArray[Any] = learned(saved=False)
+    form_: LabelForm = learned(saved=False)
+    constant_: NDArray[np.int8] = learned(saved=False)
+    scaling_: Scaling = learned(saved=False)
+    calibration_: Calibration | None = learned(saved=False)
+    decision_: Decoder = learned(saved=False)
 
     #: Parameters with which a model is that of its paper, beside those of all models; see `paper`.
     _paper: ClassVar[Mapping[str, Any]] = {}
 
-    n_features_in_: int
-    label_names_: NDArray[Any]
-    form_: LabelForm
-    constant_: NDArray[np.int8]
-    scaling_: Scaling
-    calibration_: Calibration | None
-    decision_: Decoder
-
     #: Whether `fit` takes sparse labels. scikit-learn has no tag for it, so `cofactor.evaluation` asks for this.
     takes_sparse_labels: ClassVar[bool] = True
-
-    #: Names of the attributes that `_fit` sets and a file must hold: arrays (dense or csr), numbers, strings, None,
-    #: models, learners, and lists and dictionaries of these.
-    _learned: ClassVar[tuple[str, ...]] = ()
-
-    #: Shapes of those that are arrays or numbers, a letter for each axis: D features, L labels that vary in training;
-    #: any other letter is a length which all that name it share. A file with other shapes is refused.
-    _shapes: ClassVar[Mapping[str, str]] = {}
-
-    #: Those of them that a fitted model may lack.
-    _optional: ClassVar[frozenset[str]] = frozenset({"instance_ids_"})
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -313,37 +298,11 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """Which `sample_weight` the model takes: "any", or "whole" numbers, which say how often to repeat instances."""
         return "whole"
 
-    def _check_params(self) -> None:
-        """Refuse parameters out of their range."""
+    def _check_together(self) -> None:
         if not self._decodes_sets() and isinstance(self.threshold, str) and self.threshold == JOINT:
             able = [kind.__name__ for kind in self._kinds() if kind()._decodes_sets()]
             raise no_joint(type(self).__name__, dict(zip(able, able, strict=True)))
         check_threshold(self.threshold, joint=self._decodes_sets())
-        check_scale(self.scale)
-        check_aim(self.decide_for)
-        check_missing(self.missing)
-        check_flag("fit_intercept", getattr(self, "fit_intercept", True))
-        check_callback("callback", getattr(self, "callback", None))
-        check_verbose("verbose", getattr(self, "verbose", 0))
-        check_jobs("n_jobs", getattr(self, "n_jobs", None))
-        if not isinstance(self.random_state, np.random.RandomState):  # `make_generator` would draw from it
-            make_generator(self.random_state)
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return values to try of the parameters that matter most, for a search to which no grid is given.
-
-        Returns
-        -------
-        dict of str to list
-            Values of each parameter, as `Search` takes them; empty where the model declares none.
-
-        Examples
-        --------
-        >>> from cofactor.labels import MLkNN
-        >>> MLkNN().default_grid()
-        {'n_neighbors': [5, 10, 20]}
-        """
-        return {}
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -365,9 +324,8 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         >>> PLST.paper(alpha=2.0).threshold
         0
         """
-        names = inspect.signature(cls).parameters
-        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in names}
-        return cls(**{**common, **cls._paper, **dict(zip(names, args, strict=False)), **params})
+        common = {name: value for name, value in (("scale", "none"), ("threshold", 0)) if name in cls._params}
+        return cls(**{**common, **cls._paper, **dict(zip(cls._params, args, strict=False)), **params})
 
     # ---------------------------------------------------------------- the contract
 
@@ -411,7 +369,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         check_decision(self.threshold, self.decide_for)
         with (
             committed(self) as fitted,
-            Monitor(getattr(self, "callback", None), bool(getattr(self, "verbose", 0)), type(self).__name__) as monitor,
+            Monitor(self.callback, bool(self.verbose), type(self).__name__) as monitor,
         ):
             data = fitted._receive(X, y, sample_weight, label_names=label_names, mask=mask, monitor=monitor)
             if isinstance(self.threshold, str) and self.threshold not in (AUTO, JOINT):
@@ -761,7 +719,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
         """
         X, y, label_names, sample_weight, mask = unpack_dataset(X, y, label_names, sample_weight, mask)
         features: Any
-        takes_unknown = "missing" in self._get_param_names()
+        takes_unknown = "missing" in self._params  # those who learn from known labels alone have it
         if y is not None:
             refuse_labels_beside(X)
         if reset and y is None and are_chunks(X):
@@ -772,7 +730,7 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
                 self.feature_names_in_ = columns
         else:
             features = self._features(X, reset=reset)
-            missing = self.missing if takes_unknown else "ignore"
+            missing = getattr(self, "missing", "ignore")
             labels, form, names, known = as_known_labels(y, label_names, mask, missing=missing)
             check_lengths(features, labels)
         if known is not None and not takes_unknown:
@@ -1059,15 +1017,21 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             setattr(model, name, unpacked(value, arrays, parts))
         for texts in (names, model.label_names_, getattr(model, "instance_ids_", None)):
             check_text(() if texts is None else texts, "names and ids")
-        model._check_learned()
-        model._check_answers()
+        model._check_form()
+        if model._n_varying:
+            model._check_learned()
+            model._check_answers()
+        elif header["learned"]:
+            raise InvalidInputError("something is learned, though no label varies")
         return model
 
-    def _check_learned(self) -> None:
-        """Refuse what was read from a file if it does not fit together; subclasses check more than shapes.
+    @property
+    def _n_varying(self) -> int:
+        """How many labels varied in training: those that `_fit` saw."""
+        return int(np.count_nonzero(self.constant_ == 0))
 
-        This comes before anything is computed: neither SciPy's products nor kernels check indices.
-        """
+    def _check_form(self) -> None:
+        """Refuse what was read from a file if the names, the decision and the calibration do not fit together."""
         n_labels, D = len(self.label_names_), self.n_features_in_
         if isinstance(D, bool) or not 1 <= D < 1 << 63:
             raise InvalidInputError(f"n_features is {D}, expected a whole number from 1")
@@ -1088,17 +1052,20 @@ class LabelModel(ClassifierMixin, BaseEstimator, ABC):
             raise InvalidInputError(
                 f"the rule {self.decision_.rule!r} takes probabilities, but there is no calibration"
             )
+
+    def _check_learned(self) -> None:
+        """Refuse what was learned, read from a file, if it is not as declared; subclasses check more than that.
+
+        This comes before anything is computed: neither SciPy's products nor kernels check indices.
+        """
         check_course(self)
-        n_varying = int(np.count_nonzero(self.constant_ == 0))
-        learned = {name: getattr(self, name, None) for name in self._shapes}
-        optional = self._optional if n_varying else self._shapes
-        check_shapes(learned, self._shapes, {"D": D, "L": n_varying}, optional=optional, texts=("instance_ids_",))
+        lengths = {"features": self.n_features_in_, "labels": self._n_varying, "names": len(self.label_names_)}
+        for name, field in self._learned.items():
+            field.refuse_wrong(name, getattr(self, name, None), lengths)
 
     def _check_answers(self) -> None:
         """Refuse what was read from a file unless the model can score an instance and say which labels are on."""
         n_labels = len(self.label_names_)
-        if self.constant_.all():  # nothing is computed, and no array says that so many features fit in memory
-            return
         nothing = np.zeros((1, self.n_features_in_))
         scores, on = self._all_scores(nothing), self._decoded(nothing)
         if scores.shape != (1, n_labels) or not np.isfinite(scores).all():

@@ -36,12 +36,12 @@ class ClassWeights(NamedTuple):
         return np.where(np.asarray(labels) > 0, self.on[columns], self.off[columns])
 
 
-def check_class_weight(class_weight: Any) -> None:
+def check_class_weight(name: str, class_weight: Any) -> None:
     """Refuse a `class_weight` that is no weight of labels.
 
     Examples
     --------
-    >>> check_class_weight({"sea": -1.0})
+    >>> check_class_weight("class_weight", {"sea": -1.0})
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: class_weight={'sea': -1.0}: expected finite numbers above 0
     """
@@ -55,11 +55,11 @@ def check_class_weight(class_weight: Any) -> None:
     if values is None or values.ndim != 1:
         raise InvalidTypeError(
             "expected 'balanced', a number for each label, or a dict of numbers by names of labels",
-            argument="class_weight",
+            argument=name,
             found=class_weight,
         )
     if not (np.isfinite(values) & (values > 0)).all():
-        raise InvalidInputError("expected finite numbers above 0", argument="class_weight", found=class_weight)
+        raise InvalidInputError("expected finite numbers above 0", argument=name, found=class_weight)
 
 
 def settled_weights(model: Any) -> dict[str, Any]:

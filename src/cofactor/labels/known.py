@@ -13,7 +13,7 @@ from narwhals.stable.v2.dependencies import is_pandas_like_dataframe
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
 from cofactor.errors import Argument, InputWarning, InvalidInputError
 from cofactor.frames import as_frame
 from cofactor.labels.data import LabelForm, as_labels, in_trained_order, place_of_label
@@ -38,9 +38,8 @@ _MOST = 1 << 31
 KnownLabels = NDArray[np.bool_] | None
 
 
-def check_missing(missing: Any) -> None:
-    """Refuse a `missing` that is not known."""
-    check_choice("missing", missing, ("error", "ignore"))
+#: Refuses a `missing` that is not known.
+check_missing = one_of(["error", "ignore"])
 
 
 def as_known_labels(

@@ -13,15 +13,15 @@ three models reach on such sets is a little too good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.labels.fit_input import FitInput
 from cofactor.labels.leave_one_out import BestAlpha, RidgeProblem, ridge_problem
 from cofactor.labels.scaling import rows_to_compare
 
-__all__ = ["AUTO", "LARGEST_WEIGHT", "check_penalty", "exact_penalty", "ridge_penalty"]
+__all__ = ["AUTO", "LARGEST_WEIGHT", "exact_penalty", "penalty", "ridge_penalty"]
 
 AUTO = "auto"
 
@@ -90,20 +90,15 @@ def _found(data: FitInput, fit_intercept: bool) -> BestAlpha | None:
     return data.ridge if fit_intercept and data.weights is None else None
 
 
-def check_penalty(
-    name: str,
-    value: Any,
-    *,
-    inclusive: bool = True,
-    high: float = LARGEST_WEIGHT,
-    also: Iterable[str | None] = (AUTO,),
-) -> None:
-    """Refuse the weight of a penalty that is neither one of these other values nor a number from, or above, 0.
+def penalty(
+    *, inclusive: bool = True, high: float = LARGEST_WEIGHT, also: Iterable[str | None] = (AUTO,)
+) -> Callable[[str, Any], None]:
+    """Return the check of the weight of a penalty: one of these other values, or a number from, or above, 0.
 
     Examples
     --------
-    >>> check_penalty("alpha", "best")
+    >>> penalty()("alpha", "best")
     Traceback (most recent call last):
     cofactor.errors.InvalidTypeError: alpha='best': expected a number of at least 0 and at most 1e+100, or 'auto'
     """
-    check_number(name, value, low=0, inclusive=inclusive, high=high, also=also)
+    return number(low=0, inclusive=inclusive, high=high, also=also)

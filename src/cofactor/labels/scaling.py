@@ -164,17 +164,17 @@ class Scaling:
         return cls(str(kind), factor, mean)
 
 
-def check_scale(scale: Any) -> None:
+def check_scale(name: str, scale: Any) -> None:
     """Refuse what is not a value of the parameter `scale`.
 
     Examples
     --------
-    >>> check_scale("l2")
+    >>> check_scale("scale", "l2")
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: scale='l2': expected one of 'auto', 'none', 'rows', 'tf-idf', 'sd', 'standard',
     'standard-rows'
     """
-    check_choice("scale", scale, (AUTO, *SCALES))
+    check_choice(name, scale, (AUTO, *SCALES))
 
 
 def learn_scaling(kind: str, X: CheckedFeatures, weights: NDArray[np.float64] | None = None) -> Scaling:

@@ -68,8 +68,8 @@ class Learned:
     ----------
     axes : tuple of str or None
         What its axes are; None where it is no array. See `learned`.
-    dtype : type
-        Of an array: `float` or `int` for those of any size, or a type of NumPy.
+    dtype : type or None
+        Of an array: `float` or `int` for those of any size, None for both, `object` for texts too, or a type of NumPy.
     finite : bool
         Whether an array holds finite numbers alone.
     optional : bool
@@ -114,15 +114,17 @@ class Learned:
         fits = is_array and len(shape) == len(self.axes)
         for axis, length in zip(self.axes, shape, strict=False):
             fits = fits and _length(axis, lengths, length) == length
-        kinds = {float: "f", int: "iu"}.get(self.dtype)
+        kinds = {float: "f", int: "iu", None: "iuf", object: "Oiuf"}.get(self.dtype)
         fits = fits and (numbers.dtype == self.dtype if kinds is None else numbers.dtype.kind in kinds)
-        if fits and self.finite and not is_mapped(numbers):  # to look at these would read all of a file
+        is_read = numbers.dtype != object and not is_mapped(numbers)  # else all of a file would be
+        if fits and self.finite and is_read:
             fits = bool(np.isfinite(numbers).all())
         if not fits:
             wanted = ", ".join(str(lengths.get(axis, axis)) for axis in self.axes)
             found = f"shape {shape}, {numbers.dtype}" if is_array else f"a {type(value).__name__}"
-            kind, finite = np.dtype(self.dtype).name if kinds is None else self.dtype.__name__, "finite " * self.finite
-            raise InvalidInputError(f"{name} must be {finite}{kind} of shape ({wanted}), found {found}")
+            words = {float: "float", int: "int", None: "numbers", object: "numbers or texts"}
+            kind = "finite " * self.finite + (words.get(self.dtype) or np.dtype(self.dtype).name)
+            raise InvalidInputError(f"{name} must be {kind} of shape ({wanted}), found {found}")
 
 
 def _length(axis: str, lengths: dict[str, int], found: int) -> int:
@@ -133,7 +135,9 @@ def _length(axis: str, lengths: dict[str, int], found: int) -> int:
     return lengths.setdefault(axis.removesuffix("-1"), found + less) - less
 
 
-def param(check: Check | None = None, *, default: Any, kw_only: bool = True, grid: Sequence[Any] = ()) -> Any:
+def param(
+    check: Check | None = None, *, default: Any = _NOTHING, kw_only: bool = True, grid: Sequence[Any] = ()
+) -> Any:
     """Declare a parameter in the body of an `Estimator`.
 
     Parameters
@@ -141,8 +145,8 @@ def param(check: Check | None = None, *, default: Any, kw_only: bool = True, gri
     check : callable, optional
         Called by a fit with its name and value; see `cofactor.checks`. By default that of the same parameter of a base
         class, if there is one.
-    default : object
-        Its value where none is given.
+    default : object, optional
+        Its value where none is given; by default it must be given.
     kw_only : bool, default=True
         Whether it is given by name alone; the others come first, those of base classes before a class's own.
     grid : sequence, optional
@@ -183,8 +187,8 @@ def learned(
     axes : str, optional
         Of an array or sparse array, the name of each axis, with blanks between. Axes of one name have one length, and
         "levels-1" is one shorter than "levels"; one called by a number is that long. By default it is no array.
-    dtype : type, default=float
-        Of an array: `float` or `int` for those of any size, or a type of NumPy.
+    dtype : type or None, default=float
+        Of an array: `float` or `int` for those of any size, None for both, `object` for texts too, or a type of NumPy.
     finite : bool, default=True
         Whether all numbers of it are finite.
     optional : bool, default=False
@@ -231,8 +235,7 @@ class Estimator(BaseEstimator):
         by_place = [name for kind in reversed(cls.__mro__) for name in vars(kind).get("_declared", {})]
         first = [name for name in dict.fromkeys(by_place) if name in params and not params[name].kw_only]
         cls._params = {name: params[name] for name in dict.fromkeys([*first, *params])}
-        if "_learned" not in vars(cls):
-            cls._learned = {name: field for name, field in fields.items() if isinstance(field, Learned) and field.saved}
+        cls._learned = {name: field for name, field in fields.items() if isinstance(field, Learned) and field.saved}
         if _is_made(cls.__init__):
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
 

@@ -4,7 +4,7 @@ Models may hold models: an ensemble its members, a chain its learners, a pipelin
 anything else that was learned, and `unpacked` builds them again, from classes of a registry only::
 
     class Mine(LabelModel):
-        _learned = ("inner_",)  # a fitted model, or lists and dictionaries of them: this is all there is to do
+        inner_: PLST = learned()  # a fitted model, or lists and dictionaries of them: this is all there is to do
 
 A class of another kind says the same in two methods::
 
@@ -25,7 +25,7 @@ Arrays which stand in several models, such as ids of users that members share, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from mmap import mmap
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 _Kind = TypeVar("_Kind")
 #: What models tell of the course of their fit: numbers, and lists of them.
 _COURSE = frozenset(
-    f"{part}{name}_" for part in ("", "map_") for name in ("objective", "certificate", "history", "n_iter")
-) | {"n_map_iter_"}
+    f"{part}{name}_" for part in ("", "map_", "label_") for name in ("objective", "certificate", "history", "n_iter")
+) | {"n_map_iter_", "n_label_iter_"}
 _PARTS = ("data", "indices", "indptr")  #: of a csr array
 
 
@@ -128,47 +128,6 @@ def check_course(model: Any) -> None:
         numbers = found if isinstance(found, list) and name.endswith("history_") else [found]
         if isinstance(found, list) != name.endswith("history_") or not all(isinstance(n, int | float) for n in numbers):
             raise InvalidInputError(f"{name} of a fit must be numbers, found a {type(found).__name__}")
-
-
-def check_shapes(
-    learned: Mapping[str, Any],
-    shapes: Mapping[str, str],
-    sizes: dict[str, int],
-    *,
-    optional: Collection[str] = (),
-    texts: Collection[str] = (),
-) -> None:
-    """Refuse arrays and numbers of a file, dense or sparse, unless they are finite and have the declared shapes.
-
-    Parameters
-    ----------
-    learned : mapping of str to object
-        What the file holds, by name; None for what it lacks.
-    shapes : mapping of str to str
-        A letter for each axis; axes of the same letter have the same length.
-    sizes : dict of str to int
-        Lengths that are known, by their letters; others are noted in it.
-    optional : collection of str, optional
-        Names of what the file may lack.
-    texts : collection of str, optional
-        Names of arrays that may hold texts.
-    """
-    for name, letters in shapes.items():
-        value = learned[name]
-        if value is None and name in optional:
-            continue
-        is_sparse: bool = sparse.issparse(value)
-        numbers = np.asarray(value.data if is_sparse else value)
-        texts_there = name in texts and numbers.dtype == object  # `unpacked` makes nothing else of object dtype
-        shape = value.shape if is_sparse else numbers.shape
-        fits = len(shape) == len(letters) and all(
-            sizes.setdefault(letter, k) == k for letter, k in zip(letters, shape, strict=True)
-        )
-        if not fits or not (texts_there or (numbers.dtype.kind in "iuf" and np.isfinite(numbers).all())):
-            expected = ", ".join(str(sizes.get(letter, letter)) for letter in letters)
-            raise InvalidInputError(
-                f"{name} must be finite numbers of shape ({expected}), found shape {shape}, dtype {numbers.dtype}"
-            )
 
 
 def last_length(array: Any) -> int:

@@ -7,17 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from cofactor.errors import InputWarning
 from cofactor.labels import FitInput, LabelModel
+from cofactor.labels.known import check_missing
+from cofactor.model.estimator import Estimator, learned, param
 from cofactor.ratings import as_ratings
 from cofactor.ratings.interactions import read_pairs
 
 __all__ = ["LabelFrequencies", "MostFrequentLevel", "UserMedian"]
 
 
-class MostFrequentLevel(BaseEstimator):
+class MostFrequentLevel(Estimator):
     """Predict the most frequent rating for all pairs, the lowest one of several.
 
     The probability of a level is its share of the ratings, with one more rating of each level.
@@ -33,8 +34,7 @@ class MostFrequentLevel(BaseEstimator):
     array([5.])
     """
 
-    def __init__(self, levels: ArrayLike | None = None) -> None:
-        self.levels = levels
+    levels: ArrayLike | None = param(default=None, kw_only=False)
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn the rating."""
@@ -59,7 +59,7 @@ class MostFrequentLevel(BaseEstimator):
         return np.tile(self.shares_, (len(read_pairs(X)[0]), 1))
 
 
-class UserMedian(BaseEstimator):
+class UserMedian(Estimator):
     """Predict for each user the lower median of their ratings, for unknown users the lower median of all ratings.
 
     Parameters
@@ -74,8 +74,7 @@ class UserMedian(BaseEstimator):
     array([5., 1., 3.])
     """
 
-    def __init__(self, levels: ArrayLike | None = None) -> None:
-        self.levels = levels
+    levels: ArrayLike | None = param(default=None, kw_only=False)
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Learn the medians."""
@@ -123,17 +122,11 @@ class LabelFrequencies(LabelModel):
     array([[1, 0]])
     """
 
-    _learned = ("frequencies_",)
+    threshold: float | str = param(default=0)
+    missing: str = param(check_missing, default="error")
+    scale, callback, verbose = "none", None, 0  # of no use here
 
-    frequencies_: NDArray[np.float64]
-
-    def __init__(
-        self, *, threshold: Any = 0, decide_for: str = "micro", missing: str = "error", random_state: Any = None
-    ) -> None:
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.missing = missing
-        self.random_state = random_state
+    frequencies_: NDArray[np.float64] = learned("labels")
 
     def _fit(self, data: FitInput) -> None:
         known = data.n_instances if data.known is None else data.known.sum(axis=0)

@@ -16,8 +16,7 @@ from cofactor.labels.adaptation.boosting import Course, Sides, StumpBoosting, la
 from cofactor.labels.adaptation.instance_cuts import cut_regression
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.metrics.labels import ranking_loss
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import param
 
 _LARGEST = 5.0  #: α of a cut that leaves no pair in the wrong order
 _ROUNDING = 1e-12  #: of sums of weights
@@ -85,36 +84,9 @@ class AdaBoostMR(StumpBoosting):
            [ True, False]])
     """
 
+    instance_cuts: bool = param(check_flag, default=True)
+
     _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global", "instance_cuts": False}
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        stumps: str = "auto",
-        instance_cuts: bool = True,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            stumps=stumps,
-            scale=scale,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-        self.instance_cuts = instance_cuts
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_flag("instance_cuts", self.instance_cuts)
 
     def _fit(self, data: FitInput) -> None:
         super()._fit(data)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.boosting import ROUNDING, best_cuts, side_sums
 from cofactor.kernels.threads import parallel_for
@@ -19,8 +19,7 @@ from cofactor.labels.explaining import ScorePart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO, Scaling, is_thin
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 __all__ = ["Boosting", "Course", "Sides", "StumpBoosting"]
 
@@ -134,43 +133,16 @@ class StumpBoosting(LabelModel):
         Objective after each round.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "intercept_", "cut_features_", "cuts_", "steps_", "presence_", "n_iter_", "history_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "intercept_": "L", "cut_features_": "S", "cuts_": "S", "steps_": "SL", "n_iter_": "", "history_": "t",
-    }  # fmt: skip
+    n_estimators: int | str = param(whole(also=[AUTO]), default="auto", kw_only=False, grid=[50, 100, 200, 400])
+    stumps: str = param(one_of([AUTO, "presence", "threshold"]), default="auto")
 
-    n_estimators: int | str
-    stumps: str
-    intercept_: NDArray[np.float64]
-    cut_features_: NDArray[np.int64]
-    cuts_: NDArray[np.float64]
-    steps_: NDArray[np.float64]
-    presence_: bool
-    n_iter_: int
-    history_: list[float]
-
-    def __init__(
-        self,
-        n_estimators: int | str = "auto",
-        *,
-        stumps: str = "auto",
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.stumps = stumps
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    intercept_: NDArray[np.float64] = learned("labels")
+    cut_features_: NDArray[np.int64] = learned("stumps", dtype=np.int64)
+    cuts_: NDArray[np.float64] = learned("stumps")
+    steps_: NDArray[np.float64] = learned("stumps labels")
+    presence_: bool = learned(check=check_flag)
+    n_iter_: int = learned()
+    history_: list[float] = learned()
 
     @abstractmethod
     def _course(self, Y: sparse.csr_array) -> Course:
@@ -179,15 +151,6 @@ class StumpBoosting(LabelModel):
     @abstractmethod
     def _loss(self, scores: NDArray[np.float64], Y: NDArray[np.bool_]) -> float:
         """Return how bad scores of new instances are."""
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_estimators", self.n_estimators, low=1, whole=True, also=[AUTO])
-        check_choice("stumps", self.stumps, (AUTO, "presence", "threshold"))
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"n_estimators": [50, 100, 200, 400]}
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or data.space is not None:
@@ -307,13 +270,9 @@ class StumpBoosting(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
         f = self.cut_features_
-        if f.dtype != np.int64 or (f.size and not 0 <= f.min() <= f.max() < self.n_features_in_):
+        if f.size and not 0 <= f.min() <= f.max() < self.n_features_in_:
             raise InvalidInputError(f"cut_features_ must be features from 0 to {self.n_features_in_ - 1}")
-        if type(self.presence_) is not bool or type(self.n_iter_) is not int:
-            raise InvalidInputError("presence_ must be true or false, and n_iter_ a whole number")
 
 
 class _CutPart(ScorePart):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_number, check_size, make_generator, resolve_size
+from cofactor.checks import make_generator, number, resolve_size, size, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.backprop import ranking_epoch
 from cofactor.labels.adaptation.instance_cuts import cut_regression
@@ -21,8 +21,7 @@ from cofactor.labels.held_out import ENOUGH, PARTS
 from cofactor.labels.scaling import AUTO
 from cofactor.metrics.labels import ranking_loss
 from cofactor.model.callers import callers_level
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 #: Values of `decay` among which "auto" chooses.
 _DECAYS = (0.2, 0.05, 0.01)
@@ -102,59 +101,21 @@ class BPMLL(LabelModel):
            [ True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "hidden_coef_", "hidden_intercept_", "coef_", "intercept_", "cut_coef_", "decay_", "n_iter_", "history_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "hidden_coef_": "DH", "hidden_intercept_": "H", "coef_": "HO", "intercept_": "O", "cut_coef_": "c",
-        "decay_": "", "n_iter_": "", "history_": "t",
-    }  # fmt: skip
+    n_hidden: int | float = param(size(), default=0.2, kw_only=False)
+    learning_rate: float = param(number(low=0, inclusive=False), default=0.05)
+    decay: float | str = param(number(low=0, also=[AUTO]), default="auto", grid=list(_DECAYS))
+    max_iter: int = param(whole(), default=100)
+
+    hidden_coef_: NDArray[np.float64] = learned("features hidden")
+    hidden_intercept_: NDArray[np.float64] = learned("hidden")
+    coef_: NDArray[np.float64] = learned("hidden outputs")
+    intercept_: NDArray[np.float64] = learned("outputs")
+    cut_coef_: NDArray[np.float64] = learned("cut")
+    decay_: float = learned(check=number(low=0))
+    n_iter_: int = learned()
+    history_: list[float] = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"decay": 0.2}
-
-    hidden_coef_: NDArray[np.float64]
-    hidden_intercept_: NDArray[np.float64]
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    cut_coef_: NDArray[np.float64]
-    decay_: float
-    n_iter_: int
-    history_: list[float]
-
-    def __init__(
-        self,
-        n_hidden: int | float = 0.2,
-        *,
-        learning_rate: float = 0.05,
-        decay: float | str = "auto",
-        max_iter: int = 100,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.max_iter = max_iter
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"decay": list(_DECAYS)}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_hidden", self.n_hidden)
-        check_number("learning_rate", self.learning_rate, low=0, inclusive=False)
-        check_number("decay", self.decay, low=0, also=[AUTO])
-        check_number("max_iter", self.max_iter, low=1, whole=True)
 
     def _n_hidden(self, n_features: int) -> int:
         """Return the number of hidden units."""
@@ -249,13 +210,12 @@ class BPMLL(LabelModel):
 
     def _scores(self, X: CheckedFeatures) -> NDArray[Any]:
         outputs = Network(self.hidden_coef_, self.hidden_intercept_, self.coef_, self.intercept_).outputs(X)
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        return np.asarray(outputs[:, :n_labels] - (outputs @ self.cut_coef_[:-1] + self.cut_coef_[-1])[:, None])
+        return np.asarray(outputs[:, : self._n_varying] - (outputs @ self.cut_coef_[:-1] + self.cut_coef_[-1])[:, None])
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if n_labels and (len(self.intercept_), len(self.cut_coef_)) != (max(2, n_labels), max(2, n_labels) + 1):
+        n_outputs = max(2, self._n_varying)
+        if (len(self.intercept_), len(self.cut_coef_)) != (n_outputs, n_outputs + 1):
             raise InvalidInputError(f"{len(self.intercept_)} outputs and {len(self.cut_coef_)} numbers of the cut")
 
 

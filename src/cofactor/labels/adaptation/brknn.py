@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores, vote_shares
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.explaining import ScoreParts
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class BRkNN(NeighbourModel):
@@ -80,32 +79,11 @@ class BRkNN(NeighbourModel):
     array([[1, 0]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("prior_", *NeighbourModel._learned)
-    _shapes: ClassVar[Mapping[str, str]] = {**NeighbourModel._shapes, "prior_": "L"}
+    extension: str | None = param(one_of(["a", "b", None]), default=None)
+
+    prior_: NDArray[np.float64] = learned("labels")
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
-
-    prior_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        extension: str | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.extension = extension
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -119,9 +97,8 @@ class BRkNN(NeighbourModel):
         decided = {} if params.get("extension") is None else {"threshold": JOINT}
         return super().paper(*args, **decided | params)
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("extension", self.extension, ("a", "b", None))
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.extension is not None and self.threshold != JOINT:
             raise InvalidInputError(
                 "an extension makes label sets by itself",

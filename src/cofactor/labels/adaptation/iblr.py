@@ -11,8 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
-from cofactor.checks import check_flag, make_generator
-from cofactor.errors import InvalidInputError
+from cofactor.checks import check_flag, check_jobs, make_generator, number
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScorePart, ScoreParts, VotePart
@@ -31,8 +30,7 @@ from cofactor.labels.learners import (
 )
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.penalty import ridge_penalty
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class IBLR(NeighbourModel):
@@ -98,37 +96,15 @@ class IBLR(NeighbourModel):
            [0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("learners_", "cost_", *NeighbourModel._learned)
+    with_features: bool = param(check_flag, default=False)
+    estimator: BaseEstimator | None = param(check_estimator, default=None)
+    n_jobs: int | None = param(check_jobs, default=None)
+
+    learners_: LabelLearners = learned()
+    cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
     _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
-
-    learners_: LabelLearners
-    cost_: float | None
-
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        with_features: bool = False,
-        estimator: BaseEstimator | None = None,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.with_features = with_features
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -140,12 +116,6 @@ class IBLR(NeighbourModel):
             Other parameters, or other values, as the constructor takes them.
         """
         return super().paper(*args, **{"estimator": LogisticRegression(C=1e4, max_iter=1000)} | params)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_flag("with_features", self.with_features)
-        if self.estimator is not None:
-            check_estimator(self.estimator)
 
     def _has_probabilities(self) -> bool:
         learners = getattr(self, "learners_", None)
@@ -224,9 +194,6 @@ class IBLR(NeighbourModel):
         return ScoreParts(tuple(parts), learners.intercept, self._names)
 
     def _check_learned(self) -> None:
-        L = int(np.count_nonzero(self.constant_ == 0))
-        check_label_learners(self, L, L + (self.n_features_in_ if self.with_features else 0))
-        cost = getattr(self, "cost_", None)  # nothing is learned if all labels are constant
-        if cost is not None and not cost > 0:
-            raise InvalidInputError(f"cost_ is {cost}, expected a number above 0")
         super()._check_learned()
+        n_features = self._n_varying + (self.n_features_in_ if self.with_features else 0)
+        check_label_learners(self.learners_, self._n_varying, n_features)

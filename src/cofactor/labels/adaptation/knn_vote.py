@@ -9,13 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import check_number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.adaptation.votes import bare_rows, priors, vote_parts, vote_scores
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.labels.penalty import AUTO
+from cofactor.model.estimator import learned, param
+
+
+def _check_odd(name: str, value: Any) -> None:
+    """Refuse a number of neighbours whose votes may be equal, and what is no number."""
+    check_number(name, value, low=1, whole=True, also=[AUTO])
+    if not isinstance(value, str) and value % 2 == 0:
+        raise InvalidInputError(
+            "with an even number of neighbours votes can be equal",
+            argument=name,
+            found=value,
+            advice="give an odd one, or take BRkNN, where half of the votes are enough",
+        )
 
 
 class KNNVote(NeighbourModel):
@@ -62,45 +75,16 @@ class KNNVote(NeighbourModel):
            [0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("prior_", *NeighbourModel._learned)
-    _shapes: ClassVar[Mapping[str, str]] = {**NeighbourModel._shapes, "prior_": "L"}
+    n_neighbors: int | str = param(_check_odd, default="auto")
+
+    prior_: NDArray[np.float64] = learned("labels")
+
     _paper: ClassVar[Mapping[str, Any]] = {"scale": "rows"}
     _sizes: ClassVar[tuple[int, ...]] = (1, 3, 5, 9, 15, 25, 51)
 
-    prior_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
     def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
+        """See `Estimator.default_grid`."""
         return {"n_neighbors": list(self._sizes[:-1])}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if not isinstance(self.n_neighbors, str) and self.n_neighbors % 2 == 0:
-            raise InvalidInputError(
-                "with an even number of neighbours votes can be equal",
-                argument="n_neighbors",
-                found=self.n_neighbors,
-                advice="give an odd one, or take BRkNN, where half of the votes are enough",
-            )
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         self.prior_ = priors(data)

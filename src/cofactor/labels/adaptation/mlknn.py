@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number
+from cofactor.checks import number
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbour_model import NeighbourModel
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.explaining import ScoreParts, VotePart
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class MLkNN(NeighbourModel):
@@ -79,36 +78,11 @@ class MLkNN(NeighbourModel):
            [0.23, 0.83]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("posteriors_", *NeighbourModel._learned)
-    _shapes: ClassVar[Mapping[str, str]] = {**NeighbourModel._shapes, "posteriors_": "Lk"}
+    smoothing: float = param(number(low=0, inclusive=False), default=1.0)
+
+    posteriors_: NDArray[np.float64] = learned("labels counts")
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_neighbors": 10}
-
-    posteriors_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        smoothing: float = 1.0,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothing = smoothing
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("smoothing", self.smoothing, low=0, inclusive=False)
 
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
         Y, n, k, found = data.labels, data.n_instances, self.n_neighbors_, counts()
@@ -142,7 +116,7 @@ class MLkNN(NeighbourModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if np.any(self.constant_ == 0) and self.posteriors_.shape[1] != self.n_neighbors_ + 1:
+        if self.posteriors_.shape[1] != self.n_neighbors_ + 1:
             raise InvalidInputError(f"posteriors_ are those of {self.posteriors_.shape[1] - 1} neighbours")
 
 

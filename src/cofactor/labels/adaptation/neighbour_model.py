@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import sampled
 from cofactor.labels.scaling import AUTO, candidate_scalings, rows_to_compare
+from cofactor.model.estimator import learned, param
 
 __all__ = ["NeighbourModel", "label_counts"]
 
@@ -56,20 +57,16 @@ class NeighbourModel(LabelModel):
     the most.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("n_neighbors_", "X_", "Y_", "instances_", "instance_ids_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "n_neighbors_": "", "X_": "ND", "Y_": "NL", "instances_": "N", "instance_ids_": "N",
-    }  # fmt: skip
+    n_neighbors: int | str = param(whole(also=[AUTO]), default="auto", kw_only=False, grid=[5, 10, 20])
+
+    n_neighbors_: int = learned(check=whole(0))
+    X_: Any = learned("instances features")
+    Y_: sparse.csr_array = learned("instances labels", dtype=None)
+    instances_: NDArray[np.int64] = learned("instances", dtype=int)
+    instance_ids_: NDArray[Any] | None = learned("instances", dtype=object, optional=True)
 
     #: Numbers of neighbours among which "auto" chooses.
     _sizes: ClassVar[tuple[int, ...]] = (5, 10, 20, 50)
-
-    n_neighbors: int | str
-    n_neighbors_: int
-    X_: Any
-    Y_: sparse.csr_array
-    instances_: NDArray[np.int64]
-    instance_ids_: NDArray[Any] | None
 
     @abstractmethod
     def _learn(self, counts: Callable[[], sparse.csr_array], data: FitInput) -> None:
@@ -82,16 +79,8 @@ class NeighbourModel(LabelModel):
     def _of_counts(self, counts: sparse.csr_array, X: CheckedFeatures) -> NDArray[Any]:
         """Return scores of instances with features X from how many of their neighbours have each label."""
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_neighbors", self.n_neighbors, low=1, whole=True, also=[AUTO])
-
     def _warn_of_limits(self, data: FitInput) -> None:
         warn_of_neighbours(self, data.n_instances)
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"n_neighbors": [5, 10, 20]}
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or data.space is not None or data.n_instances < 3:
@@ -178,14 +167,12 @@ class NeighbourModel(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
         once = sparse.csr_array(self.Y_, copy=True)
         once.sum_duplicates()
         if not is_sparse(self.Y_) or not (once.data == 1).all():
             raise InvalidInputError("Y_ must be a sparse table of ones")
         k, n = self.n_neighbors_, self.Y_.shape[0]
-        if type(k) is not int or not 0 <= k <= n:
+        if k > n:
             raise InvalidInputError(f"n_neighbors_ is {k}, expected a whole number from 0 to {n}")
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice, check_number, check_size, make_generator
+from cofactor.checks import (
+    check_jobs,
+    make_generator,
+    number,
+    one_of,
+    size,
+    whole,
+)
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import PARTS
@@ -22,9 +29,8 @@ from cofactor.labels.learners import (
     grow_tree,
 )
 from cofactor.labels.scaling import AUTO, Scaling
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_workers, n_side_by_side
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 #: Least numbers of instances in a leaf among which "auto" chooses.
 _LEAVES = (1, 2, 5, 10)
@@ -42,21 +48,11 @@ class TreeModel(LabelModel):
         The trees, with shares of the labels in their leaves.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("learners_",)
+    criterion: str = param(one_of(["entropy", "gini"]), default="entropy")
+    max_depth: int | None = param(whole(also=[None]), default=None)
+    min_samples_leaf: int | str = param(whole(), default=1, grid=list(_LEAVES))
 
-    criterion: str
-    max_depth: int | None
-    min_samples_leaf: int | str
-    learners_: TreeLabelLearners
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("criterion", self.criterion, ("entropy", "gini"))
-        check_number("max_depth", self.max_depth, low=1, whole=True, also=[None])
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"min_samples_leaf": list(_LEAVES)}
+    learners_: TreeLabelLearners = learned()
 
     def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
         if self.scale != AUTO or data.space is not None:
@@ -78,8 +74,8 @@ class TreeModel(LabelModel):
         return self.learners_.scores(X)
 
     def _check_learned(self) -> None:
-        check_label_learners(self, int(np.count_nonzero(self.constant_ == 0)), self.n_features_in_)
         super()._check_learned()
+        check_label_learners(self.learners_, self._n_varying, self.n_features_in_)
 
 
 class MLDecisionTree(TreeModel):
@@ -145,41 +141,13 @@ class MLDecisionTree(TreeModel):
            [ True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("min_samples_leaf_", *TreeModel._learned)
-    _shapes: ClassVar[Mapping[str, str]] = {"min_samples_leaf_": ""}
+    criterion: str = param(default="entropy", kw_only=False)
+    min_samples_leaf: int | str = param(whole(also=[AUTO]), default="auto")
+    ccp_alpha: float = param(number(low=0), default=0.0)
+
+    min_samples_leaf_: int = learned(check=whole())
+
     _paper: ClassVar[Mapping[str, Any]] = {"min_samples_leaf": 1}
-
-    min_samples_leaf_: int
-
-    def __init__(
-        self,
-        criterion: str = "entropy",
-        *,
-        max_depth: int | None = None,
-        min_samples_leaf: int | str = "auto",
-        ccp_alpha: float = 0.0,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.ccp_alpha = ccp_alpha
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True, also=[AUTO])
-        check_number("ccp_alpha", self.ccp_alpha, low=0)
 
     def _tree(self, data: FitInput, smallest: int, seed: int) -> TreeLabelLearners:
         D = data.features.shape[1]
@@ -269,43 +237,10 @@ class MLForest(TreeModel):
            [ True, False]])
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        trees: str = "random-forest",
-        criterion: str = "entropy",
-        max_depth: int | None = None,
-        min_samples_leaf: int = 1,
-        max_features: str | int | float | None = "sqrt",
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.trees = trees
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_choice("trees", self.trees, ("random-forest", "extra-trees"))
-        check_number("min_samples_leaf", self.min_samples_leaf, low=1, whole=True)
-        check_size("max_features", self.max_features, also=["sqrt", "log2", None])
+    n_estimators: int = param(whole(), default=100, kw_only=False)
+    trees: str = param(one_of(["random-forest", "extra-trees"]), default="random-forest")
+    max_features: str | int | float | None = param(size(also=["sqrt", "log2", None]), default="sqrt")
+    n_jobs: int | None = param(check_jobs, default=None)
 
     def _fit_bytes(self, data: FitInput) -> int:
         kept = 12 * self.n_estimators * int(data.labels.nnz)  # a share and its place for each label of an instance

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_number
+from cofactor.checks import number, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.crf.fields import Field, TreeField, Weights
 from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.features import column_means
-from cofactor.labels.penalty import check_penalty, ridge_penalty
+from cofactor.labels.penalty import penalty, ridge_penalty
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 
 LEAST = 1e-9  # probabilities stay this far from 0 and 1
 
@@ -26,33 +27,22 @@ LEAST = 1e-9  # probabilities stay this far from 0 and 1
 class CRF(LabelModel):
     """A log-linear model of label sets; see `CML` for its parameters. A subclass makes a `Field`."""
 
+    alpha: float | str = param(penalty(inclusive=False), default="auto", kw_only=False)
+    max_iter: int = param(whole(), default=2000)
+    tol: float = param(number(low=0), default=1e-6)
+
+    alpha_: float = learned(check=number(low=0))
+    coef_: NDArray[np.float64] = learned("features labels")
+    intercept_: NDArray[np.float64] = learned("labels")
+    pair_coef_: NDArray[np.float64] = learned("inputs states pairs")
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
+
     _sizes: ClassVar[tuple[str, ...]] = ()  # chains that draw label sets are short beside the weights
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "alpha_",
-        "coef_",
-        "intercept_",
-        "pair_coef_",
-        "objective_",
-        "history_",
-        "certificate_",
-        "n_iter_",
-    )
-    _shapes: ClassVar[Mapping[str, str]] = {"coef_": "DL", "intercept_": "L", "pair_coef_": "mqp"}
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0}
-
-    alpha: float | str
-    max_iter: int
-    tol: float
-
-    alpha_: float
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    pair_coef_: NDArray[np.float64]
-    objective_: float
-    history_: list[float]
-    certificate_: float
-    n_iter_: int
 
     @abstractmethod
     def _choose(self, data: FitInput) -> None:
@@ -70,10 +60,6 @@ class CRF(LabelModel):
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
         return "any"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_learning(self.alpha, self.max_iter, self.tol)
 
     def _fit(self, data: FitInput) -> None:
         self.alpha_ = chosen_alpha(self.alpha, data)
@@ -165,21 +151,12 @@ class CRF(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
         self._check_field()
         field = self._field()
         n_features = self.n_features_in_ + 1 if field.with_features else 1
         expected = (n_features, field.pairs.n_states, len(field.pairs.first))
         if self.pair_coef_.shape != expected:
             raise InvalidInputError(f"expected weights of pairs of shape {expected}, found {self.pair_coef_.shape}")
-
-
-def check_learning(alpha: Any, max_iter: Any, tol: Any) -> None:
-    """Refuse parameters of the penalized likelihood, and of how it is maximized, out of their range."""
-    check_penalty("alpha", alpha, inclusive=False)
-    check_number("max_iter", max_iter, low=1, whole=True)
-    check_number("tol", tol, low=0)
 
 
 def chosen_alpha(alpha: float | str, data: FitInput) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.checks import make_generator
+from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import MEASURES, greedy_chain, measured
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
@@ -17,15 +17,13 @@ from cofactor.labels.crf.structure import (
     SAMPLED,
     best_of,
     chain_tree,
-    check_drawing,
     check_tree,
     drawn_chain,
     tree_bytes,
 )
 from cofactor.labels.transformation.chains import check_order, order_of
+from cofactor.model.estimator import learned, param
 from cofactor.problems.tree_likelihood import LabelTree
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class ChainCRF(CRF):
@@ -80,45 +78,12 @@ class ChainCRF(CRF):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
+    order: str | ArrayLike = param(partial(check_order, also=SAMPLED), default="random")
+    n_samples: int = param(whole(), default=11)
+    measure: str = param(one_of(MEASURES), default="chi-squared")
 
-    order_: NDArray[np.int64]
-    parents_: NDArray[np.int64]
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        order: str | ArrayLike = "random",
-        n_samples: int = 11,
-        measure: str = "chi-squared",
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.order = order
-        self.n_samples = n_samples
-        self.measure = measure
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_drawing(self.n_samples, self.measure)
-        check_order(self.order, also=SAMPLED)
+    order_: NDArray[np.int64] = learned("labels", dtype=int)
+    parents_: NDArray[np.int64] = learned("labels", dtype=int)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return tree_bytes(data)
@@ -127,7 +92,7 @@ class ChainCRF(CRF):
         return TreeField(LabelTree(self.order_, self.parents_))
 
     def _check_field(self) -> None:
-        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
+        check_tree(self.order_, self.parents_, self._n_varying)
 
     def _choose(self, data: FitInput) -> None:
         name = self.order if isinstance(self.order, str) else ""

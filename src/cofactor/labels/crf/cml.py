@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import check_number, make_generator, one_of, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.base import CRF
@@ -17,9 +16,8 @@ from cofactor.labels.crf.gibbs import NONE, STOPPINGS, GibbsField
 from cofactor.labels.crf.stochastic import BATCH, PERCEPTRON, UPDATES
 from cofactor.labels.features import is_sparse
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
+from cofactor.model.estimator import learned, param
 from cofactor.problems.pairs import FORMS, FOUR_STATES, PairForm
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 AUTO = "auto"
 EXACT, SUPPORTED, GIBBS = "exact", "supported", "gibbs"
@@ -153,50 +151,18 @@ class CML(CRF):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "sets_", "seed_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "sets_": "SL", "seed_": ""}
-    _optional: ClassVar[frozenset[str]] = CRF._optional | {"seed_"}
+    pairs: str = param(one_of(FORMS), default="two-state")
+    inference: str = param(one_of(INFERENCES), default="auto")
+    update: str = param(one_of(UPDATES), default="expectation")
+    stopping: str = param(one_of(STOPPINGS), default="likelihood")
+    n_sweeps: int = param(whole(), default=200)
+    burn_in: int = param(whole(0), default=20)
+    n_chains: int = param(whole(), default=4)
+
+    sets_: sparse.csr_array = learned("sets labels", dtype=None)
+    seed_: int = learned(check=whole(0), optional=True)
+
     _with_features: ClassVar[bool] = False  # whether a pair has a weight for each feature, beside a constant one
-
-    sets_: sparse.csr_array
-    seed_: int
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        pairs: str = "two-state",
-        inference: str = "auto",
-        update: str = "expectation",
-        stopping: str = "likelihood",
-        n_sweeps: int = 200,
-        burn_in: int = 20,
-        n_chains: int = 4,
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.pairs = pairs
-        self.inference = inference
-        self.update = update
-        self.stopping = stopping
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.n_chains = n_chains
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @property
     def takes_weights(self) -> str:
@@ -207,15 +173,8 @@ class CML(CRF):
         """Whether the marginals are those of the most likely weights; a perceptron does not look for these."""
         return not (self.inference == GIBBS and self.update == PERCEPTRON)
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("pairs", self.pairs, FORMS)
-        check_choice("inference", self.inference, INFERENCES)
-        check_choice("update", self.update, UPDATES)
-        check_choice("stopping", self.stopping, STOPPINGS)
-        check_number("burn_in", self.burn_in, low=0, whole=True)
-        check_number("n_sweeps", self.n_sweeps, low=1, whole=True)
-        check_number("n_chains", self.n_chains, low=1, whole=True)
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.n_sweeps <= self.burn_in:
             raise InvalidInputError(
                 ("nothing of a chain is kept unless it has more sweeps than ", Argument("burn_in", self.burn_in)),

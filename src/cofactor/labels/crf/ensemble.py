@@ -13,20 +13,20 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import check_jobs, make_generator, number, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import thread_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
-from cofactor.labels.crf.base import LEAST, check_learning, chosen_alpha
+from cofactor.labels.crf.base import LEAST, chosen_alpha
 from cofactor.labels.crf.chain import ChainCRF
 from cofactor.labels.crf.pairs import strongest_edges, table_of_all
 from cofactor.labels.crf.structure import distinct, drawn_chain, undirected
+from cofactor.labels.penalty import penalty
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import with_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
-from cofactor.solvers.result import Callback
 from cofactor.text import counted
-from cofactor.typing import RandomState
 
 
 class ChainCRFEnsemble(LabelModel):
@@ -83,49 +83,22 @@ class ChainCRFEnsemble(LabelModel):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("models_", "alpha_", "n_iter_")
+    n_estimators: int = param(whole(), default=51, kw_only=False)
+    alpha: float | str = param(penalty(inclusive=False), default="auto", kw_only=False)
+    max_iter: int = param(whole(), default=2000)
+    tol: float = param(number(low=0), default=1e-6)
+    n_jobs: int | None = param(check_jobs, default=None)
+
+    models_: list[ChainCRF] = learned()
+    alpha_: float = learned(check=number(low=0))
+    n_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "n_estimators": 1001}
-
-    models_: list[ChainCRF]
-    alpha_: float
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_estimators: int = 51,
-        alpha: float | str = "auto",
-        *,
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @property
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since the losses of an instance are multiplied by its weight."""
         return "any"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_learning(self.alpha, self.max_iter, self.tol)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return ChainCRF()._fit_bytes(data) + 8 * self.n_estimators * (data.features.shape[1] + 4) * data.labels.shape[1]
@@ -190,23 +163,21 @@ class ChainCRFEnsemble(LabelModel):
         return np.asarray(logit(self._probabilities(X)))
 
     def _probabilities(self, X: CheckedFeatures) -> NDArray[Any]:
-        total = np.zeros((X.shape[0], np.count_nonzero(self.constant_ == 0)))
+        total = np.zeros((X.shape[0], self._n_varying))
         for model in self.models_:
             total += model._probabilities(X)
         return np.clip(total / len(self.models_), LEAST, 1 - LEAST)
 
     def _label_sets(self, X: CheckedFeatures) -> NDArray[np.bool_]:
-        votes = np.zeros((X.shape[0], np.count_nonzero(self.constant_ == 0)))
+        votes = np.zeros((X.shape[0], self._n_varying))
         for model in self.models_:
             votes += model._label_sets(X)
         return np.asarray(votes > len(self.models_) / 2)
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if not n_labels:
-            return
-        models = getattr(self, "models_", None)
+        n_labels = self._n_varying
+        models = self.models_
         if not isinstance(models, list) or not models or not all(type(one) is ChainCRF for one in models):
             raise InvalidInputError("expected a list of chains")
         for model in models:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
-from cofactor.checks import check_choice, check_number
-from cofactor.correlation import MEASURES, maximum_spanning_tree, measured, random_chain
+from cofactor.correlation import maximum_spanning_tree, measured, random_chain
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import FitInput
 from cofactor.labels.crf.fields import TreeField
@@ -56,12 +54,6 @@ def drawn_tree(n_labels: int, generator: np.random.Generator) -> LabelTree:
     """Return the maximum spanning tree of random numbers."""
     table = generator.random((n_labels, n_labels))
     return tree_of_edges(maximum_spanning_tree(table + table.T), n_labels)
-
-
-def check_drawing(n_samples: Any, measure: Any) -> None:
-    """Refuse parameters by which the best of some random trees is found, out of their range."""
-    check_number("n_samples", n_samples, low=1, whole=True)
-    check_choice("measure", measure, MEASURES)
 
 
 def best_of(

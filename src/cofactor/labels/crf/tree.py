@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cofactor.checks import check_choice, make_generator
+from cofactor.checks import check_choice, make_generator, one_of, whole
 from cofactor.correlation import MEASURES, maximum_spanning_tree, measured
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import FitInput
@@ -17,7 +16,6 @@ from cofactor.labels.crf.fields import TreeField
 from cofactor.labels.crf.structure import (
     SAMPLED,
     best_of,
-    check_drawing,
     check_tree,
     drawn_tree,
     of_varying,
@@ -25,11 +23,25 @@ from cofactor.labels.crf.structure import (
     tree_of_edges,
 )
 from cofactor.labels.transformation.chains import label_places
+from cofactor.model.estimator import learned, param
 from cofactor.problems.tree_likelihood import LabelTree
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 STRUCTURES = (*MEASURES, "random", *SAMPLED)
+
+
+def _check_structure(name: str, structure: Any) -> None:
+    """Refuse what is neither the name of a structure, nor pairs of positions or names."""
+    if structure is None or isinstance(structure, str):
+        check_choice(name, structure, STRUCTURES)
+        return
+    try:
+        pairs = np.asarray(structure)
+    except ValueError:  # rows of several lengths
+        pairs = np.empty(0)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuU":
+        known = ", ".join(map(repr, STRUCTURES))
+        problem = f"expected one of {known}, or the edges of a tree, each two positions, or two names, of labels"
+        raise InvalidTypeError(problem, argument=name, found=structure)
 
 
 class TreeCRF(CRF):
@@ -99,45 +111,12 @@ class TreeCRF(CRF):
            [1, 0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CRF._learned, "order_", "parents_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CRF._shapes, "order_": "L", "parents_": "L"}
+    structure: str | ArrayLike = param(_check_structure, default="chi-squared")
+    n_samples: int = param(whole(), default=11)
+    measure: str = param(one_of(MEASURES), default="chi-squared")
 
-    order_: NDArray[np.int64]
-    parents_: NDArray[np.int64]
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        *,
-        structure: str | ArrayLike = "chi-squared",
-        n_samples: int = 11,
-        measure: str = "chi-squared",
-        max_iter: int = 2000,
-        tol: float = 1e-6,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.structure = structure
-        self.n_samples = n_samples
-        self.measure = measure
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_drawing(self.n_samples, self.measure)
-        _check_structure(self.structure)
+    order_: NDArray[np.int64] = learned("labels", dtype=int)
+    parents_: NDArray[np.int64] = learned("labels", dtype=int)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return tree_bytes(data)
@@ -146,7 +125,7 @@ class TreeCRF(CRF):
         return TreeField(LabelTree(self.order_, self.parents_))
 
     def _check_field(self) -> None:
-        check_tree(self.order_, self.parents_, int(np.count_nonzero(self.constant_ == 0)))
+        check_tree(self.order_, self.parents_, self._n_varying)
 
     def _choose(self, data: FitInput) -> None:
         L = data.labels.shape[1]
@@ -167,21 +146,6 @@ class TreeCRF(CRF):
 
     def _resolved_params(self) -> dict[str, Any]:
         return {**super()._resolved_params(), "structure": LabelTree(self.order_, self.parents_).edges()}
-
-
-def _check_structure(structure: Any) -> None:
-    """Refuse what is neither the name of a structure, nor pairs of positions or names."""
-    if structure is None or isinstance(structure, str):
-        check_choice("structure", structure, STRUCTURES)
-        return
-    try:
-        pairs = np.asarray(structure)
-    except ValueError:  # rows of several lengths
-        pairs = np.empty(0)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuU":
-        known = ", ".join(map(repr, STRUCTURES))
-        problem = f"expected one of {known}, or the edges of a tree, each two positions, or two names, of labels"
-        raise InvalidTypeError(problem, argument="structure", found=structure)
 
 
 def _tree_given(pairs: NDArray[Any], L: int) -> LabelTree:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.calibration import logit_histogram
 from cofactor.labels.decoding.cuts import AIMS, FAR, JOINT, Cut, Decoder, Joint, TopK, best_cut
@@ -193,10 +193,10 @@ def decoder_of(rule: str, value: Any) -> Decoder:
     return decoder
 
 
-def check_aim(decide_for: Any) -> None:
-    """Refuse a `decide_for` that is not known."""
-    words = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
-    check_choice("decide_for", decide_for, dict(zip(AIMS, words, strict=True)))
+_WORDS = ("micro-F1", "macro-F1", "F1 of each instance", "Hamming loss", "subset accuracy")
+
+#: Refuses a `decide_for` that is not known.
+check_aim = one_of(dict(zip(AIMS, _WORDS, strict=True)))
 
 
 def learn_decoder(

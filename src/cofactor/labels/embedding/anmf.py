@@ -9,8 +9,7 @@ import numpy as np
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.nonnegative import NonnegativeModel
 from cofactor.labels.features import as_dense
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import param
 
 
 class ANMF(NonnegativeModel):
@@ -72,28 +71,7 @@ class ANMF(NonnegativeModel):
            [0, 1]])
     """
 
-    def __init__(
-        self,
-        n_components: int | float = 0.5,
-        *,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_components: int | float = param(default=0.5)
 
     def _most(self, data: FitInput) -> int:
         return int(data.labels.shape[1])

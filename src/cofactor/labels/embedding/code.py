@@ -12,18 +12,26 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_size, make_generator, resolve_size
+from cofactor.checks import (
+    check_flag,
+    make_generator,
+    number,
+    one_of,
+    resolve_size,
+    size,
+    whole,
+)
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import scaled_rows
 from cofactor.labels.filling import fill_labels
 from cofactor.labels.fit_input import space_for
 from cofactor.labels.held_out import sampled
-from cofactor.labels.penalty import AUTO, check_penalty, exact_penalty, ridge_penalty
+from cofactor.labels.known import check_missing
+from cofactor.labels.penalty import AUTO, exact_penalty, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
+from cofactor.model.estimator import learned, param
 from cofactor.passes import Mapped, in_parts
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 
 class Code(NamedTuple):
@@ -66,47 +74,19 @@ class CodeModel(LabelModel):
         See `decoder_`. If the labels are centred, it is their mean minus the cut.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("alpha_", "n_components_", "coef_", "intercept_", "decoder_", "offset_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "alpha_": "", "n_components_": "", "coef_": "Dd", "intercept_": "d", "decoder_": "dL", "offset_": "L",
-    }  # fmt: skip
+    n_components: int | float | str = param(size(), default=1.0, kw_only=False, grid=[0.5, 1.0])
+    alpha: float | str = param(penalty(), default="auto", kw_only=False, grid=[1.0, 10.0, 100.0, 1000.0])
+    fit_intercept: bool = param(check_flag, default=True)
+    missing: str = param(check_missing, default="error")
+
+    alpha_: float = learned(check=number(low=0))
+    n_components_: int = learned(check=whole(0))
+    coef_: NDArray[np.float64] = learned("features components")
+    intercept_: NDArray[np.float64] = learned("components")
+    decoder_: NDArray[np.float64] = learned("components labels")
+    offset_: NDArray[np.float64] = learned("labels")
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 0.5, "alpha": 1.0}
-
-    alpha_: float
-    n_components_: int
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-    decoder_: NDArray[np.float64]
-    offset_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_components: int | float | str = 1.0,
-        alpha: float | str = "auto",
-        *,
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.missing = missing
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"n_components": [0.5, 1.0], "alpha": [1.0, 10.0, 100.0, 1000.0]}
 
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
         if any("fit_intercept" in name or name.endswith("scale") for name in varied):
@@ -120,9 +100,6 @@ class CodeModel(LabelModel):
         `space` holds the weights of the instances, if there are any.
         """
 
-    #: Whether `n_components` may be "auto".
-    _chooses_components: ClassVar[bool] = False
-
     @property
     def takes_chunks(self) -> bool:
         """Whether `fit` takes chunks of instances: yes, where codes follow from labels; see `LabelModel.fit`."""
@@ -132,11 +109,6 @@ class CodeModel(LabelModel):
     def takes_weights(self) -> str:
         """Which weights the model takes: "any", since sums of squared errors are weighted."""
         return "any"
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components, also=[AUTO] if self._chooses_components else ())
-        check_penalty("alpha", self.alpha)
 
     def _fit(self, data: FitInput) -> None:
         n_labels = data.labels.shape[1]
@@ -221,9 +193,8 @@ def n_wanted(n_components: Any, n_labels: int) -> int:
     return min(1000 if isinstance(n_components, str) else resolve_size(n_components, n_labels), n_labels)
 
 
-def check_coding(coding: Any) -> None:
-    """Refuse a `coding` that is not known."""
-    check_choice("coding", coding, ("-1/1", "0/1"))
+#: Refuses a coding that is not known.
+check_coding = one_of(["-1/1", "0/1"])
 
 
 def coded_gram(Y: sparse.csr_array, coding: str, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, number, one_of, whole
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import FitInput, LabelModel
 from cofactor.labels.embedding.code import Code, CodeModel, coded_by, n_wanted
@@ -19,8 +19,7 @@ from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO, rows_to_compare
 from cofactor.metrics.labels import accuracy
 from cofactor.model.callers import callers_level
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 _SHARES = tuple(10.0 ** np.arange(0, -4.5, -0.5))  # of the penalty of ridge regression
 _DRAWS = 20  # until no two labels have the same code
@@ -101,54 +100,15 @@ class CompressedSensing(CodeModel):
            [1, 0, 0, 1]])
     """
 
-    _learned = (*CodeModel._learned, "n_nonzero_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "n_nonzero_": ""}
+    decoder: str = param(one_of([*DECODERS, "lasso"]), default="cosamp")
+    n_nonzero: int | str = param(whole(also=[AUTO]), default="auto")
+    penalty: float = param(number(low=0), default=0.1)
+    matrix: str = param(one_of(["hadamard", "gaussian"]), default="hadamard")
+
+    n_nonzero_: int = learned(check=whole())
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 1.0, "decoder": "omp"}
     _score_parts = LabelModel._score_parts  # scores are no sums
-
-    n_nonzero_: int
-
-    def __init__(
-        self,
-        n_components: int | float = 1.0,
-        alpha: float | str = "auto",
-        *,
-        decoder: str = "cosamp",
-        n_nonzero: int | str = "auto",
-        penalty: float = 0.1,
-        matrix: str = "hadamard",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            missing=missing,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-        self.decoder = decoder
-        self.n_nonzero = n_nonzero
-        self.penalty = penalty
-        self.matrix = matrix
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("decoder", self.decoder, (*DECODERS, "lasso"))
-        check_number("n_nonzero", self.n_nonzero, low=1, whole=True, also=[AUTO])
-        check_number("penalty", self.penalty, low=0)
-        check_choice("matrix", self.matrix, ("hadamard", "gaussian"))
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape
@@ -201,10 +161,10 @@ class CompressedSensing(CodeModel):
         truth, best, first = data.labels[rows], -1.0, self.alpha_
         for alpha in (share * first for share in shares):
             held_out = space.leave_one_out(alpha).held_out(codes, rows)
-            for number in numbers:
-                found = accuracy(truth, self._decoded_codes(held_out, number) > 0.5)
+            for n_nonzero in numbers:
+                found = accuracy(truth, self._decoded_codes(held_out, n_nonzero) > 0.5)
                 if found > best:
-                    best, self.alpha_, self.n_nonzero_ = found, alpha, number
+                    best, self.alpha_, self.n_nonzero_ = found, alpha, n_nonzero
         if self.alpha_ != first:
             self.coef_, self.intercept_ = space.ridge(codes, self.alpha_)
 
@@ -222,9 +182,8 @@ class CompressedSensing(CodeModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        L = int(np.count_nonzero(self.constant_ == 0))
-        if L and not (isinstance(self.n_nonzero_, int) and 1 <= self.n_nonzero_ <= L):
-            raise InvalidInputError(f"n_nonzero_ is {self.n_nonzero_} for {L} labels")
+        if self.n_nonzero_ > self._n_varying:
+            raise InvalidInputError(f"n_nonzero_ is {self.n_nonzero_} for {self._n_varying} labels")
 
 
 def _measured(Y: sparse.csr_array, A: NDArray[np.float64], space: FeatureSpace) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,7 @@ from cofactor.labels.embedding.code import (
     top_eigenvectors,
 )
 from cofactor.labels.regression import FeatureSpace
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class CSSP(CodeModel):
@@ -81,43 +79,9 @@ class CSSP(CodeModel):
            [ True,  True, False]])
     """
 
-    _learned = (*CodeModel._learned, "columns_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "columns_": "d"}
+    coding: str = param(check_coding, default="-1/1")
 
-    columns_: NDArray[np.int64]
-
-    def __init__(
-        self,
-        n_components: int | float = 1.0,
-        alpha: float | str = "auto",
-        *,
-        coding: str = "-1/1",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            missing=missing,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-        self.coding = coding
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_coding(self.coding)
+    columns_: NDArray[np.int64] = learned("components", dtype=int)
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

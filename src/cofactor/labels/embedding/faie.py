@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cofactor.checks import number
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, check_coding, coded, n_wanted, top_eigenvectors
-from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.labels.penalty import AUTO, penalty
 from cofactor.labels.regression import FeatureSpace
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class FAiE(CodeModel):
@@ -79,47 +79,12 @@ class FAiE(CodeModel):
            [ True,  True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "beta_")
-    _shapes: ClassVar[Mapping[str, str]] = {**CodeModel._shapes, "beta_": ""}
+    beta: float | str = param(penalty(), default="auto", kw_only=False)
+    coding: str = param(check_coding, default="-1/1")
+
+    beta_: float = learned(check=number(low=0))
+
     _paper: ClassVar[Mapping[str, Any]] = {**CodeModel._paper, "beta": 1.0}
-
-    beta_: float
-
-    def __init__(
-        self,
-        n_components: int | float = 1.0,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        *,
-        coding: str = "-1/1",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            missing=missing,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-        self.beta = beta
-        self.coding = coding
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("beta", self.beta)
-        check_coding(self.coding)
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice
+from cofactor.checks import number, one_of
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, scatter, top_eigenvectors
-from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.labels.penalty import AUTO, penalty
 from cofactor.labels.reduction.eigenproblem import leading_directions
 from cofactor.labels.regression import FeatureSpace
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class FeatureLabelCCA(CodeModel):
@@ -94,54 +93,14 @@ class FeatureLabelCCA(CodeModel):
     array([0.873])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*CodeModel._learned, "directions_", "correlations_", "label_penalty_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        **CodeModel._shapes,
-        "directions_": "Ld",
-        "correlations_": "d",
-        "label_penalty_": "",
-    }
+    label_penalty: float | str = param(penalty(), default="auto")
+    decoding: str = param(one_of(["inverse", "printed"]), default="inverse")
+
+    directions_: NDArray[np.float64] = learned("labels components")
+    correlations_: NDArray[np.float64] = learned("components")
+    label_penalty_: float = learned(check=number(low=0))
+
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 50, "alpha": 0.0, "label_penalty": 0.0}
-
-    directions_: NDArray[np.float64]
-    correlations_: NDArray[np.float64]
-    label_penalty_: float
-
-    def __init__(
-        self,
-        n_components: int | float | str = 1.0,
-        alpha: float | str = "auto",
-        *,
-        label_penalty: float | str = "auto",
-        decoding: str = "inverse",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.label_penalty = label_penalty
-        self.decoding = decoding
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            missing=missing,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("label_penalty", self.label_penalty)
-        check_choice("decoding", self.decoding, ("inverse", "printed"))
 
     def _fit_bytes(self, data: FitInput) -> int:
         L, r = data.labels.shape[1], min(data.features.shape)

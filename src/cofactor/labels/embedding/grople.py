@@ -10,24 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from cofactor.checks import check_choice, check_number, check_size, make_generator, resolve_size
+from cofactor.checks import (
+    check_flag,
+    make_generator,
+    number,
+    one_of,
+    resolve_size,
+    size,
+    whole,
+)
 from cofactor.correlation import co_occurrence, normalized, positive_part, self_tuning_affinity, spectral_groups
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import fill_labels, known_penalty
+from cofactor.labels.known import check_missing
 from cofactor.labels.leave_one_out import ridge_problem
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.penalties import L1
 from cofactor.problems.group_embedding import GroupEmbeddingProblem
 from cofactor.problems.regression import RegressionProblem, feature_gram
 from cofactor.solvers import proximal_gradient
 from cofactor.solvers.multiplicative import repeat_updates
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 #: A column of U whose variance is this share of its mean square, or less, counts as constant.
 _CONSTANT = 1e-10
@@ -176,72 +184,35 @@ class GroPLE(LabelModel):
     (2, 4)
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "alpha_r_", "alpha_z_", "groups_", "group_sparsity_", "Z_", "intercept_", "V_",
-        "objective_", "map_objective_", "history_", "map_history_", "certificate_", "n_iter_", "n_map_iter_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "alpha_r_": "", "alpha_z_": "", "group_sparsity_": "Kd", "Z_": "Dd", "intercept_": "d", "V_": "dL",
-    }  # fmt: skip
+    n_components: int | float = param(size(), default=100, kw_only=False)
+    n_groups: int = param(whole(), default=10, kw_only=False)
+    alpha_u: float = param(penalty(inclusive=False, also=()), default=0.1)
+    alpha_v: float = param(penalty(inclusive=False, also=()), default=1.0, grid=[0.3, 3.0, 30.0])
+    alpha_r: float | str = param(penalty(), default="auto")
+    alpha_z: float | str = param(penalty(), default="auto", grid=[0.03, 0.3])
+    correlation: str = param(one_of(["psd", "printed"]), default="psd")
+    start: str = param(one_of(["svd", "random"]), default="svd")
+    fit_intercept: bool = param(check_flag, default=True)
+    missing: str = param(check_missing, default="error")
+    max_iter: int = param(whole(), default=1000)
+    tol: float = param(number(low=0), default=1e-3)
+
+    alpha_r_: float = learned(check=number(low=0))
+    alpha_z_: float = learned(check=number(low=0))
+    groups_: NDArray[np.int64] = learned("names", dtype=int)
+    group_sparsity_: NDArray[np.float64] = learned("groups components")
+    Z_: NDArray[np.float64] = learned("features components")
+    intercept_: NDArray[np.float64] = learned("components")
+    V_: NDArray[np.float64] = learned("components labels")
+    objective_: float = learned()
+    map_objective_: float = learned()
+    history_: list[float] = learned()
+    map_history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
+    n_map_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha_r": 10.0, "alpha_z": 0.3}
-
-    def __init__(
-        self,
-        n_components: int | float = 100,
-        n_groups: int = 10,
-        *,
-        alpha_u: float = 0.1,
-        alpha_v: float = 1.0,
-        alpha_r: float | str = "auto",
-        alpha_z: float | str = "auto",
-        correlation: str = "psd",
-        start: str = "svd",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_groups = n_groups
-        self.alpha_u = alpha_u
-        self.alpha_v = alpha_v
-        self.alpha_r = alpha_r
-        self.alpha_z = alpha_z
-        self.correlation = correlation
-        self.start = start
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.missing = missing
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"alpha_v": [0.3, 3.0, 30.0], "alpha_z": [0.03, 0.3]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components)
-        check_number("n_groups", self.n_groups, low=1, whole=True)
-        check_penalty("alpha_u", self.alpha_u, inclusive=False, also=())
-        check_penalty("alpha_v", self.alpha_v, inclusive=False, also=())
-        check_penalty("alpha_r", self.alpha_r)
-        check_penalty("alpha_z", self.alpha_z)
-        check_choice("correlation", self.correlation, ("psd", "printed"))
-        check_choice("start", self.start, ("svd", "random"))
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return super()._fit_bytes(data) + 40 * data.labels.shape[1] ** 2  # five tables of label × label
@@ -372,11 +343,8 @@ class GroPLE(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
-        groups, n_groups = np.asarray(self.groups_), len(self.group_sparsity_)
-        known = groups.dtype.kind == "i" and groups.shape == self.constant_.shape and groups.max() + 1 == n_groups
-        if not known or not np.array_equal(groups < 0, self.constant_ != 0):
+        known = self.groups_.max() + 1 == len(self.group_sparsity_)
+        if not known or not np.array_equal(self.groups_ < 0, self.constant_ != 0):
             raise InvalidInputError("groups_ must hold a group for each label that varies, and -1 for the others")
 
 

@@ -11,23 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_number, check_size, resolve_size
+from cofactor.checks import (
+    check_flag,
+    number,
+    one_of,
+    resolve_size,
+    size,
+    whole,
+)
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import check_in_passes
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.known import check_missing
+from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.losses import Logistic, MarginLoss, SmoothHinge, Squared
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.passes import in_parts
 from cofactor.penalties import L2, Penalty
 from cofactor.problems import LowRankProblem
 from cofactor.problems.reduced_rank import ReducedRankProblem
 from cofactor.solvers import Result, alternating_least_squares, lbfgs
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _LOSSES: dict[str, type[MarginLoss] | type[Squared]] = {
     "squared": Squared,
@@ -135,71 +142,28 @@ class LEML(LabelModel):
     [[0, 0, 1], [1, 1, 0]]
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "alpha_",
-        "U_",
-        "V_",
-        "intercept_",
-        "objective_",
-        "history_",
-        "certificate_",
-        "n_iter_",
-    )
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "alpha_": "", "U_": "Dd", "V_": "dL", "intercept_": "L",
-        "objective_": "", "history_": "t", "certificate_": "", "n_iter_": "",
-    }  # fmt: skip
+    n_components: int | float = param(size(), default=1.0, kw_only=False)
+    alpha: float | str = param(penalty(inclusive=False), default="auto", kw_only=False, grid=[1.0, 10.0, 100.0, 1000.0])
+    loss: str = param(one_of(_LOSSES), default="squared")
+    solver: str = param(one_of(["auto", "als", "lbfgs"]), default="auto")
+    fit_intercept: bool = param(check_flag, default=True)
+    max_iter: int = param(whole(), default=500)
+    tol: float = param(number(low=0), default=1e-5)
+    missing: str = param(check_missing, default="error")
+
+    alpha_: float = learned(check=number(low=0))
+    U_: NDArray[np.float64] = learned("features components")
+    V_: NDArray[np.float64] = learned("components labels")
+    intercept_: NDArray[np.float64] = learned("labels")
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
 
     _paper: ClassVar[Mapping[str, Any]] = {"n_components": 0.5, "alpha": 1.0}
 
-    alpha_: float
-    U_: NDArray[np.float64]
-    V_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        n_components: int | float = 1.0,
-        alpha: float | str = "auto",
-        *,
-        loss: str = "squared",
-        solver: str = "auto",
-        fit_intercept: bool = True,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.loss = loss
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.missing = missing
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"alpha": [1.0, 10.0, 100.0, 1000.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components)
-        check_penalty("alpha", self.alpha, inclusive=False)
-        check_choice("loss", self.loss, _LOSSES)
-        check_choice("solver", self.solver, ("auto", "als", "lbfgs"))
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.solver == "als" and self.loss != "squared":
             raise InvalidInputError(
                 ("it needs ", Argument("loss", "squared"), f", not {self.loss!r}"),
@@ -207,8 +171,6 @@ class LEML(LabelModel):
                 found=self.solver,
                 advice="take 'lbfgs' or 'auto'",
             )
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     @property
     def takes_chunks(self) -> bool:

@@ -13,7 +13,15 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_choice, check_number, check_size, resolve_size
+from cofactor.checks import (
+    check_flag,
+    check_jobs,
+    number,
+    one_of,
+    resolve_size,
+    size,
+    whole,
+)
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
@@ -21,12 +29,11 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.embedding import tree
 from cofactor.labels.explaining import ScoreParts, VotePart
 from cofactor.labels.features import is_sparse
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.losses import MARGIN_LOSSES
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import side_by_side
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _SMOOTH = tuple(name for name, loss in MARGIN_LOSSES.items() if loss.smooth)
 _LARGEST_WEIGHT = 1e20  #: of the penalty: nodes are fitted in single precision, where gradients of more overflow
@@ -167,93 +174,33 @@ class MLCHMF(LabelModel):
            [0, 1]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "alpha_",
-        "tree_",
-        "embeddings_",
-        "retained_",
-        "owners_",
-        "instances_",
-        "instance_ids_",
-        "mean_",
-        "deviation_",
-        "n_iter_",
+    n_components: int | float = param(size(), default=0.5, kw_only=False)
+    alpha: float | str = param(
+        penalty(inclusive=False, high=_LARGEST_WEIGHT), default="auto", kw_only=False, grid=[1.0, 3.0, 10.0, 50.0]
     )
+    tolerance: float = param(number(low=0, high=1), default=0.02)
+    max_depth: int = param(whole(), default=5)
+    min_size: int = param(whole(), default=5)
+    n_clusters: int = param(whole(), default=2)
+    n_neighbors: int = param(whole(), default=5)
+    voting: str = param(one_of(["sign", "margin"]), default="margin")
+    fit_intercept: bool = param(check_flag, default=True)
+    margin: str = param(one_of(_SMOOTH), default="smooth-hinge")
+    n_jobs: int | None = param(check_jobs, default=None)
+    max_iter: int = param(whole(), default=500)
+    tol: float = param(number(low=0), default=1e-4)
+    dtype: str = param(one_of(["float32", "float64"]), default="float32")
 
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "alpha_": "", "retained_": "nD", "owners_": "n", "instances_": "n", "instance_ids_": "n", "n_iter_": "",
-    }  # fmt: skip
+    alpha_: float = learned(check=number(low=0))
+    tree_: list[dict[str, Any]] = learned()
+    embeddings_: list[tree.Embedding] = learned()
+    retained_: Any = learned("instances features")
+    owners_: NDArray[np.int64] = learned("instances", dtype=int)
+    instances_: NDArray[np.int64] = learned("instances", dtype=int)
+    instance_ids_: NDArray[Any] | None = learned("instances", dtype=object, optional=True)
+    n_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 3.0, "voting": "sign"}
-
-    alpha_: float
-    tree_: list[dict[str, Any]]
-    embeddings_: list[tree.Embedding]
-    retained_: Any
-    owners_: NDArray[np.int64]
-    instances_: NDArray[np.int64]
-    instance_ids_: NDArray[Any] | None
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_components: int | float = 0.5,
-        alpha: float | str = "auto",
-        *,
-        tolerance: float = 0.02,
-        max_depth: int = 5,
-        min_size: int = 5,
-        n_clusters: int = 2,
-        n_neighbors: int = 5,
-        voting: str = "margin",
-        fit_intercept: bool = True,
-        margin: str = "smooth-hinge",
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        n_jobs: int | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        dtype: str = "float32",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.tolerance = tolerance
-        self.max_depth = max_depth
-        self.min_size = min_size
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.voting = voting
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.n_jobs = n_jobs
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"alpha": [1.0, 3.0, 10.0, 50.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components)
-        check_penalty("alpha", self.alpha, inclusive=False, high=_LARGEST_WEIGHT)
-        check_number("tolerance", self.tolerance, low=0, high=1)
-        for name, low in [("max_depth", 1), ("min_size", 1), ("n_clusters", 1), ("n_neighbors", 1), ("max_iter", 1)]:
-            check_number(name, getattr(self, name), low=low, whole=True)
-        check_number("tol", self.tol, low=0)
-        check_choice("voting", self.voting, ["sign", "margin"])
-        check_choice("margin", self.margin, _SMOOTH)
-        check_choice("dtype", self.dtype, ["float32", "float64"])
 
     def _warn_of_limits(self, data: FitInput) -> None:
         warn_of_neighbours(self, data.n_instances)
@@ -385,14 +332,10 @@ class MLCHMF(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if not n_labels:
-            return
-        D, n = self.n_features_in_, len(self.owners_)
         tree.check_nodes(self.tree_)
-        tree.check_embeddings(self.embeddings_, D, n_labels)
-        if self.owners_.dtype.kind != "i" or not ((self.owners_ >= 0) & (self.owners_ < len(self.embeddings_))).all():
-            raise InvalidInputError(f"owners_ must name the embeddings of {n} instances")
+        tree.check_embeddings(self.embeddings_, self.n_features_in_, self._n_varying)
+        if not ((self.owners_ >= 0) & (self.owners_ < len(self.embeddings_))).all():
+            raise InvalidInputError(f"owners_ must name the embeddings of {len(self.owners_)} instances")
 
     # ---------------------------------------------------------------- the tree as text
 

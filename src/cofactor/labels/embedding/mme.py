@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import train_test_split
 
-from cofactor.checks import check_choice
+from cofactor.checks import one_of
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.calibration import usable_scores
@@ -20,11 +20,10 @@ from cofactor.labels.scaling import AUTO
 from cofactor.labels.transformation.label_powerset import check_label_sets, distinct_sets
 from cofactor.labels.transformation.votes import set_margins
 from cofactor.metrics.labels import accuracy
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2
 from cofactor.problems import LabelSetProblem
 from cofactor.solvers import Result, lbfgs
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 COSTS = ("unit", "root")
 _ROOT = 2.0  #: times the penalty with costs "root"; on parts of the training instances of five sets 2 to 4 was best
@@ -109,52 +108,17 @@ class MME(LEML):
            [1, 1, 0]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*LEML._learned, "cost_", "sets_")
-    _shapes: ClassVar[Mapping[str, str]] = {**LEML._shapes, "sets_": "KL"}
-    _optional: ClassVar[frozenset[str]] = LEML._optional | {"sets_"}
+    n_components: int | float = param(default=50)
+    form: str = param(one_of(["labels", "pairs"]), default="labels")
+    cost: str = param(one_of([AUTO, *COSTS]), default="auto")
+
+    cost_: str = learned(check=one_of(COSTS))
+    sets_: sparse.csr_array = learned("sets labels", dtype=None, optional=True)
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0}
     loss = "smooth-hinge"
     solver = "lbfgs"
     fit_intercept = True
-
-    cost_: str
-    sets_: sparse.csr_array
-
-    def __init__(
-        self,
-        n_components: int | float = 50,
-        alpha: float | str = "auto",
-        *,
-        form: str = "labels",
-        cost: str = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.form = form
-        self.cost = cost
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.missing = missing
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("form", self.form, ("labels", "pairs"))
-        check_choice("cost", self.cost, (AUTO, *COSTS))
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
@@ -232,11 +196,8 @@ class MME(LEML):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if hasattr(self, "cost_"):
-            check_choice("cost_", self.cost_, COSTS)
-        if self.form != "pairs" or not np.any(self.constant_ == 0):
+        if self.form != "pairs":
             return
-        sets = getattr(self, "sets_", None)
-        if not is_sparse(sets):
+        if not is_sparse(self.sets_):
             raise InvalidInputError("expected the label sets of training")
-        check_label_sets(sets)
+        check_label_sets(self.sets_)

@@ -12,8 +12,14 @@ from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.nonnegative import NonnegativeModel
 from cofactor.labels.features import is_sparse
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import param
+
+
+def _check_share(name: str, value: Any) -> None:
+    """Refuse what is not above 0 and below 1."""
+    check_number(name, value, low=0, high=1, inclusive=False)
+    if value == 1:
+        raise InvalidInputError("expected a number below 1", argument=name, found=value)
 
 
 class MNMF(NonnegativeModel):
@@ -80,40 +86,8 @@ class MNMF(NonnegativeModel):
            [0, 1]])
     """
 
-    def __init__(
-        self,
-        n_components: int | float = 1.0,
-        *,
-        beta: float = 0.3,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return several numbers of components and weights of the labels; see `LabelModel.default_grid`."""
-        return {"n_components": [0.5, 1.0, 100], "beta": [0.1, 0.5]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("beta", self.beta, low=0, high=1, inclusive=False)
-        if self.beta == 1:
-            raise InvalidInputError("expected a number below 1", argument="beta", found=self.beta)
+    n_components: int | float = param(default=1.0, grid=[0.5, 1.0, 100])
+    beta: float = param(_check_share, default=0.3, grid=[0.1, 0.5])
 
     def _most(self, data: FitInput) -> int:
         return min(data.features.shape)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number, check_size, resolve_size
+from cofactor.checks import number, resolve_size, size, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.bases import coefficients_on
 from cofactor.labels.features import is_sparse
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.problems import NonnegativeTableProblem
 from cofactor.solvers.multiplicative import repeat_updates
 
@@ -47,22 +48,18 @@ class NonnegativeModel(LabelModel):
         Number of iterations.
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("P_", "Q_", "shift_", "objective_", "history_", "n_iter_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "P_": "dD", "Q_": "dL", "shift_": "D", "objective_": "", "history_": "t", "n_iter_": "",
-    }  # fmt: skip
+    n_components: int | float = param(size(), default=1.0, kw_only=False, grid=[0.25, 0.5, 1.0])
+    max_iter: int = param(whole(), default=300)
+    tol: float = param(number(low=0), default=1e-4)
+
+    P_: NDArray[np.float64] = learned("components features")
+    Q_: NDArray[np.float64] = learned("components labels")
+    shift_: NDArray[np.float64] = learned("features")
+    objective_: float = learned()
+    history_: list[float] = learned()
+    n_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"threshold": "global"}
-
-    P_: NDArray[np.float64]
-    Q_: NDArray[np.float64]
-    shift_: NDArray[np.float64]
-    objective_: float
-    history_: list[float]
-    n_iter_: int
-
-    n_components: int | float
-    max_iter: int
-    tol: float
 
     @abstractmethod
     def _factorize(self, X: CheckedFeatures, data: FitInput) -> None:
@@ -71,16 +68,6 @@ class NonnegativeModel(LabelModel):
     @abstractmethod
     def _most(self, data: FitInput) -> int:
         """Return the largest number of components."""
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return several numbers of components; see `LabelModel.default_grid`."""
-        return {"n_components": [0.25, 0.5, 1.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _size(self, data: FitInput) -> int:
         return min(resolve_size(self.n_components, data.labels.shape[1]), self._most(data))

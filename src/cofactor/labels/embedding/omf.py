@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from cofactor.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.checks import check_flag, check_number, make_generator, number, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -23,16 +23,16 @@ from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import column_means, is_sparse
 from cofactor.labels.held_out import ENOUGH, learn_decision
 from cofactor.labels.leave_one_out import DualRidge, ridge_problem
-from cofactor.labels.penalty import check_penalty
+from cofactor.labels.penalty import penalty
 from cofactor.model.callers import callers_level
 from cofactor.model.commit import committed, learned_names
 from cofactor.model.convergence import NothingPredictedWarning, predicts_none, warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.problems.joint import JointLeastSquaresProblem
 from cofactor.solvers import Result, alternating_least_squares
-from cofactor.solvers.result import Callback
 from cofactor.solvers.sgd import stochastic_gradient
 from cofactor.text import counted
-from cofactor.typing import Features, Labels, RandomState
+from cofactor.typing import Features, Labels
 
 #: Standard deviation of the random start of stochastic gradients; with 0.1 bibtex and medical need more passes.
 _SPREAD = 0.01
@@ -40,6 +40,18 @@ _SPREAD = 0.01
 #: Instances of a stream whose scores are remembered, unless they are more than `_RECENT_SCORES` scores.
 _RECENT = 1000
 _RECENT_SCORES = 1 << 22
+
+
+def _check_share(name: str, value: Any) -> None:
+    """Refuse what is not above 0 and below 1: where nothing else would count."""
+    check_number(name, value, low=-np.inf)
+    if not 0 < value < 1:
+        problem = "expected a number above 0 and below 1"
+        if value == 0:
+            problem = f"labels would not count; {problem}"
+        elif value == 1:
+            problem = f"features would not count; {problem}"
+        raise InvalidInputError(problem, argument=name, found=value)
 
 
 class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
@@ -172,98 +184,33 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     (150, True)
     """
 
-    _learned = (
-        "P_", "bias_", "Q_", "objective_", "history_", "certificate_", "n_iter_", "n_rows_seen_", "inverse_step_",
-        "recent_scores_", "recent_labels_",
-        "decoder_", "offset_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "P_": "Ds",
-        "bias_": "s",
-        "Q_": "Ls",
-        "decoder_": "sL",
-        "offset_": "L",
-        "n_rows_seen_": "",
-        "inverse_step_": "",
-        "recent_scores_": "mL",
-        "recent_labels_": "mL",
-    }
+    n_components: int = param(whole(), default=50, kw_only=False)
+    label_weight: float = param(_check_share, default=0.5, kw_only=False, grid=[0.5, 0.9])
+    alpha: float = param(penalty(inclusive=False, also=()), default=0.5, kw_only=False, grid=[0.03, 0.1, 0.3, 1.0])
+    decoder: str = param(one_of(["ridge", "factors"]), default="ridge")
+    alpha_predict: float | None = param(penalty(inclusive=False, also=[None]), default=None)
+    solver: str = param(one_of(["als", "sgd"]), default="als")
+    normalize: bool = param(check_flag, default=True)
+    fit_intercept: bool = param(check_flag, default=True)
+    max_iter: int = param(whole(), default=100)
+    tol: float = param(number(low=0), default=1e-4)
+    eta0: float = param(number(low=0, inclusive=False), default=3.0)
 
-    _optional = frozenset({"recent_scores_", "recent_labels_"})
-
-    P_: NDArray[np.float64]
-    bias_: NDArray[np.float64]
-    Q_: NDArray[np.float64]
-    decoder_: NDArray[np.float64]
-    offset_: NDArray[np.float64]
-    n_rows_seen_: int
-    recent_scores_: NDArray[np.float32]
-    recent_labels_: sparse.csr_array
+    P_: NDArray[np.float64] = learned("features components")
+    bias_: NDArray[np.float64] = learned("components")
+    Q_: NDArray[np.float64] = learned("labels components")
+    objective_: float = learned(optional=True)  # as the next three, not by `partial_fit`
+    history_: list[float] = learned(optional=True)
+    certificate_: float = learned(optional=True)
+    n_iter_: int = learned(optional=True)
+    n_rows_seen_: int = learned(check=whole())
+    inverse_step_: float = learned(check=number(low=0, inclusive=False))
+    recent_scores_: NDArray[np.float32] = learned("recent labels", optional=True)
+    recent_labels_: sparse.csr_array = learned("recent labels", dtype=None, optional=True)
+    decoder_: NDArray[np.float64] = learned("components labels")
+    offset_: NDArray[np.float64] = learned("labels")
 
     _paper: ClassVar[Mapping[str, Any]] = {"decoder": "factors"}
-
-    def __init__(
-        self,
-        n_components: int = 50,
-        label_weight: float = 0.5,
-        alpha: float = 0.5,
-        *,
-        decoder: str = "ridge",
-        alpha_predict: float | None = None,
-        solver: str = "als",
-        normalize: bool = True,
-        fit_intercept: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        eta0: float = 3.0,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.label_weight = label_weight
-        self.alpha = alpha
-        self.decoder = decoder
-        self.alpha_predict = alpha_predict
-        self.solver = solver
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.eta0 = eta0
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_components", self.n_components, low=1, whole=True)
-        check_number("label_weight", self.label_weight, low=-np.inf)
-        if not 0 < self.label_weight < 1:
-            problem = "expected a number above 0 and below 1"
-            if self.label_weight == 0:
-                problem = f"labels would not count; {problem}"
-            elif self.label_weight == 1:
-                problem = f"features would not count; {problem}"
-            raise InvalidInputError(problem, argument="label_weight", found=self.label_weight)
-        check_penalty("alpha", self.alpha, inclusive=False, also=())
-        check_penalty("alpha_predict", self.alpha_predict, inclusive=False, also=[None])
-        check_choice("decoder", self.decoder, ("ridge", "factors"))
-        check_choice("solver", self.solver, ("als", "sgd"))
-        check_flag("normalize", self.normalize)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
-        check_number("eta0", self.eta0, low=0, inclusive=False)
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"label_weight": [0.5, 0.9], "alpha": [0.03, 0.1, 0.3, 1.0]}
 
     def partial_fit(
         self,
@@ -488,12 +435,6 @@ class OMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelModel):
     def _score_parts(self, X: CheckedFeatures) -> ScoreParts:
         decoder = np.linalg.solve(self._codes_gram(), self.decoder_)
         return ScoreParts((LinearPart(self._scaled(X), self.P_, decoder),), self.bias_ @ decoder + self.offset_)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        if hasattr(self, "P_"):  # what `partial_fit` goes on from
-            check_number("n_rows_seen_", self.n_rows_seen_, low=1, whole=True)
-            check_number("inverse_step_", self.inverse_step_, low=0, inclusive=False)
 
 
 def _parts(data: FitInput) -> list[FitInput]:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cofactor.checks import size
 from cofactor.labels.base import FitInput
 from cofactor.labels.embedding.code import Code, CodeModel, centred_codes, label_means, n_wanted
 from cofactor.labels.embedding.principal import principal_bytes, principal_directions
+from cofactor.labels.penalty import AUTO
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.estimator import param
 from cofactor.passes import batches, in_parts
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _BLOCK = 256  #: components at a time, whose errors are compared
 
@@ -70,34 +71,7 @@ class PLST(CodeModel):
            [ True,  True, False]])
     """
 
-    _chooses_components = True
-
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        alpha: float | str = "auto",
-        *,
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            alpha,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            missing=missing,
-            threshold=threshold,
-            decide_for=decide_for,
-            random_state=random_state,
-            callback=callback,
-            verbose=verbose,
-        )
+    n_components: int | float | str = param(size(also=[AUTO]), default="auto")
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

@@ -96,33 +96,37 @@ def check_savable(estimator: Any) -> None:
     )
 
 
-def check_estimator(estimator: Any) -> None:
+def check_estimator(name: str, estimator: Any) -> None:
     """Refuse what is not a classifier or regressor of one label, or has a dictionary of class weights.
 
     Parameters
     ----------
+    name : str
+        Of the parameter.
     estimator : object
-        The parameter ``estimator`` of a model.
+        None stands for the model's own default.
 
     Raises
     ------
     InvalidInputError, InvalidTypeError
     """
+    if estimator is None:
+        return
     if isinstance(estimator, type):
         raise InvalidTypeError(
-            f"expected an estimator, not its class: {estimator.__name__}()", argument="estimator", found=estimator
+            f"expected an estimator, not its class: {estimator.__name__}()", argument=name, found=estimator
         )
     if not isinstance(estimator, BaseEstimator) or not (is_classifier(estimator) or is_regressor(estimator)):
         raise InvalidTypeError(
             "expected a classifier or regressor of scikit-learn, such as LinearSVC()",
-            argument="estimator",
+            argument=name,
             found=estimator,
         )
     if not get_tags(estimator).target_tags.single_output:
         raise InvalidTypeError(
             f"expected an estimator of one label, such as LinearSVC(), but {type(estimator).__name__} takes tables of "
             "labels",
-            argument="estimator",
+            argument=name,
             found=estimator,
         )
     if isinstance(getattr(estimator, "class_weight", None), dict):

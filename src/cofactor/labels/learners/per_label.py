@@ -401,23 +401,11 @@ def fit_label_learners(
     return FittedLabels(table, n_stopped)
 
 
-def check_label_learners(model: Any, n_labels: int, n_features: int, name: str = "learners_") -> None:
-    """Refuse learners of a model read from a file, if they are not those of so many labels and features.
-
-    Parameters
-    ----------
-    model : LabelModel
-    n_labels : int
-        Number of labels that vary in training; without any there are no learners.
-    n_features : int
-        Number of columns that they must take.
-    name : str, default="learners_"
-        The attribute that holds them.
-    """
-    learners = getattr(model, name, None)
-    if not isinstance(learners, LabelLearners | None) or (learners is None) != (n_labels == 0):
+def check_label_learners(learners: Any, n_labels: int, n_features: int) -> None:
+    """Refuse learners of a model read from a file, if they are not those of so many labels and features."""
+    if not isinstance(learners, LabelLearners):
         raise InvalidInputError(f"expected learners of {n_labels} labels, found a {type(learners).__name__}")
-    if learners is not None and (learners.n_labels, learners.n_features) != (n_labels, n_features):
+    if (learners.n_labels, learners.n_features) != (n_labels, n_features):
         raise InvalidInputError(
             f"expected learners of {n_labels} labels and {n_features} features, found "
             f"{learners.n_labels} and {learners.n_features}"

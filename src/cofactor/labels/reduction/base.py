@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
-from cofactor.checks import check_callback, check_verbose
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import blas_limit
 from cofactor.labels.base import CheckedFeatures
@@ -27,21 +26,20 @@ from cofactor.labels.scaling import Scaling
 from cofactor.labels.tags import label_tags
 from cofactor.model.commit import committed
 from cofactor.model.docs import fill_docs
-from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.estimator import Estimator, learned
 from cofactor.model.shown import html_of
-from cofactor.model.state import check_course, check_shapes, from_plain, member, packed, plain, unpacked
+from cofactor.model.state import check_course, from_plain, member, packed, plain, unpacked
 from cofactor.typing import Features, Labels
 
 __all__ = ["FeatureReduction", "NonnegativeReduction"]
 
 
 @fill_docs
-@refuses_unknown_parameters
-class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, ABC):
     """A transformer which makes fewer features of many, for use in a `Pipeline` before a label model.
 
     A subclass says how to learn (`_fit`) and how to transform (`_transformed`); it sees checked features, and labels as
-    a sparse array of ones. `_learned`, `_shapes` and `_optional` say what a file holds, as in `LabelModel`.
+    a sparse array of ones.
     """
 
     #: Whether `fit` takes sparse labels; see `LabelModel`.
@@ -49,12 +47,8 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     #: Whether it learns from labels.
     _supervised: ClassVar[bool] = True
 
-    _learned: ClassVar[tuple[str, ...]] = ()
-    _shapes: ClassVar[Mapping[str, str]] = {}
-    _optional: ClassVar[frozenset[str]] = frozenset()
-
-    n_features_in_: int
-    scaling_: Scaling
+    n_features_in_: int = learned(saved=False)
+    scaling_: Scaling = learned(saved=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -84,11 +78,6 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @abstractmethod
     def _n_features_out(self) -> int:
         """Return the number J of new features."""
-
-    def _check_params(self) -> None:
-        """Refuse parameters out of their range."""
-        check_callback("callback", getattr(self, "callback", None))
-        check_verbose("verbose", getattr(self, "verbose", 0))
 
     def _features(self, X: Any, *, reset: bool) -> CheckedFeatures:
         """Return checked features, scaled if they are not to be learned from."""
@@ -184,11 +173,11 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             model.feature_names_in_ = np.array(names, dtype=object)
             if model.feature_names_in_.shape != (D,) or len(set(names)) != D:
                 raise InvalidInputError(f"feature_names must be {D} distinct names")
-        learned = member(header, "learned", dict)
+        found = member(header, "learned", dict)
         for name in cls._learned:
-            if name not in learned:
+            if name not in found:
                 raise InvalidInputError(f"{name} is missing")
-            setattr(model, name, unpacked(learned[name], arrays))
+            setattr(model, name, unpacked(found[name], arrays))
         if "scaling" in header:
             model.scaling_ = Scaling.of_plain(unpacked(header["scaling"], arrays), D)
         model._check_learned()
@@ -197,14 +186,15 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
         check_course(self)
-        learned = {name: getattr(self, name, None) for name in self._shapes}
-        check_shapes(learned, self._shapes, {"D": self.n_features_in_}, optional=self._optional)
+        lengths = {"features": self.n_features_in_}
+        for name, field in self._learned.items():
+            field.refuse_wrong(name, getattr(self, name, None), lengths)
 
 
 class NonnegativeReduction(FeatureReduction):
     """New features are the non-negative coefficients of instances on the rows of `components_`, which are the bases."""
 
-    components_: NDArray[np.float64]
+    components_: NDArray[np.float64] = learned("components features")
 
     @property
     def _n_features_out(self) -> int:

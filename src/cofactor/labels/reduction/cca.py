@@ -7,10 +7,11 @@ import scipy.linalg
 from scipy import sparse
 
 from cofactor.labels.embedding.code import scatter
-from cofactor.labels.penalty import check_penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.estimator import param
 
 _NULL = 1e-9  #: an eigenvalue of the labels' scatter of this share of the largest, or less, counts as 0
 
@@ -67,22 +68,7 @@ class CCA(LinearReduction):
     (array([1.]), array([-0.5, -0.5,  0.5,  0.5]))
     """
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        gamma: float = 1.0,
-        whiten: bool = False,
-        scale: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.whiten = whiten
-        self.scale = scale
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("gamma", self.gamma, also=())
+    gamma: float = param(penalty(also=()), default=1.0)
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
         s, targets = space.principal(Y)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_flag, check_size, resolve_size
+from cofactor.checks import check_flag, resolve_size, size
 from cofactor.errors import InputWarning, InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import FeatureReduction
@@ -19,6 +18,7 @@ from cofactor.labels.reduction.eigenproblem import Directions
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.labels.scaling import AUTO, check_scale, choose_scaling
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 
 __all__ = ["LinearReduction"]
@@ -50,16 +50,15 @@ class LinearReduction(FeatureReduction):
         How features are scaled.
     """
 
-    _no_direction: ClassVar[str] = "no feature varies with a label"
-    _learned: ClassVar[tuple[str, ...]] = ("components_", "eigenvalues_", "mean_")
-    _shapes: ClassVar[Mapping[str, str]] = {"components_": "JD", "eigenvalues_": "J", "mean_": "D"}
+    n_components: int | float | str = param(size(also=[AUTO]), default="auto", kw_only=False)
+    whiten: bool = param(check_flag, default=False)
+    scale: str = param(check_scale, default="auto")
 
-    n_components: int | float | str
-    whiten: bool
-    scale: str
-    components_: NDArray[np.float64]
-    eigenvalues_: NDArray[np.float64]
-    mean_: NDArray[np.float64]
+    components_: NDArray[np.float64] = learned("components features")
+    eigenvalues_: NDArray[np.float64] = learned("components")
+    mean_: NDArray[np.float64] = learned("features")
+
+    _no_direction: ClassVar[str] = "no feature varies with a label"
 
     @abstractmethod
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
@@ -73,12 +72,6 @@ class LinearReduction(FeatureReduction):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components, also=[AUTO])
-        check_flag("whiten", self.whiten)
-        check_scale(self.scale)
 
     def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
         varying = varying_labels(Y)

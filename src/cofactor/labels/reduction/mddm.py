@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -11,16 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import number, one_of
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.embedding.code import label_means
 from cofactor.labels.features import as_dense
-from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.labels.penalty import AUTO, penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction, varying_labels
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import choose_scaling, rows_to_compare
+from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 from cofactor.passes import batches
 
@@ -99,40 +99,16 @@ class MDDM(LinearReduction):
            [ 0.5]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*LinearReduction._learned, "X_", "gamma_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "components_": "JM", "eigenvalues_": "J", "mean_": "M", "X_": "MD", "gamma_": "",
-    }  # fmt: skip
-    _optional: ClassVar[frozenset[str]] = frozenset({"X_", "gamma_"})
+    form: str = param(one_of(["projection", "features"]), default="projection")
+    mu: float = param(number(low=0, high=1), default=0.5)
+    kernel: str = param(one_of(["linear", "rbf"]), default="linear")
+    gamma: float | str = param(penalty(inclusive=False), default="auto")
 
-    X_: Any
-    gamma_: float | None
-
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        form: str = "projection",
-        mu: float = 0.5,
-        kernel: str = "linear",
-        gamma: float | str = "auto",
-        whiten: bool = False,
-        scale: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.form = form
-        self.mu = mu
-        self.kernel = kernel
-        self.gamma = gamma
-        self.whiten = whiten
-        self.scale = scale
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("form", self.form, ("projection", "features"))
-        check_number("mu", self.mu, low=0, high=1)
-        check_choice("kernel", self.kernel, ("linear", "rbf"))
-        check_penalty("gamma", self.gamma, inclusive=False)
+    X_: Any = learned("inputs features", optional=True)
+    gamma_: float | None = learned(check=number(low=0), optional=True)
+    components_: NDArray[np.float64] = learned("components inputs")
+    eigenvalues_: NDArray[np.float64] = learned("components")
+    mean_: NDArray[np.float64] = learned("inputs")
 
     def _metric(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the constraint in principal coordinates with singular values s."""

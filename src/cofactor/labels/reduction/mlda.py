@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cofactor.labels.features import scaled_rows
-from cofactor.labels.penalty import check_penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.estimator import param
 
 
 class MLDA(LinearReduction):
@@ -70,26 +71,11 @@ class MLDA(LinearReduction):
            [ 0.5]])
     """
 
+    gamma: float = param(penalty(also=()), default=1.0)
+
     _no_direction: ClassVar[str] = (
         "no feature varies with a label, or labels are all alike (MLDA needs two that differ)"
     )
-
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        gamma: float = 1.0,
-        whiten: bool = False,
-        scale: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.whiten = whiten
-        self.scale = scale
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("gamma", self.gamma, also=())
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
         s, _ = space.principal(Y)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from cofactor.checks import check_flag, check_number
-from cofactor.labels.penalty import check_penalty
+from cofactor.checks import check_flag, number
+from cofactor.labels.penalty import penalty
 from cofactor.labels.reduction.eigenproblem import Directions, leading_directions
 from cofactor.labels.reduction.linear import LinearReduction
 from cofactor.labels.regression import FeatureSpace
+from cofactor.model.estimator import param
 
 
 class MLSI(LinearReduction):
@@ -66,28 +67,9 @@ class MLSI(LinearReduction):
     array([[1., 0.]])
     """
 
-    def __init__(
-        self,
-        n_components: int | float | str = "auto",
-        *,
-        beta: float = 0.5,
-        gamma: float = 1.0,
-        balance: bool = False,
-        whiten: bool = False,
-        scale: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.beta = beta
-        self.gamma = gamma
-        self.balance = balance
-        self.whiten = whiten
-        self.scale = scale
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("beta", self.beta, low=0, high=1)
-        check_penalty("gamma", self.gamma, also=())
-        check_flag("balance", self.balance)
+    beta: float = param(number(low=0, high=1), default=0.5)
+    gamma: float = param(penalty(also=()), default=1.0)
+    balance: bool = param(check_flag, default=False)
 
     def _directions(self, Y: sparse.csr_array, space: FeatureSpace) -> Directions:
         s, targets = space.principal(Y)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_choice, check_number, check_size, make_generator
+from cofactor.checks import (
+    check_callback,
+    check_random_state,
+    check_verbose,
+    make_generator,
+    number,
+    one_of,
+    size,
+    whole,
+)
 from cofactor.correlation import co_occurrence
 from cofactor.labels.base import CheckedFeatures
-from cofactor.labels.penalty import LARGEST_WEIGHT, check_penalty
+from cofactor.labels.penalty import LARGEST_WEIGHT, penalty
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
 from cofactor.model.commit import committed
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.model.progress import Monitor
 from cofactor.model.size import refuse_too_large
 from cofactor.problems.tri_factorization import TriFactorizationProblem
@@ -123,35 +130,21 @@ class MNMTF(NonnegativeReduction):
     ((60, 3), True)
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("components_", "label_codes_", "objective_", "history_", "n_iter_")
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "components_": "JD", "label_codes_": "LJ", "objective_": "", "history_": "t", "n_iter_": "",
-    }  # fmt: skip
+    n_components: int | float | None = param(size(also=[None]), default=None, kw_only=False)
+    alpha: float = param(penalty(also=()), default=0.1)
+    rule: str = param(one_of(["scale-invariant", "printed"]), default="scale-invariant")
+    training_codes: str = param(one_of(["nnls", "labels"]), default="nnls")
+    start_scale: float = param(number(low=0, inclusive=False, high=LARGEST_WEIGHT), default=0.01)
+    max_iter: int = param(whole(), default=200)
+    tol: float = param(number(low=0), default=1e-4)
+    random_state: RandomState = param(check_random_state, default=None)
+    callback: Callback | None = param(check_callback, default=None)
+    verbose: int = param(check_verbose, default=0)
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        alpha: float = 0.1,
-        rule: str = "scale-invariant",
-        training_codes: str = "nnls",
-        start_scale: float = 0.01,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.rule = rule
-        self.training_codes = training_codes
-        self.start_scale = start_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    label_codes_: NDArray[np.float64] = learned("labels components")
+    objective_: float = learned()
+    history_: list[float] = learned()
+    n_iter_: int = learned()
 
     def fit_transform(self, X: Features, y: Labels = None) -> NDArray[np.float64]:
         """Learn the bases and return codes of the training instances: see `training_codes`.
@@ -172,16 +165,6 @@ class MNMTF(NonnegativeReduction):
         if self.training_codes == "labels":
             return np.asarray(labels @ self.label_codes_)
         return self._transformed(features)
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components, also=[None])
-        check_penalty("alpha", self.alpha, also=())
-        check_choice("rule", self.rule, ("scale-invariant", "printed"))
-        check_choice("training_codes", self.training_codes, ("nnls", "labels"))
-        check_number("start_scale", self.start_scale, low=0, inclusive=False, high=LARGEST_WEIGHT)
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit(self, X: CheckedFeatures, Y: sparse.csr_array, space: FeatureSpace | None) -> None:
         problem = self._problem(X, Y)

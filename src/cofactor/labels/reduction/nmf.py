@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +11,20 @@ from scipy import sparse
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_number, check_size, make_generator, resolve_size
+from cofactor.checks import (
+    check_random_state,
+    make_generator,
+    number,
+    resolve_size,
+    size,
+    whole,
+)
 from cofactor.labels.base import CheckedFeatures
 from cofactor.labels.reduction.base import NonnegativeReduction
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.scaling import AUTO
 from cofactor.model.callers import callers_level
+from cofactor.model.estimator import learned, param
 from cofactor.model.size import refuse_too_large
 from cofactor.typing import RandomState
 
@@ -87,30 +94,14 @@ class FeatureNMF(NonnegativeReduction):
     ((30, 2), True)
     """
 
+    n_components: int | float | str = param(size(also=[AUTO]), default=AUTO, kw_only=False)
+    max_iter: int = param(whole(), default=200)
+    tol: float = param(number(low=0), default=5e-3)
+    random_state: RandomState = param(check_random_state, default=None)
+
+    n_iter_: int = learned()
+
     _supervised: ClassVar[bool] = False
-    _learned: ClassVar[tuple[str, ...]] = ("components_", "n_iter_")
-    _shapes: ClassVar[Mapping[str, str]] = {"components_": "JD", "n_iter_": ""}
-
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_components: int | float | str = AUTO,
-        *,
-        max_iter: int = 200,
-        tol: float = 5e-3,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_size("n_components", self.n_components, also=[AUTO])
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _size(self, D: int) -> int:
         """Return how many bases are asked for."""

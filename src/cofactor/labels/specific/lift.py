@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import check_jobs, make_generator, number
 from cofactor.errors import InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
@@ -27,9 +27,8 @@ from cofactor.labels.learners import (
     fit_tasks,
     warn_of_stopped,
 )
+from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_processes
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _COST = 10.0  #: where the mean squared length of centred distances is 1
 _MAX_ITER = 100  #: of k-means, as in the released code
@@ -128,37 +127,16 @@ class LIFT(LabelModel):
     (array([2, 4]), array([3.5, 5. , 0.5, 2. ]))
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("centres_", "n_centres_", "distance_means_", "learners_")
-    _shapes: ClassVar[Mapping[str, str]] = {"centres_": "cD", "n_centres_": "L", "distance_means_": "c"}
+    ratio: float = param(number(low=0, high=1, inclusive=False), default=0.1, kw_only=False, grid=[0.05, 0.1, 0.2])
+    estimator: BaseEstimator | None = param(check_estimator, default=None, kw_only=False)
+    n_jobs: int | None = param(check_jobs, default=None)
+
+    centres_: NDArray[Any] = learned("centres features")
+    n_centres_: NDArray[np.int64] = learned("labels", dtype=int)
+    distance_means_: NDArray[np.float64] = learned("centres")
+    learners_: list[Learner] = learned()
+
     _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
-
-    centres_: NDArray[Any]
-    n_centres_: NDArray[np.int64]
-    distance_means_: NDArray[np.float64]
-    learners_: list[Learner]
-
-    def __init__(
-        self,
-        ratio: float = 0.1,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.ratio = ratio
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -171,16 +149,6 @@ class LIFT(LabelModel):
         """
         given = {} if len(args) > 1 else {"estimator": LinearSVC(loss="hinge", max_iter=10_000)}
         return super().paper(*args, **given | params)
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return several numbers of clusters; see `LabelModel.default_grid`."""
-        return {"ratio": [0.05, 0.1, 0.2]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("ratio", self.ratio, low=0, high=1, inclusive=False)
-        if self.estimator is not None:
-            check_estimator(self.estimator)
 
     def _has_probabilities(self) -> bool:
         learners = getattr(self, "learners_", None)
@@ -241,11 +209,9 @@ class LIFT(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        L = int(np.count_nonzero(self.constant_ == 0))
-        if not L:  # nothing is learned if all labels are constant
-            return
-        counts, learners = self.n_centres_, getattr(self, "learners_", None)
-        if counts.dtype.kind not in "iu" or (counts < 1).any() or int(counts.sum()) != len(self.centres_):
+        L = self._n_varying
+        counts, learners = self.n_centres_, self.learners_
+        if (counts < 1).any() or int(counts.sum()) != len(self.centres_):
             raise InvalidInputError(f"n_centres_ must be whole numbers above 0 that sum to {len(self.centres_)}")
         if not isinstance(learners, list) or len(learners) != L:
             raise InvalidInputError(f"expected learners of {L} labels, found a {type(learners).__name__}")

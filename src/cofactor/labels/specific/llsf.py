@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_choice, check_number
+from cofactor.checks import check_flag, number, one_of, whole
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.features import as_dense, column_means
-from cofactor.labels.penalty import AUTO, check_penalty, ridge_penalty
+from cofactor.labels.penalty import AUTO, penalty, ridge_penalty
 from cofactor.labels.regression import FeatureSpace, linear
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import L1
 from cofactor.problems.regression import RegressionProblem, feature_gram
 from cofactor.solvers import Result, proximal_gradient
 from cofactor.solvers.result import Callback, Progress
 from cofactor.text import counted
-from cofactor.typing import RandomState
 
 PSD, ORIGINAL = "psd", "original"
 
@@ -134,60 +134,23 @@ class LLSF(LabelModel):
            [0.  , 0.  ]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        "coef_", "intercept_", "alpha_", "beta_", "objective_", "history_", "certificate_", "n_iter_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        "coef_": "DL", "intercept_": "L", "alpha_": "", "beta_": "",
-        "objective_": "", "history_": "t", "certificate_": "",
-    }  # fmt: skip
+    alpha: float | str = param(penalty(), default="auto", kw_only=False, grid=[0.1, 1.0, 10.0, 100.0])
+    beta: float | str = param(penalty(), default="auto", kw_only=False, grid=[0.1, 1.0, 10.0])
+    correlation: str = param(one_of([PSD, ORIGINAL]), default="psd")
+    fit_intercept: bool = param(check_flag, default=True)
+    max_iter: int = param(whole(), default=1000)
+    tol: float = param(number(low=0), default=1e-5)
+
+    coef_: NDArray[np.float64] = learned("features labels")
+    intercept_: NDArray[np.float64] = learned("labels")
+    alpha_: float = learned(check=number(low=0))
+    beta_: float = learned(check=number(low=0))
+    objective_: float = learned()
+    history_: list[float] = learned()
+    certificate_: float = learned()
+    n_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 0.1, "beta": 0.1}
-
-    alpha_: float
-    beta_: float
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        *,
-        correlation: str = "psd",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.correlation = correlation
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """See `LabelModel.default_grid`."""
-        return {"alpha": [0.1, 1.0, 10.0, 100.0], "beta": [0.1, 1.0, 10.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("alpha", self.alpha)
-        check_penalty("beta", self.beta)
-        check_choice("correlation", self.correlation, (PSD, ORIGINAL))
-        check_number("max_iter", self.max_iter, low=1, whole=True)
-        check_number("tol", self.tol, low=0)
 
     def _fit_bytes(self, data: FitInput) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]

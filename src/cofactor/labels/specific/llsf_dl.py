@@ -9,18 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cofactor.checks import check_choice
+from cofactor.checks import number, one_of
 from cofactor.correlation import cosine, positive_part
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.features import as_dense, column_means
-from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.labels.penalty import AUTO, penalty
 from cofactor.labels.regression import linear
 from cofactor.labels.specific.llsf import LLSF, PSD, Products, descended, products_of
 from cofactor.model.convergence import warn_if_unfinished
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import L1
 from cofactor.problems.label_features import LabelFeatureProblem
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 PREDICTED, TRUE = "predicted", "true"
 
@@ -111,58 +110,20 @@ class LLSFDL(LLSF):
            [-1.34, -0.33,  0.  ]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (
-        *LLSF._learned, "label_coef_", "base_coef_", "base_intercept_", "gamma_",
-        "label_objective_", "label_history_", "label_certificate_", "n_label_iter_",
-    )  # fmt: skip
-    _shapes: ClassVar[Mapping[str, str]] = {
-        **LLSF._shapes, "label_coef_": "LL", "base_coef_": "DL", "base_intercept_": "L", "gamma_": "",
-        "label_objective_": "", "label_history_": "s", "label_certificate_": "",
-    }  # fmt: skip
+    gamma: float | str = param(penalty(), default="auto", kw_only=False)
+    other_labels: str = param(one_of([PREDICTED, TRUE]), default="predicted")
+
+    label_coef_: NDArray[np.float64] = learned("labels labels")
+    base_coef_: NDArray[np.float64] = learned("features labels")
+    base_intercept_: NDArray[np.float64] = learned("labels")
+    gamma_: float = learned(check=number(low=0))
+    label_objective_: float = learned()
+    label_history_: list[float] = learned()
+    label_certificate_: float = learned()
+    n_label_iter_: int = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {**LLSF._paper, "gamma": 0.1, "other_labels": TRUE}
     correlation = PSD
-
-    gamma_: float
-    label_coef_: NDArray[np.float64]
-    base_coef_: NDArray[np.float64]
-    base_intercept_: NDArray[np.float64]
-    n_label_iter_: int
-
-    def __init__(
-        self,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        gamma: float | str = "auto",
-        *,
-        other_labels: str = "predicted",
-        fit_intercept: bool = True,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.other_labels = other_labels
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("gamma", self.gamma)
-        check_choice("other_labels", self.other_labels, (PREDICTED, TRUE))
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

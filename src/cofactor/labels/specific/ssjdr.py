@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cofactor.checks import check_number
+from cofactor.checks import number, whole
 from cofactor.labels.adaptation.neighbours import nearest_rows, warn_of_neighbours
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.embedding.leml import LEML
-from cofactor.labels.penalty import AUTO, check_penalty
+from cofactor.labels.penalty import AUTO, penalty
+from cofactor.model.estimator import learned, param
 from cofactor.penalties import L2, GraphL2, Penalty
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 _GAMMA = 0.1  #: beside the penalty of U, searched on parts of the training instances
 
@@ -99,54 +98,18 @@ class SSJDR(LEML):
            [1, 1, 0]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = (*LEML._learned, "gamma_", "alpha_u_")
-    _shapes: ClassVar[Mapping[str, str]] = {**LEML._shapes, "gamma_": "", "alpha_u_": ""}
+    n_components: int | float = param(default=100)
+    gamma: float | str = param(penalty(), default="auto", kw_only=False)
+    alpha_u: float | str = param(penalty(inclusive=False), default="auto")
+    n_neighbors: int = param(whole(), default=5)
+
+    gamma_: float = learned(check=number(low=0))
+    alpha_u_: float = learned(check=number(low=0))
+
     _paper: ClassVar[Mapping[str, Any]] = {"alpha": 1.0, "gamma": 1.0, "alpha_u": 0.002}
     loss = "smooth-hinge"
     solver = "lbfgs"
     fit_intercept = True
-
-    gamma_: float
-    alpha_u_: float
-
-    def __init__(
-        self,
-        n_components: int | float = 100,
-        alpha: float | str = "auto",
-        gamma: float | str = "auto",
-        *,
-        alpha_u: float | str = "auto",
-        n_neighbors: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        scale: str = "auto",
-        missing: str = "error",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.gamma = gamma
-        self.alpha_u = alpha_u
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.missing = missing
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_penalty("gamma", self.gamma)
-        check_penalty("alpha_u", self.alpha_u, inclusive=False)
-        check_number("n_neighbors", self.n_neighbors, low=1, whole=True)
 
     def _warn_of_limits(self, data: FitInput) -> None:
         warn_of_neighbours(self, data.n_instances)

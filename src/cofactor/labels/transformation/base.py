@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 
+from cofactor.checks import check_jobs, number
 from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.learners import (
     SAVABLE,
@@ -25,8 +26,7 @@ from cofactor.labels.learners import (
 )
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.scaling import AUTO, Scaling
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 __all__ = ["LearnerModel"]
 
@@ -42,40 +42,15 @@ class LearnerModel(LabelModel):
         C of the default estimator; None where the estimator was given.
     """
 
+    estimator: BaseEstimator | None = param(check_estimator, default=None, kw_only=False)
+    n_jobs: int | None = param(check_jobs, default=None)
+
+    cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
+
     _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
 
-    estimator: BaseEstimator | None
-    n_jobs: int | None
-    cost_: float | None
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.estimator is not None:
-            check_estimator(self.estimator)
-
     def default_grid(self) -> dict[str, list[Any]]:
-        """Return default estimators of several C, unless the estimator is given; see `LabelModel.default_grid`."""
+        """Return default estimators of several C, unless the estimator is given; see `Estimator.default_grid`."""
         return {} if self.estimator is not None else {"estimator": [self._of_cost(cost) for cost in (0.01, 0.1, 1.0)]}
 
     @property

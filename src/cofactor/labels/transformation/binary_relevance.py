@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 
 from cofactor.checks import make_generator
@@ -18,6 +17,7 @@ from cofactor.labels.class_weights import check_class_weight, class_weights, set
 from cofactor.labels.explaining import LinearPart, ScoreParts
 from cofactor.labels.filling import known_ridge
 from cofactor.labels.fit_input import space_for
+from cofactor.labels.known import check_missing
 from cofactor.labels.learners import (
     LabelLearners,
     LinearLabelLearners,
@@ -32,8 +32,7 @@ from cofactor.labels.learners import (
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.regression import FeatureSpace
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class BinaryRelevance(LearnerModel):
@@ -130,34 +129,10 @@ class BinaryRelevance(LearnerModel):
     array([[0.5, 0.5, 0. ]])
     """
 
-    _learned = ("learners_", "cost_")
+    missing: str = param(check_missing, default="error")
+    class_weight: Any = param(check_class_weight, default=None)
 
-    learners_: LabelLearners
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        missing: str = "error",
-        class_weight: Any = None,
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.missing = missing
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    learners_: LabelLearners = learned()
 
     def _feature_space(self, varied: Collection[str]) -> Callable[[Any, Any], FeatureSpace] | None:
         if self.estimator is None or type(self.estimator) is not Ridge:
@@ -175,9 +150,8 @@ class BinaryRelevance(LearnerModel):
         """
         return self.estimator is None or type(self.estimator) is Ridge or takes_passes(self.estimator)
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_class_weight(self.class_weight)
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.class_weight is not None and self.takes_weights != "any":
             raise InvalidInputError(
                 f"{type(self.estimator).__name__} takes no weights of instances", argument="class_weight"
@@ -259,5 +233,5 @@ class BinaryRelevance(LearnerModel):
         return ScoreParts((LinearPart(seen, self.learners_.coef),), self.learners_.intercept)
 
     def _check_learned(self) -> None:
-        check_label_learners(self, int(np.count_nonzero(self.constant_ == 0)), self.n_features_in_)
         super()._check_learned()
+        check_label_learners(self.learners_, self._n_varying, self.n_features_in_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import LabelLearners, LinearLabelLearners, Task
 from cofactor.labels.learners.linear import binarized
 from cofactor.labels.transformation.base import LearnerModel
+from cofactor.model.estimator import learned
 from cofactor.passes import batches
 
 #: Most pairs of labels, those of 447 labels, and most of their scores in memory.
@@ -91,9 +92,7 @@ class CalibratedLabelRanking(LearnerModel):
            [ True,  True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("pairs_", "cost_")
-
-    pairs_: LabelLearners
+    pairs_: LabelLearners = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]
@@ -147,10 +146,8 @@ class CalibratedLabelRanking(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if not n_labels:
-            return
-        pairs, wanted = getattr(self, "pairs_", None), (n_labels * (n_labels + 1) // 2, self.n_features_in_)
+        n_labels = self._n_varying
+        pairs, wanted = self.pairs_, (n_labels * (n_labels + 1) // 2, self.n_features_in_)
         if not isinstance(pairs, LabelLearners) or (pairs.n_labels, pairs.n_features) != wanted:
             raise InvalidInputError(f"expected learners of {wanted[0]} pairs and {wanted[1]} features")
 

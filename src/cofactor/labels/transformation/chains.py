@@ -26,12 +26,12 @@ EARLIER = ("true", "predicted", "out-of-fold")
 ORDERS = ("given", "random", *MEASURES)
 
 
-def check_order(order: Any, also: Sequence[str] = ()) -> None:
+def check_order(name: str, order: Any, also: Sequence[str] = ()) -> None:
     """Refuse an order that is neither known by a name, nor a permutation, nor a list of labels.
 
     Examples
     --------
-    >>> check_order([0, 0])
+    >>> check_order("order", [0, 0])
     Traceback (most recent call last):
     cofactor.errors.InvalidInputError: order=[0, 0]: expected each of the numbers 0 to 1 once, but 1 is not there; whole
     numbers are positions, whatever labels are called
@@ -45,20 +45,20 @@ def check_order(order: Any, also: Sequence[str] = ()) -> None:
         known = (*ORDERS, *also)
         raise kind(
             f"expected one of {', '.join(map(repr, known))}, or a list of the positions, or the names, of all labels",
-            argument="order",
+            argument=name,
             found=order,
             advice=_advice(order, places, known),
         )
     if places.dtype.kind == "U":
         repeated = first_repeated(places)
         if repeated is not None:
-            raise InvalidInputError(f"{repeated} is there twice", argument="order", found=order)
+            raise InvalidInputError(f"{repeated} is there twice", argument=name, found=order)
         return
     missing = np.setdiff1d(np.arange(len(places)), places)
     if len(missing):
         problem = f"expected each of the numbers 0 to {len(places) - 1} once, but {missing[0]} is not there"
         advice = "whole numbers are positions, whatever labels are called"
-        raise InvalidInputError(problem, argument="order", found=order, advice=advice)
+        raise InvalidInputError(problem, argument=name, found=order, advice=advice)
 
 
 def _advice(order: Any, places: NDArray[Any], known: Sequence[str]) -> str:

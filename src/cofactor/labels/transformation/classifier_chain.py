@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import ChainLearners
@@ -22,8 +20,7 @@ from cofactor.labels.transformation.chains import (
     order_of,
     refuse_order,
 )
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class ClassifierChain(LearnerModel):
@@ -102,44 +99,12 @@ class ClassifierChain(LearnerModel):
            [ True, False,  True]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("order_", "chain_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"order_": "L"}
+    order: str | ArrayLike = param(check_order, default="random")
+    earlier: str = param(one_of(EARLIER), default="true")
+    n_folds: int = param(whole(2), default=5)
 
-    order_: NDArray[np.int64]
-    chain_: ChainLearners
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        order: str | ArrayLike = "random",
-        earlier: str = "true",
-        n_folds: int = 5,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.order = order
-        self.earlier = earlier
-        self.n_folds = n_folds
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_order(self.order)
-        check_choice("earlier", self.earlier, EARLIER)
-        check_number("n_folds", self.n_folds, low=2, whole=True)
+    order_: NDArray[np.int64] = learned("labels", dtype=int)
+    chain_: ChainLearners = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         return chain_bytes(data)
@@ -161,9 +126,7 @@ class ClassifierChain(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if n_labels:
-            check_chain(getattr(self, "chain_", None), self.order_, n_labels, self.n_features_in_)
+        check_chain(self.chain_, self.order_, self._n_varying, self.n_features_in_)
 
 
 def check_chain(chain: Any, order: Any, n_labels: int, n_features: int) -> None:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import ChainLearners
@@ -17,8 +16,7 @@ from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain
 from cofactor.labels.transformation.classifier_chain import check_chain
 from cofactor.labels.transformation.votes import VOTING
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class EnsembleOfChains(LearnerModel):
@@ -75,42 +73,13 @@ class EnsembleOfChains(LearnerModel):
            [ 0.5, -0.5,  0.5]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("orders_", "chains_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"orders_": "CL"}
+    n_estimators: int = param(whole(), default=10)
+    voting: str = param(one_of(VOTING), default="soft")
+
+    orders_: NDArray[np.int64] = learned("chains labels", dtype=int)
+    chains_: list[ChainLearners] = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
-
-    orders_: NDArray[np.int64]
-    chains_: list[ChainLearners]
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_estimators: int = 10,
-        voting: str = "soft",
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.voting = voting
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_estimators", self.n_estimators, low=1, whole=True)
-        check_choice("voting", self.voting, VOTING)
 
     def _fit_bytes(self, data: FitInput) -> int:
         return chain_bytes(data, self.n_estimators)
@@ -133,11 +102,8 @@ class EnsembleOfChains(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        chains = getattr(self, "chains_", None)
-        if not n_labels:
-            return
+        chains = self.chains_
         if not isinstance(chains, list) or not chains or len(chains) != len(self.orders_):
             raise InvalidInputError(f"expected {len(self.orders_)} chains, at least one")
         for chain, order in zip(chains, self.orders_, strict=True):
-            check_chain(chain, order, n_labels, self.n_features_in_)
+            check_chain(chain, order, self._n_varying, self.n_features_in_)

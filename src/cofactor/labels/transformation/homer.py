@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, one_of, whole
 from cofactor.correlation import co_occurrence
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.learners import LabelLearners, Task
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 #: How labels are grouped.
 GROUPS = ("balanced", "random")
@@ -88,42 +85,12 @@ class HOMER(LearnerModel):
            [ True, False,  True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("parents_", "leaves_", "learners_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"parents_": "M", "leaves_": "L"}
+    n_groups: int = param(whole(2), default=3)
+    grouping: str = param(one_of(GROUPS), default="balanced")
 
-    parents_: NDArray[np.int64]
-    leaves_: NDArray[np.int64]
-    learners_: LabelLearners
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        n_groups: int = 3,
-        grouping: str = "balanced",
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_groups = n_groups
-        self.grouping = grouping
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("n_groups", self.n_groups, low=2, whole=True)
-        check_choice("grouping", self.grouping, GROUPS)
+    parents_: NDArray[np.int64] = learned("nodes", dtype=int)
+    leaves_: NDArray[np.int64] = learned("labels", dtype=int)
+    learners_: LabelLearners = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), L = data.features.shape, data.labels.shape[1]
@@ -183,16 +150,13 @@ class HOMER(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
-        n_nodes, learners = len(self.parents_), getattr(self, "learners_", None)
+        n_nodes, learners = len(self.parents_), self.learners_
         if not isinstance(learners, LabelLearners) or (learners.n_labels, learners.n_features) != (
             n_nodes,
             self.n_features_in_,
         ):
             raise InvalidInputError(f"expected learners of {n_nodes} nodes and {self.n_features_in_} features")
-        whole = self.parents_.dtype.kind == "i" and self.leaves_.dtype.kind == "i"
-        if not whole or (self.parents_ < -1).any() or (self.parents_ >= np.arange(n_nodes)).any():
+        if (self.parents_ < -1).any() or (self.parents_ >= np.arange(n_nodes)).any():
             raise InvalidInputError("each node must have a parent before it, or -1")
         if (self.leaves_ < 0).any() or (self.leaves_ >= n_nodes).any():
             raise InvalidInputError(f"labels must have one of the nodes 0 to {n_nodes - 1}")

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 
-from cofactor.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.checks import check_flag, make_generator, number, one_of, whole
 from cofactor.correlation import (
     MEASURES,
     disjoint_clusters,
@@ -29,11 +29,18 @@ from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 #: How labels are grouped.
 CLUSTERINGS = ("disjoint", "overlapping", "normalized-cut", "random")
+
+
+def _check_model(name: str, value: Any) -> None:
+    """Refuse what is no label model, or one whose parameters are not valid; None stands for the default."""
+    if value is not None and not isinstance(value, LabelModel):
+        raise InvalidTypeError("expected a label model, such as LabelPowerset()", argument=name, found=value)
+    if value is not None:
+        value._check_params()
 
 
 class LabelClustering(LabelModel):
@@ -111,50 +118,21 @@ class LabelClustering(LabelModel):
            [ True,  True]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("clusters_", "models_")
-    _shapes: ClassVar[Mapping[str, str]] = {"clusters_": "mL"}
+    estimator: LabelModel | None = param(_check_model, default=None, kw_only=False)
+    clustering: str = param(one_of(CLUSTERINGS), default="disjoint", grid=["disjoint", "overlapping"])
+    measure: str = param(one_of(MEASURES), default="chi-squared")
+    max_size: int = param(whole(), default=10, grid=[3, 6, 10])
+    least: float | None = param(number(low=-np.inf, also=[None]), default=None)
+    wait: bool = param(check_flag, default=True)
+    voting: str = param(one_of(VOTING), default="soft")
+
+    clusters_: sparse.csr_array = learned("clusters labels", dtype=None)
+    models_: list[LabelModel] = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
     #: Those of scikit-learn that the label model may hold.
     _known_estimators: ClassVar[Mapping[str, type[BaseEstimator]]] = SAVABLE
-
-    clusters_: sparse.csr_array
-    models_: list[LabelModel]
-
-    def __init__(
-        self,
-        estimator: LabelModel | None = None,
-        *,
-        clustering: str = "disjoint",
-        measure: str = "chi-squared",
-        max_size: int = 10,
-        least: float | None = None,
-        wait: bool = True,
-        voting: str = "soft",
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.clustering = clustering
-        self.measure = measure
-        self.max_size = max_size
-        self.least = least
-        self.wait = wait
-        self.voting = voting
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return several sizes of clusters; see `LabelModel.default_grid`."""
-        return {"max_size": [3, 6, 10], "clustering": ["disjoint", "overlapping"]}
 
     @classmethod
     def paper(cls, *args: Any, **params: Any) -> Self:
@@ -166,21 +144,6 @@ class LabelClustering(LabelModel):
             Other parameters, or other values, as the constructor takes them.
         """
         return super().paper(*args, **({} if args else {"estimator": LabelPowerset.paper()}) | params)
-
-    def _check_params(self) -> None:
-        if self.estimator is not None:
-            if not isinstance(self.estimator, LabelModel):
-                raise InvalidTypeError(
-                    "expected a label model, such as LabelPowerset()", argument="estimator", found=self.estimator
-                )
-            self.estimator._check_params()
-        super()._check_params()
-        check_choice("clustering", self.clustering, CLUSTERINGS)
-        check_choice("measure", self.measure, MEASURES)
-        check_number("max_size", self.max_size, low=1, whole=True)
-        check_number("least", self.least, low=-np.inf, also=[None])
-        check_flag("wait", self.wait)
-        check_choice("voting", self.voting, VOTING)
 
     def _model(self) -> LabelModel:
         """Return the model of a cluster, before its fit."""
@@ -271,9 +234,7 @@ class LabelClustering(LabelModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
-        models = getattr(self, "models_", None)
+        models = self.models_
         kind = type(self._model())
         if not isinstance(models, list) or not models or not all(type(one) is kind for one in models):
             raise InvalidInputError(f"expected a list of models, each a {kind.__name__}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import class_scores, set_margins
+from cofactor.model.estimator import learned
 
 
 class LabelPowerset(LearnerModel):
@@ -80,11 +80,8 @@ class LabelPowerset(LearnerModel):
            [ True,  True]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("sets_", "learner_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"sets_": "KL"}
-
-    sets_: sparse.csr_array
-    learner_: Learner
+    sets_: sparse.csr_array = learned("sets labels", dtype=None)
+    learner_: Learner = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         (n, D), Y = data.features.shape, data.labels
@@ -109,9 +106,7 @@ class LabelPowerset(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
-        learner = getattr(self, "learner_", None)
+        learner = self.learner_
         if not is_sparse(self.sets_) or not isinstance(learner, Learner) or learner.n_features != self.n_features_in_:
             raise InvalidInputError(f"expected label sets, and a learner of {self.n_features_in_} features")
         K = self.sets_.shape[0]

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from cofactor.checks import check_number, make_generator
+from cofactor.checks import make_generator, number, whole
 from cofactor.correlation import jaccard, spectral_groups
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import as_dense, is_sparse, scaled_rows
 from cofactor.labels.fit_input import FitCache
 from cofactor.labels.learners import ChainLearners
-from cofactor.labels.penalty import check_penalty
+from cofactor.labels.penalty import penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, fit_chain, refuse_order
 from cofactor.labels.transformation.classifier_chain import check_chain
 from cofactor.labels.transformation.label_powerset import distinct_sets
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 _SMALLEST = 0.01  # affinities below are none
 
@@ -111,50 +108,14 @@ class MetaLabels(LearnerModel):
            [ True,  True, False, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("groups_", "features_", "order_", "chains_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"groups_": "L", "features_": "KD", "order_": "L"}
+    group_size: int = param(whole(), default=5, grid=[5, 10, 15, 20])
+    gamma: float = param(penalty(also=()), default=0.1, grid=[0.001, 0.01, 0.1, 1.0])
+    jaccard_weight: float = param(number(low=0, high=1), default=0.8)
 
-    groups_: NDArray[np.int64]
-    features_: sparse.csr_array
-    order_: NDArray[np.int64]
-    chains_: list[ChainLearners]
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        group_size: int = 5,
-        gamma: float = 0.1,
-        jaccard_weight: float = 0.8,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.group_size = group_size
-        self.gamma = gamma
-        self.jaccard_weight = jaccard_weight
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def default_grid(self) -> dict[str, list[Any]]:
-        """Return the sizes of groups that the paper tries, and weights of the lasso; see `LabelModel.default_grid`."""
-        return {"group_size": [5, 10, 15, 20], "gamma": [0.001, 0.01, 0.1, 1.0]}
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("group_size", self.group_size, low=1, whole=True)
-        check_penalty("gamma", self.gamma, also=())
-        check_number("jaccard_weight", self.jaccard_weight, low=0, high=1)
+    groups_: NDArray[np.int64] = learned("labels", dtype=int)
+    features_: sparse.csr_array = learned("groups features", dtype=None)
+    order_: NDArray[np.int64] = learned("labels", dtype=int)
+    chains_: list[ChainLearners] = learned()
 
     def _fit_bytes(self, data: FitInput) -> int:
         D, L = data.features.shape[1], data.labels.shape[1]
@@ -194,10 +155,8 @@ class MetaLabels(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        chains = getattr(self, "chains_", None)
-        if not n_labels:
-            return
+        n_labels = self._n_varying
+        chains = self.chains_
         if not isinstance(chains, list) or not is_sparse(self.features_) or self.features_.shape[0] != len(chains):
             raise InvalidInputError("expected a list of chains, and the features of each")
         sizes = [getattr(chain, "n_labels", 0) for chain in chains]

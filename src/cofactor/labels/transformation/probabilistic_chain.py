@@ -11,19 +11,18 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.linear_model import LogisticRegression
 
-from cofactor.checks import check_choice, check_number, make_generator
+from cofactor.checks import make_generator, one_of, whole
 from cofactor.errors import InvalidInputError, InvalidTypeError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.decoding import f1_sets_of_draws
 from cofactor.labels.features import column_means
-from cofactor.labels.learners import ChainLearners, uncertain
+from cofactor.labels.learners import ChainLearners, check_estimator, uncertain
 from cofactor.labels.penalty import ridge_penalty
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.chains import chain_bytes, check_order, fit_chain, order_of
 from cofactor.labels.transformation.classifier_chain import check_chain
+from cofactor.model.estimator import learned, param
 from cofactor.passes import batches
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
 
 AUTO = "auto"
 INFERENCES = (AUTO, "exact", "beam", "monte-carlo")
@@ -50,6 +49,15 @@ class Sets(NamedTuple):
     labels: NDArray[np.bool_]
     weights: NDArray[np.float64]
     logs: NDArray[np.float64]
+
+
+def _check_probable(name: str, value: Any) -> None:
+    """Refuse what is no classifier with probabilities; None stands for the default."""
+    check_estimator(name, value)
+    if value is not None and (is_regressor(value) or not hasattr(value, "predict_proba")):
+        raise InvalidTypeError(
+            "expected a classifier with probabilities, such as LogisticRegression()", argument=name, found=value
+        )
 
 
 class ProbabilisticChain(LearnerModel):
@@ -125,60 +133,18 @@ class ProbabilisticChain(LearnerModel):
            [0.98, 0.02, 0.82]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("order_", "chain_", "uniforms_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"order_": "L", "uniforms_": "sL"}
+    estimator: BaseEstimator | None = param(_check_probable, default=None)
+    order: str | ArrayLike = param(check_order, default="random")
+    inference: str = param(one_of(INFERENCES), default="auto")
+    beam_width: int = param(whole(), default=20)
+    n_draws: int = param(whole(), default=100)
+    best_for: str = param(one_of(MEASURES), default="example")
+
+    order_: NDArray[np.int64] = learned("labels", dtype=int)
+    chain_: ChainLearners = learned()
+    uniforms_: NDArray[np.float64] = learned("draws labels")
+
     _paper: ClassVar[Mapping[str, Any]] = {"best_for": "subset"}
-
-    order_: NDArray[np.int64]
-    chain_: ChainLearners
-    uniforms_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        order: str | ArrayLike = "random",
-        inference: str = "auto",
-        beam_width: int = 20,
-        n_draws: int = 100,
-        best_for: str = "example",
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.order = order
-        self.inference = inference
-        self.beam_width = beam_width
-        self.n_draws = n_draws
-        self.best_for = best_for
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_order(self.order)
-        check_choice("inference", self.inference, INFERENCES)
-        check_number("beam_width", self.beam_width, low=1, whole=True)
-        check_number("n_draws", self.n_draws, low=1, whole=True)
-        check_choice("best_for", self.best_for, MEASURES)
-        if self.estimator is not None and (
-            is_regressor(self.estimator) or not hasattr(self.estimator, "predict_proba")
-        ):
-            raise InvalidTypeError(
-                "expected a classifier with probabilities, such as LogisticRegression()",
-                argument="estimator",
-                found=self.estimator,
-            )
 
     @staticmethod
     def _of_cost(cost: float) -> BaseEstimator:
@@ -276,10 +242,8 @@ class ProbabilisticChain(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        n_labels = int(np.count_nonzero(self.constant_ == 0))
-        if not n_labels:
-            return
-        check_chain(getattr(self, "chain_", None), self.order_, n_labels, self.n_features_in_)
+        n_labels = self._n_varying
+        check_chain(self.chain_, self.order_, n_labels, self.n_features_in_)
         if not self.chain_.has_probabilities or not len(self.uniforms_):
             raise InvalidInputError("expected learners with probabilities, and random numbers")
         if self.inference == "exact" and n_labels > _MOST_EXACT:

@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
-from cofactor.checks import check_choice, check_flag, check_number, make_generator
+from cofactor.checks import check_flag, make_generator, one_of, whole
 from cofactor.errors import InvalidInputError
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import Learner, Task
 from cofactor.labels.transformation.base import LearnerModel
 from cofactor.labels.transformation.votes import VOTING, class_scores, set_margins
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 AUTO = "auto"
 
@@ -99,48 +97,18 @@ class RAkEL(LearnerModel):
            [ True,  True, False]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("labelsets_", "learners_", "cost_")
-    _shapes: ClassVar[Mapping[str, str]] = {"labelsets_": "mL"}
+    labelset_size: int = param(whole(high=_MOST_LABELS), default=3)
+    n_estimators: int | str = param(whole(also=[AUTO]), default="auto")
+    overlapping: bool = param(check_flag, default=True)
+    voting: str = param(one_of(VOTING), default="soft")
+
+    labelsets_: sparse.csr_array = learned("labelsets labels", dtype=None)
+    learners_: list[Learner] = learned()
+
     _paper: ClassVar[Mapping[str, Any]] = {"voting": "hard"}
 
-    labelsets_: sparse.csr_array
-    learners_: list[Learner]
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        labelset_size: int = 3,
-        n_estimators: int | str = "auto",
-        overlapping: bool = True,
-        voting: str = "soft",
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.labelset_size = labelset_size
-        self.n_estimators = n_estimators
-        self.overlapping = overlapping
-        self.voting = voting
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("labelset_size", self.labelset_size, low=1, high=_MOST_LABELS, whole=True)
-        check_flag("overlapping", self.overlapping)
-        check_choice("voting", self.voting, VOTING)
-        check_number("n_estimators", self.n_estimators, low=1, whole=True, also=[AUTO])
+    def _check_together(self) -> None:
+        super()._check_together()
         if self.n_estimators != AUTO and not self.overlapping:
             raise InvalidInputError(
                 "disjoint sets are as many as it takes to hold all labels",
@@ -188,9 +156,7 @@ class RAkEL(LearnerModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        if not np.any(self.constant_ == 0):
-            return
-        learners = getattr(self, "learners_", None)
+        learners = self.learners_
         if not isinstance(learners, list) or not all(isinstance(one, Learner) for one in learners):
             raise InvalidInputError("expected a list of learners")
         if not is_sparse(self.labelsets_) or self.labelsets_.shape[0] != len(learners):

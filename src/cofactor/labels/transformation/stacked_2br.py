@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from cofactor.checks import check_flag, check_number, make_generator
+from cofactor.checks import check_flag, make_generator, number, whole
 from cofactor.labels.base import CheckedFeatures, FitInput
 from cofactor.labels.copies import dealt
 from cofactor.labels.learners import (
@@ -22,8 +22,7 @@ from cofactor.labels.learners import (
     with_labels,
 )
 from cofactor.labels.transformation.base import LearnerModel
-from cofactor.solvers.result import Callback
-from cofactor.typing import RandomState
+from cofactor.model.estimator import learned, param
 
 
 class Stacked2BR(LearnerModel):
@@ -93,41 +92,12 @@ class Stacked2BR(LearnerModel):
            [ True, False,  True]])
     """
 
-    _learned: ClassVar[tuple[str, ...]] = ("first_learners_", "learners_", "cost_", "second_cost_")
+    with_features: bool = param(check_flag, default=False)
+    n_folds: int = param(whole(2), default=5)
 
-    first_learners_: LabelLearners
-    learners_: LabelLearners
-    second_cost_: float | None
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        with_features: bool = False,
-        n_folds: int = 5,
-        n_jobs: int | None = None,
-        scale: str = "auto",
-        threshold: float | str = "auto",
-        decide_for: str = "micro",
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.with_features = with_features
-        self.n_folds = n_folds
-        self.n_jobs = n_jobs
-        self.scale = scale
-        self.threshold = threshold
-        self.decide_for = decide_for
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_flag("with_features", self.with_features)
-        check_number("n_folds", self.n_folds, low=2, whole=True)
+    first_learners_: LabelLearners = learned()
+    learners_: LabelLearners = learned()
+    second_cost_: float | None = learned(check=number(low=0, inclusive=False), optional=True)
 
     def _has_probabilities(self) -> bool:
         learners = getattr(self, "learners_", None)
@@ -209,7 +179,7 @@ class Stacked2BR(LearnerModel):
         return self.learners_.probabilities(self._seen(X))
 
     def _check_learned(self) -> None:
-        L = int(np.count_nonzero(self.constant_ == 0))
-        check_label_learners(self, L, self.n_features_in_, "first_learners_")
-        check_label_learners(self, L, L + self.n_features_in_ * bool(self.with_features))
         super()._check_learned()
+        L = self._n_varying
+        check_label_learners(self.first_learners_, L, self.n_features_in_)
+        check_label_learners(self.learners_, L, L + self.n_features_in_ * bool(self.with_features))

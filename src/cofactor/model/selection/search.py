@@ -10,14 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor.metrics.labels import LabelMetric, micro_f1
 from cofactor.model.convergence import NothingPredictedWarning
-from cofactor.model.parameters import refuses_unknown_parameters
+from cofactor.model.estimator import Estimator, param
 from cofactor.model.progress import Monitor
 from cofactor.model.selection.grid import Grid, seeded, select_parameters, task_of
 from cofactor.model.selection.judges import (
@@ -41,8 +40,7 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
-@refuses_unknown_parameters
-class Search(BaseEstimator):
+class Search(Estimator):
     """A model whose parameters are chosen on held-out training data, then fitted to all of them.
 
     It serves ratings and labels; of labels it also chooses how scores are cut.
@@ -119,34 +117,18 @@ class Search(BaseEstimator):
     {'constant': 2}
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        grid: Grid | None = None,
-        *,
-        metric: str | LabelMetric | None = None,
-        prediction_grid: Grid | None = None,
-        thresholds: Sequence[str] | None = None,
-        validation: Any = None,
-        n_splits: int = 3,
-        levels: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = 0,
-        callback: Callback | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.metric = metric
-        self.prediction_grid = prediction_grid
-        self.thresholds = thresholds
-        self.validation = validation
-        self.n_splits = n_splits
-        self.levels = levels
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    estimator: Any = param(kw_only=False)
+    grid: Grid | None = param(default=None, kw_only=False)
+    metric: str | LabelMetric | None = param(default=None)
+    prediction_grid: Grid | None = param(default=None)
+    thresholds: Sequence[str] | None = param(default=None)
+    validation: Any = param(default=None)
+    n_splits: int = param(default=3)
+    levels: ArrayLike | None = param(default=None)
+    n_jobs: int | None = param(default=None)
+    random_state: RandomState = param(default=0)
+    callback: Callback | None = param(default=None)
+    verbose: int = param(default=0)
 
     def fit(self, X: Pairs | Features, y: RatingValues | Labels, *, time: ArrayLike | None = None) -> Self:
         """Choose, and fit to everything.
