@@ -12,20 +12,28 @@ from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+#: Numba's own functions have no types.
+_arrays: Any = arrayobj
+_parse_dtype: Any = parse_dtype
+_parse_shape: Any = parse_shape
+_memset: Any = cgutils.memset
+_new_reference: Any = impl_ret_new_ref
+_omitted: Any = types.Omitted
+
 
 def _maker(shape: Any, dtype: Any, zero: bool) -> Any:
     """Return the type of an array, and what generates the code that makes it."""
-    number = types.float64 if dtype is None else dtype if isinstance(dtype, types.Number) else parse_dtype(dtype)
-    made = types.Array(number, parse_shape(shape), "C")
+    number = types.float64 if dtype is None else dtype if isinstance(dtype, types.Number) else _parse_dtype(dtype)
+    made = types.Array(number, _parse_shape(shape), "C")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sizes = arrayobj._parse_shape(context, builder, signature.args[0], arguments[0])
-        array = arrayobj._empty_nd_impl(context, builder, made, sizes)
+        sizes = _arrays._parse_shape(context, builder, signature.args[0], arguments[0])
+        array = _arrays._empty_nd_impl(context, builder, made, sizes)
         if zero:
-            cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
-        return impl_ret_new_ref(context, builder, made, array._getvalue())
+            _memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+        return _new_reference(context, builder, made, array._getvalue())
 
-    return made(shape, types.Omitted(None) if dtype is None else dtype), generate
+    return made(shape, _omitted(None) if dtype is None else dtype), generate
 
 
 def _empty_code(typing_context: Any, shape: Any, dtype: Any = None) -> Any:
