@@ -74,6 +74,19 @@ def test_a_third_column_of_another_name_is_a_guess(names, save):
     assert read_pairs(path).tolist() == ROWS
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (bytes(8) + b"DUCK" + bytes(20), "is a DuckDB database, expected text; export its table with COPY"),
+        (b"SQLite format 3\0" + bytes(20), "is an SQLite database, expected text; export its table as CSV"),
+    ],
+)
+def test_databases_are_no_text(content, what, save):
+    for read in (read_ratings, read_pairs):
+        with pytest.raises(ValueError, match=what):
+            read(save(content))
+
+
 def test_gzip_is_known_by_its_content(save):
     packed = gzip.compress(b"1,10,4\n1,20,3\n2,10,5\n")
     for name in ("r.csv.gz", "r.csv", "r"):
