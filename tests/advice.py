@@ -152,6 +152,13 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("ratings.EASE().fit(pairs[:3]).update(pairs)", "ratings.EASE().fit(pairs[:3]).update(pairs[3:])"),
     (
+        "__import__('pathlib').Path('d.csv').write_bytes(bytes(8) + b'DUCK'); datasets.read_ratings('d.csv')",
+        [
+            "table.to_parquet('t.parquet'); datasets.read_ratings('t.parquet')",
+            f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))",
+        ],
+    ),
+    (
         "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame('polars')",
         [
             "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame(kind='pandas')",

@@ -21,17 +21,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 #: The file which says that a folder holds sharded ratings, see `cofactor.ratings.ShardedRatings`.
 SHARDS = "manifest.json"
 START = 1 << 16  # bytes, by which the format of a file is recognised
-#: How files begin that are no text, after so many bytes; what they are, and what to do with them.
-_NO_TEXT = (
-    (0, b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or export it as CSV"),
-    (0, b"SQLite format 3\0", "an SQLite database", "export its table as CSV, or pass a query to fit in Python"),
-    (
-        8,
-        b"DUCK",
-        "a DuckDB database",
-        "export its table with COPY ... TO 'x.parquet', or pass a query to fit in Python",
-    ),
-)
+_ZIP_MAGIC = b"PK\x03\x04"
 _PIECE = 1 << 20  # bytes unpacked at a time
 _counter = itertools.count()
 
@@ -177,9 +167,18 @@ def unpacked(start: bytes) -> bytes:
 
 def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
     """Return text as UTF-8 bytes without byte-order mark, with line feeds as the only line ends."""
-    for skipped, magic, what, advice in _NO_TEXT:
-        if data[skipped : skipped + len(magic)] == magic:
-            raise InvalidInputError(f"is {what}, expected text", advice=advice, place=Place(name))
+    if data.startswith(_ZIP_MAGIC):
+        raise InvalidInputError(
+            "is a zip archive or a spreadsheet, expected text",
+            advice="unpack it, or export it as CSV",
+            place=Place(name),
+        )
+    if data.startswith(b"SQLite format 3\0") or data[8:12] == b"DUCK":
+        raise InvalidInputError(
+            "is a database, expected text",
+            advice="export its table, in DuckDB with COPY ... TO 'x.parquet', or pass a query to fit in Python",
+            place=Place(name),
+        )
     plain = is_utf8(encoding)
     if plain:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

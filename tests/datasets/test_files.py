@@ -74,16 +74,10 @@ def test_a_third_column_of_another_name_is_a_guess(names, save):
     assert read_pairs(path).tolist() == ROWS
 
 
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (bytes(8) + b"DUCK" + bytes(20), "is a DuckDB database, expected text; export its table with COPY"),
-        (b"SQLite format 3\0" + bytes(20), "is an SQLite database, expected text; export its table as CSV"),
-    ],
-)
-def test_databases_are_no_text(content, what, save):
+@pytest.mark.parametrize("content", [bytes(8) + b"DUCK" + bytes(20), b"SQLite format 3\0" + bytes(20)])
+def test_databases_are_no_text(content, save):
     for read in (read_ratings, read_pairs):
-        with pytest.raises(ValueError, match=what):
+        with pytest.raises(ValueError, match="is a database, expected text; export its table"):
             read(save(content))
 
 
