@@ -147,6 +147,18 @@ CASES: list[tuple[str, str | list[str]]] = [
     ),
     ("als.recommend(films[['item', 'year']])", "als.recommend(films[['item']])"),
     (
+        "ratings.EASE().fit({'user': [1, 2], 'item': [3, 4]})",
+        "ratings.EASE().fit(pd.DataFrame({'user': [1, 2], 'item': [3, 4]}))",
+    ),
+    ("ratings.EASE().fit(pairs[:3]).update(pairs)", "ratings.EASE().fit(pairs[:3]).update(pairs[3:])"),
+    (
+        "__import__('pathlib').Path('d.csv').write_bytes(bytes(8) + b'DUCK'); datasets.read_ratings('d.csv')",
+        [
+            "table.to_parquet('t.parquet'); datasets.read_ratings('t.parquet')",
+            f"ratings.ALS(1, alpha=1.0).fit(sql.execute({QUERY!r}))",
+        ],
+    ),
+    (
         "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame('polars')",
         [
             "ratings.EASE().fit([*pairs, (7, 'Up')]).recommend().to_frame(kind='pandas')",
@@ -309,8 +321,8 @@ CASES: list[tuple[str, str | list[str]]] = [
         "ratings.Popularity().fit(pairs, kind=['view', 'buy'] * 3, target='buy')",
     ),
     (
-        "ratings.Popularity().fit(pairs[:3]).update(pairs, kind=['buy'] * 6)",
-        "ratings.Popularity().fit(pairs[:3]).update(pairs)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs[3:], kind=['buy'] * 3)",
+        "ratings.Popularity().fit(pairs[:3]).update(pairs[3:])",
     ),
     ("ratings.EASE().fit(X, -y)", "ratings.EASE().fit(X)"),
     # New users and items.

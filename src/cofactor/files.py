@@ -173,6 +173,12 @@ def to_utf8(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
             advice="unpack it, or export it as CSV",
             place=Place(name),
         )
+    if data.startswith(b"SQLite format 3\0") or data[8:12] == b"DUCK":
+        raise InvalidInputError(
+            "is a database, expected text",
+            advice="export its table, in DuckDB with COPY ... TO 'x.parquet', or pass a query to fit in Python",
+            place=Place(name),
+        )
     plain = is_utf8(encoding)
     if plain:
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -74,6 +74,13 @@ def test_a_third_column_of_another_name_is_a_guess(names, save):
     assert read_pairs(path).tolist() == ROWS
 
 
+@pytest.mark.parametrize("content", [bytes(8) + b"DUCK" + bytes(20), b"SQLite format 3\0" + bytes(20)])
+def test_databases_are_no_text(content, save):
+    for read in (read_ratings, read_pairs):
+        with pytest.raises(ValueError, match="is a database, expected text; export its table"):
+            read(save(content))
+
+
 def test_gzip_is_known_by_its_content(save):
     packed = gzip.compress(b"1,10,4\n1,20,3\n2,10,5\n")
     for name in ("r.csv.gz", "r.csv", "r"):

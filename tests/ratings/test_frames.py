@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from cofactor.errors import InputWarning, InvalidInputError
+from cofactor.errors import InputWarning, InvalidInputError, InvalidTypeError
 from cofactor.ratings import ALS, EASE, OrdinalProbit, Ratings, as_ratings
 from cofactor.ratings.ranking import as_takes
 
@@ -115,6 +115,11 @@ def test_counts_are_known_by_their_names(name: str) -> None:
     assert np.array_equal(as_takes(frame).weights, as_takes(PAIRS, sample_weight=RATINGS).weights)
     with pytest.warns(InputWarning, match=f"column '{name}' of X is read as ratings"):
         as_ratings(frame)
+
+
+def test_a_dict_of_columns_is_told_from_pairs() -> None:
+    with pytest.raises(InvalidTypeError, match="^X is a dict; if it holds columns, pass pandas.DataFrame"):
+        as_takes({"user": [1, 2], "item": [3, 4]})
 
 
 @pytest.mark.parametrize("more", [{}, {"qty": 1}])

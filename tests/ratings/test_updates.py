@@ -225,6 +225,16 @@ def test_what_the_fit_took_in_is_not_taken_in_twice(kind: type[Any], tmp_path: P
     assert model.update(X[rows], *(one[rows] for one in y), again=True).updates_.n_updates == 3
 
 
+@pytest.mark.parametrize("model", [EASE(1.0), Recommender(Popularity(), None)], ids=["EASE", "Recommender"])
+def test_all_takes_once_more_beside_new_ones_are_warned_of(model: Any) -> None:
+    """As when a file that grows is taken in each day: counts of what was there double."""
+    model.fit(X)
+    with pytest.warns(InputWarning, match=f"the update holds all {len(X)} takes that the model has, and counts add up"):
+        copy(model).update([*X.tolist(), ("new", 1)])
+    copy(model).update([*X.tolist(), ("new", 1)], again=True)
+    copy(model).update([*X[1:].tolist(), ("new", 1), ("new", 2)])
+
+
 def test_files_from_before_updates_knew_their_fit() -> None:
     """They load, and go on without it."""
     new, all_ratings = as_ratings(X[LATE], Y[LATE]), as_ratings(X, Y)

@@ -87,7 +87,8 @@ def _users(known: IdMap, ids: list[Any]) -> NDArray[np.int64]:
 
 def _indices(known: IdMap, items: Any) -> NDArray[np.int64]:
     """Return the indices of items that are known."""
-    given = items if isinstance(items, str | bytes | Mapping | set | frozenset) else ids_given(items, "exclude")
+    plain = isinstance(items, str | bytes | Mapping | set | frozenset)
+    given = items if plain else ids_given(items, "exclude", "for items of each user pass {user: [item, ...], ...}")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidTypeError("expected ids of items, or such for each user", argument="exclude", found=items)
     ids = list(given)

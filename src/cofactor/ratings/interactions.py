@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, cast
 
@@ -414,6 +414,10 @@ def read_pairs(X: Pairs, time: Any = None) -> tuple[NDArray[Any], NDArray[Any], 
     """
     refuse_masked(X, "X")
     X = collected(X)
+    if isinstance(X, Mapping):
+        raise InvalidTypeError(
+            f"X is a {type(X).__name__}", argument="X", advice="if it holds columns, pass pandas.DataFrame(X)"
+        )
     X, times = split_times(listed(X, "X") if as_frame(X) is None else X, time)
     frame = as_frame(X)
     columns: Sequence[Any]

@@ -22,7 +22,7 @@ from cofactor.text import counted, few, literal, some_of
 from cofactor.typing import Ids, Pairs, SideName
 
 
-def ids_given(given: Any, argument: str) -> Any:
+def ids_given(given: Any, argument: str, advice: str = "select the one of ids") -> Any:
     """Return the ids that a caller gave: also as a series, or as the only column of whatever models take as a frame.
 
     Examples
@@ -40,7 +40,7 @@ def ids_given(given: Any, argument: str) -> Any:
         raise InvalidInputError(
             (Argument(argument), f" has the columns {columns}, expected one of ids"),
             argument=argument,
-            advice="select the one of ids",
+            advice=advice,
         )
     column = as_series(given) if frame is None else frame[:, 0]
     return listed(given, argument) if column is None else as_array(column)

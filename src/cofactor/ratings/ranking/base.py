@@ -32,7 +32,7 @@ from cofactor.ratings.folding import check_known, warn_of_lost_times
 from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.ranking.held_out import TIES, HeldOut, Trials, item_masses, popularity_prior
-from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot
+from cofactor.ratings.ranking.takes import TAKEN, as_takes, joined_takes, strengths, warn_of_a_robot, warn_of_all_again
 from cofactor.ratings.recommendations import Recommendations
 from cofactor.ratings.reranking import check_rules
 from cofactor.ratings.rules import Rules
@@ -451,6 +451,8 @@ class ExposureModel(InteractionModel):
             grown._set_interactions(both, updates)
             grown._refit(FitInput(both, monitor=monitor), before)
         warn_of_lost_times(earlier, new, those="takes")
+        if not again:
+            warn_of_all_again(earlier, new)
         return self
 
     # ---------------------------------------------------------------- saving

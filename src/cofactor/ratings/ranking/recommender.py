@@ -54,6 +54,7 @@ from cofactor.ratings.ranking.takes import (
     joined_takes,
     ratings_in,
     warn_of_a_robot,
+    warn_of_all_again,
 )
 from cofactor.ratings.reasons import Reasons
 from cofactor.ratings.recommendations import Recommendations
@@ -851,6 +852,8 @@ class Recommender(InteractionModel):
         with committed(self, keep=learned_names(self)) as grown:
             if self.rating_model_ is None:
                 warn_of_lost_times(earlier, new, those="takes")
+                if not again:
+                    warn_of_all_again(earlier, new)
                 both = joined_takes(earlier, new)
             else:
                 grown.rating_model_ = copy.copy(self.rating_model_)._take_in(both, new, user_features, item_features)

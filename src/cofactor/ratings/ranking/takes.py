@@ -37,7 +37,7 @@ from cofactor.weights import as_weights
 
 __all__ = [
     *("TAKEN", "as_takes", "counts_apart", "holds_no_ratings", "joined_takes", "holds_kinds", "ratings_in"),
-    *("strengths", "warn_of_a_robot"),
+    *("strengths", "warn_of_a_robot", "warn_of_all_again"),
 ]
 
 #: The scale of takes: an item is taken, level 2, or not, level 1; only takes are stored.
@@ -197,6 +197,28 @@ def joined_takes(earlier: Ratings, later: Ratings) -> Ratings:
     known = [part.times for part in parts if part.times is not None]
     timed = known and all(part.times is not None or not part.n_ratings for part in parts)
     return _added_up(users, items, rows, columns, counts, np.concatenate(known) if timed else None)
+
+
+def warn_of_all_again(earlier: Ratings, new: Ratings) -> None:
+    """Warn where new takes hold all earlier ones as well, whose counts are added to themselves.
+
+    Examples
+    --------
+    >>> day = as_takes([("ann", "Up")])
+    >>> warn_of_all_again(day, as_takes([("bob", "Up")]))
+    """
+    if new.n_ratings <= earlier.n_ratings or not earlier.n_ratings:
+        return
+    both = [ids.index(old.ids) for ids, old in ((new.users, earlier.users), (new.items, earlier.items))]
+    rows, columns = both[0][earlier.row_of_entry].astype(np.int64), both[1][earlier.indices]
+    if min(rows.min(), columns.min()) < 0:
+        return
+    pairs = new.row_of_entry.astype(np.int64) * len(new.items) + new.indices
+    wanted = rows * len(new.items) + columns
+    place = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+    if (pairs[place] == wanted).all() and (_weights(new)[place] >= _weights(earlier)).all():
+        those = counted(earlier.n_ratings, "take", form=",")
+        warn_of(f"the update holds all {those} that the model has, and counts add up; give those alone that are new")
 
 
 def strengths(takes: Ratings, counts: str, entries: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.float64]:
