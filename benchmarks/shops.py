@@ -254,7 +254,7 @@ def results(file: Path) -> str:
     header = ["nDCG@10", *names]
     return (
         "By default. An arrow marks what is below popularity by more than a standard error over users, of the "
-        "recommender what is so below the best of all models and settings.\n\n"
+        "recommender what is so below the best of all models and settings, picked by the test itself.\n\n"
         + table(header, rows)
         + "\n\nDefault less best setting; bold where it exceeds twice its standard error over users.\n\n"
         + table(["less best", *names], gaps)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cofactor import persistence
@@ -111,9 +110,8 @@ class Predictions(NamedTuple):
     probabilities: NDArray[Any] | None
 
 
-def _explains(model: LabelModel) -> bool:
+def _explains(model: LabelModel) -> None:
     model._check_explains()
-    return True
 
 
 @fill_docs
@@ -539,7 +537,7 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         """
         return np.concatenate([self._all_probabilities(block) for block in self._blocks(self._features(X))])
 
-    @available_if(_explains)
+    @offered_if(_explains)
     def explain(self, X: Features, labels: Iterable[Any] | None = None, *, n_terms: int = 10) -> Explanation:
         """Return which features, or which training instances, speak for and against labels.
 
