@@ -282,8 +282,9 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
             done += len(block)
         return table
 
-    def _dense_scales(self) -> tuple[str, ...]:
-        """Return the scales from which dense features choose with ``scale="auto"``."""
+    @property
+    def _auto_scales(self) -> tuple[str, ...]:
+        """The scales from which dense features choose with ``scale="auto"``; "none" alone is that of all features."""
         return OF_DENSE
 
     @property
@@ -809,10 +810,10 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         weights = relative_weights(data.weights)
         if stream:
             self.scaling_ = stream_scaling(self.scale, data.features, data.weights)
-        elif self.scale != AUTO:
-            self.scaling_ = learn_scaling(self.scale, data.features, weights)
+        elif self.scale != AUTO or self._auto_scales == ("none",):
+            self.scaling_ = learn_scaling("none" if self.scale == AUTO else self.scale, data.features, weights)
         else:
-            labels, of_dense = data.expected_labels(), self._dense_scales()
+            labels, of_dense = data.expected_labels(), self._auto_scales
             self.scaling_, best = compared_scalings(data.features, labels, weights, of_dense=of_dense)
             return data.scaled(self.scaling_, best)
         return data.scaled(self.scaling_)

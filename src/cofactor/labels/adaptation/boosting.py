@@ -18,7 +18,7 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.explaining import ScorePart, ScoreParts
 from cofactor.labels.features import is_sparse
 from cofactor.labels.held_out import ENOUGH, PARTS
-from cofactor.labels.scaling import AUTO, Scaling, is_thin
+from cofactor.labels.scaling import AUTO, is_thin
 from cofactor.model.estimator import learned, param
 
 __all__ = ["Boosting", "Course", "Sides", "StumpBoosting"]
@@ -152,11 +152,9 @@ class StumpBoosting(LabelModel):
     def _loss(self, scores: NDArray[np.float64], Y: NDArray[np.bool_]) -> float:
         """Return how bad scores of new instances are."""
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale != AUTO or data.space is not None:
-            return super()._with_scaling(data, stream=stream)
-        self.scaling_ = Scaling("none")  # cuts move with the scale of a feature
-        return data
+    @property
+    def _auto_scales(self) -> tuple[str, ...]:
+        return ("none",)  # cuts move with the scale of a feature
 
     def _fit_bytes(self, data: FitInput) -> int:
         n, L = data.labels.shape

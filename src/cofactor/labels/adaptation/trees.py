@@ -28,7 +28,7 @@ from cofactor.labels.learners import (
     check_label_learners,
     grow_tree,
 )
-from cofactor.labels.scaling import AUTO, Scaling
+from cofactor.labels.scaling import AUTO
 from cofactor.model.estimator import learned, param
 from cofactor.model.parallel import in_workers, n_side_by_side
 
@@ -54,11 +54,9 @@ class TreeModel(LabelModel):
 
     learners_: TreeLabelLearners = learned()
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale != AUTO or data.space is not None:
-            return super()._with_scaling(data, stream=stream)
-        self.scaling_ = Scaling("none")  # splits move with the scale of a feature
-        return data
+    @property
+    def _auto_scales(self) -> tuple[str, ...]:
+        return ("none",)  # splits move with the scale of a feature
 
     def _fit_bytes(self, data: FitInput) -> int:
         X: Any = data.features

@@ -25,7 +25,6 @@ from cofactor.labels.learners import (
     warn_of_stopped,
 )
 from cofactor.labels.penalty import ridge_penalty
-from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.model.estimator import learned, param
 
 __all__ = ["LearnerModel"]
@@ -127,11 +126,9 @@ class LearnerModel(LabelModel):
         linear = all(isinstance(one, LinearLearner) for one in learners)
         return stacked(learners, len(learners)) if linear else SeparateLabelLearners(learners)
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale == AUTO and self.estimator is not None and data.space is None:
-            self.scaling_ = Scaling("none")  # an estimator that was given sees features as they are
-            return data
-        return super()._with_scaling(data, stream=stream)
+    @property
+    def _auto_scales(self) -> tuple[str, ...]:
+        return super()._auto_scales if self.estimator is None else ("none",)  # one that was given sees them as they are
 
     def _resolved_params(self) -> dict[str, Any]:
         return {} if self.cost_ is None else {"estimator": self._of_cost(self.cost_)}

@@ -25,7 +25,6 @@ from cofactor.labels.base import CheckedFeatures, FitInput, LabelModel
 from cofactor.labels.decoding import JOINT
 from cofactor.labels.features import is_sparse
 from cofactor.labels.learners import SAVABLE
-from cofactor.labels.scaling import AUTO, Scaling
 from cofactor.labels.transformation.label_powerset import LabelPowerset
 from cofactor.labels.transformation.rakel import set_table
 from cofactor.labels.transformation.votes import VOTING
@@ -162,11 +161,9 @@ class LabelClustering(LabelModel):
     def _has_probabilities(self) -> bool:
         return self._model()._has_probabilities()
 
-    def _with_scaling(self, data: FitInput, *, stream: bool = False) -> FitInput:
-        if self.scale == AUTO and self.estimator is not None and data.space is None:
-            self.scaling_ = Scaling("none")  # an estimator that was given sees features as they are
-            return data
-        return super()._with_scaling(data, stream=stream)
+    @property
+    def _auto_scales(self) -> tuple[str, ...]:
+        return super()._auto_scales if self.estimator is None else ("none",)  # one that was given sees them as they are
 
     def _fit_bytes(self, data: FitInput) -> int:
         L = data.labels.shape[1]
