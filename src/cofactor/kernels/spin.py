@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from cofactor.kernels.compile import inlined, kernel
+from cofactor.kernels.compile import kernel
 
 #: Turns after a flag is seen. The thread that set it is just leaving the interpreter; asking for the interpreter's lock
 #: before it has left would put the thread that asks to sleep.
@@ -37,26 +38,21 @@ _load: Any = intrinsic(_load_code)
 _store: Any = intrinsic(_store_code)
 
 
-@inlined
-def _spin(flag, turns):  # type: ignore[no-untyped-def]
-    seen = False
-    for _ in range(turns):
-        if _load(flag) != 0:
-            for _ in range(_EXTRA_TURNS):
-                _load(flag)
-            seen = True
-            break
-    return seen
-
-
-@kernel
-def wait_for(flag, turns):  # type: ignore[no-untyped-def]
-    """Spin until the flag is set, or for so many turns; return whether it is."""
-    return _spin(flag, turns)
-
-
 @kernel
 def finish(done, called, turns):  # type: ignore[no-untyped-def]
     """Set `done`, then wait for `called` as `wait_for` does."""
     _store(done, 1)
-    return _spin(called, turns)
+    for _ in range(turns):
+        if _load(called) != 0:
+            for _ in range(_EXTRA_TURNS):
+                _load(called)
+            return True
+    return False
+
+
+_NOBODY = np.zeros(1, np.int64)  #: what nobody waits for
+
+
+def wait_for(flag: np.ndarray, turns: int) -> bool:
+    """Spin until the flag is set, or for so many turns; return whether it is."""
+    return bool(finish(_NOBODY, flag, turns))
