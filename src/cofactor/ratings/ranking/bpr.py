@@ -76,7 +76,7 @@ class BPR(FactorExposure):
     with the same number of items drawn evenly, biases that are penalized, and alpha = .01, and as it is but for 16
     factors and steps of .05 at first. The defaults, 64 and .1, were chosen on a validation part of four of these; on
     the split of `benchmarks/shops.py` nDCG@10 is .439 for .438 on ML-100K, .340 for .323 on latest-small, .385 for .341
-    on Steam, .081 for .056 on Flixster, and .099 for .078 on Douban, which chose nothing.
+    on Steam, .081 for .056 on Flixster, and .099 for .078 on Douban.
 
     ============  ==========  ======  ======  =====
     set           Popularity  evenly  "auto"  alpha
