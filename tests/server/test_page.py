@@ -190,7 +190,7 @@ def advised(models, ratings: dict[str, float]) -> tuple[Any, list[str]]:
 
 def test_a_person_rates_and_sees_what_the_library_recommends(page: Page, models) -> None:
     page.open()
-    ids = [one.get_attribute("data-key") for one in page.parts("found", "> li")]
+    ids = page.until(lambda: [one.get_attribute("data-key") for one in page.parts("found", "> li")])
     counts = models.named.ratings_.item_counts
     order = sorted(range(len(counts)), key=lambda k: (-counts[k], k))
     assert ids == [film(models, k) for k in order[:6]]
