@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import SkipTest
 
+import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 #: Checks of what a base class does for all its models: it reads and refuses features, labels, ratings and weights,
@@ -82,3 +84,9 @@ def name_of(check: Any) -> str:
     while isinstance(check, partial):
         check = check.func
     return str(check.__name__)
+
+
+def set_defaults(monkeypatch: pytest.MonkeyPatch, kind: Any, **defaults: Any) -> None:
+    """Let the constructor of a class have other defaults until the test ends."""
+    for name, default in defaults.items():
+        monkeypatch.setitem(kind._params, name, replace(kind._params[name], default=default))

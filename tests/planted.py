@@ -50,9 +50,9 @@ ERRORS = (
     ),
     Planted(
         "level off by one",
-        "ratings/base.py",
-        "return np.asarray(self.scale_[levels - 1])",
-        "return np.asarray(self.scale_[levels - 2])",
+        "ratings/scoring.py",
+        "return np.asarray(self.scale[self.in_blocks(self.levels, users, items) - 1])",
+        "return np.asarray(self.scale[self.in_blocks(self.levels, users, items) - 2])",
         "tests/contract/test_output.py",
     ),
     Planted(

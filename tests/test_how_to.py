@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.estimators import set_defaults
 
 FOLDER = Path(__file__).parents[1] / "docs" / "how-to"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
@@ -34,8 +35,7 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     few = {"n_sweeps": 12, "burn_in": 6}  # the code runs, whatever it finds
     monkeypatch.setattr(recommender, "_SWEEPS", few)
     for model, settings in ((OrdinalProbit, few), (RAkEL, {"n_estimators": 2})):
-        defaults = model.__init__.__kwdefaults__
-        monkeypatch.setattr(model.__init__, "__kwdefaults__", {**defaults, **settings})
+        set_defaults(monkeypatch, model, **settings)
     text = (FOLDER / f"{page}.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for part in re.split(r"(?m)^## ", text):

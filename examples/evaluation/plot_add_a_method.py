@@ -12,18 +12,18 @@ Two methods of a class make a label model, with everything that the others have.
 
 from numpy.typing import NDArray
 
+from cofactor.checks import number
 from cofactor.labels import FitInput, LabelModel
-from cofactor.labels.penalty import penalty
-from cofactor.model.estimator import learned, param
+from cofactor.model import estimator
 
 
 class Mine(LabelModel):
     """Ridge regression of each label."""
 
-    alpha: float = param(penalty(also=()), default=1.0, kw_only=False)  # beside those that all models have
+    alpha: float = estimator.param(number(low=0), default=1.0, kw_only=False)  # beside those that all models have
 
-    coef_: NDArray = learned("features labels")  # a file holds it; one with other shapes is refused
-    intercept_: NDArray = learned("labels")
+    coef_: NDArray = estimator.learned("features labels")  # a file holds it; one with other shapes is refused
+    intercept_: NDArray = estimator.learned("labels")
 
     def _fit(self, data: FitInput):
         self.coef_, intercept = data.feature_space().ridge(data.labels, self.alpha)

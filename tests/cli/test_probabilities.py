@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from tests.estimators import set_defaults
 
 import cofactor
 from cofactor.cli.output import describe
@@ -167,8 +168,7 @@ def test_evaluate_measures_probabilities(run, data: RatingDataset, csv: Path) ->
 
 
 def test_table_of_probabilities(run, csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {"n_sweeps": 8, "burn_in": 4}
-    monkeypatch.setattr(OrdinalProbit.__init__, "__kwdefaults__", {**OrdinalProbit.__init__.__kwdefaults__, **few})
+    set_defaults(monkeypatch, OrdinalProbit, n_sweeps=8, burn_in=4)
     arguments = ["evaluate", csv, "-m", "ordinal-probit", "-m", "als", "--factors", 2, "--splits", 2]
     for width in (80, 140, 160):
         monkeypatch.setenv("COLUMNS", str(width))

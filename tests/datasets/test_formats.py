@@ -19,7 +19,12 @@ from cofactor.errors import InvalidInputError
 def documented_format():
     """Return the format of tables which docs/architecture.md shows: lines of JSON."""
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
-    code, line = re.findall(r"```python\n(.*?)```", page, re.S)
+    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
+    code, line = (block for block in blocks if "read_lines" in block)
+        block
+        for block in re.findall(r"```python\n(.*?)```", page, re.S)
+        if "cofactor.datasets" in block or "Format(" in block
+    )
     names = {}
     exec(compile(code, "architecture.md", "exec"), names)
     return eval(line, {"Format": Format, "lines": SimpleNamespace(**names)})

@@ -451,6 +451,5 @@ def test_models_of_ratings_refuse_takes(make) -> None:
     for name in ("predict", "predict_proba", "decision_function", "score"):
         assert hasattr(Recommender(EASE()), name)
         assert not hasattr(Recommender(EASE(), None), name)
-        with pytest.raises(AttributeError, match=f"no attribute '{name}'") as error:
+        with pytest.raises(AttributeError, match="fitted to takes alone, and predicts no ratings"):
             getattr(model, name)
-        assert "fitted to takes alone, and predicts no ratings" in str(error.value.__cause__)

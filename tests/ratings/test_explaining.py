@@ -1,6 +1,5 @@
 """Reasons: contributions sum to scores, changes are those of a fold-in without a rating; and what is refused."""
 
-import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -223,9 +222,8 @@ def test_models_that_cannot_explain_have_no_such_method(model: Any, why: str) ->
     assert not hasattr(model, "explain")
     X, y = rated()
     model.fit(X, *(() if isinstance(model, ExposureModel) or getattr(model, "ratings", 0) is None else (y,)))
-    with pytest.raises(AttributeError, match="has no attribute 'explain'") as error:
+    with pytest.raises(AttributeError, match=why):
         _ = model.explain
-    assert re.search(why, str(error.value.__cause__))
 
 
 def test_what_cannot_be_explained_is_refused(tmp_path: Path) -> None:
