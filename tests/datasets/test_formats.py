@@ -21,10 +21,6 @@ def documented_format():
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     code, line = (block for block in blocks if "read_lines" in block)
-        block
-        for block in re.findall(r"```python\n(.*?)```", page, re.S)
-        if "cofactor.datasets" in block or "Format(" in block
-    )
     names = {}
     exec(compile(code, "architecture.md", "exec"), names)
     return eval(line, {"Format": Format, "lines": SimpleNamespace(**names)})
