@@ -58,6 +58,15 @@ def whole(low: int = 1, **range_: Any) -> Callable[[str, Any], None]:
     return number(low=low, whole=True, **range_)
 
 
+#: Largest weight of a penalty on factors; above it, squares of gradients leave the range of float32.
+MOST_WEIGHT = 1e12
+
+
+def positive_weight(*also: str | None) -> Callable[[str, Any], None]:
+    """Return the check of a weight above 0 and at most `MOST_WEIGHT`, or one of these other values."""
+    return number(low=0, inclusive=False, high=MOST_WEIGHT, also=also)
+
+
 def one_of(choices: Iterable[str | None]) -> Callable[[str, Any], None]:
     """Return the check of a parameter that `check_choice` makes."""
     return lambda name, value: check_choice(name, value, choices)

@@ -50,7 +50,7 @@ def finish(done, called, turns):  # type: ignore[no-untyped-def]
     return False
 
 
-_NOBODY = np.zeros(1, np.int64)  #: what nobody waits for
+_NOBODY = np.zeros(1, np.int64)  #: a counter that no thread waits for
 
 
 def wait_for(flag: np.ndarray, turns: int) -> bool:

@@ -1058,9 +1058,8 @@ class LabelModel(ClassifierMixin, Estimator, ABC):
         This comes before anything is computed: neither SciPy's products nor kernels check indices.
         """
         check_course(self)
-        lengths = {"features": self.n_features_in_, "labels": self._n_varying, "names": len(self.label_names_)}
-        for name, field in self._learned.items():
-            field.refuse_wrong(name, getattr(self, name, None), lengths)
+        sizes = {"features": self.n_features_in_, "labels": self._n_varying, "names": len(self.label_names_)}
+        self._check_declared(sizes)
 
     def _check_answers(self) -> None:
         """Refuse what was read from a file unless the model can score an instance and say which labels are on."""

@@ -249,6 +249,11 @@ class Estimator(BaseEstimator):
     def _check_together(self) -> None:
         """Refuse parameters of which each is valid, and which do not go together."""
 
+    def _check_declared(self, lengths: dict[str, int]) -> None:
+        """Refuse what was learned, read from a file, if it is not as declared, given lengths of axes that are known."""
+        for name, field in self._learned.items():
+            field.refuse_wrong(name, getattr(self, name, None), lengths)
+
     def default_grid(self) -> dict[str, list[Any]]:
         """Return values to try of the parameters that matter most, as `cofactor.evaluation.Search` takes them.
 

@@ -36,9 +36,7 @@ from cofactor.ratings.interaction_model import InteractionModel
 from cofactor.ratings.interactions import Interactions, as_numbers, rating_values, recoded, split_xy
 from cofactor.ratings.lookup import Lookup
 from cofactor.ratings.merging import RowMerge, among, merged, without_ratings
-from cofactor.ratings.probability import (
-    criterion_of,
-)
+from cofactor.ratings.probability import criterion_of
 from cofactor.ratings.scoring import ProbabilityScorer, Scorer
 from cofactor.ratings.timed_users import TimedUsers
 from cofactor.ratings.updates import Updates
@@ -66,10 +64,8 @@ def _has_probabilities(model: RatingModel) -> bool:
 class RatingModel(InteractionModel):
     """A model of users' ratings of items on a discrete scale.
 
-    Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held
-    fixed (`_fold_in`), and what to predict: either the probability of every level (`_probabilities`), from which all
-    else follows; or how far a score lies above each boundary between levels (`_margins`), and the scores to rank by
-    (`_scores`, `_score_block`).
+    Subclasses say how to learn (`_fit`), how to find the state of users who were not in training, items held fixed
+    (`_fold_in`), and of items likewise (`_fold_in_items`), and what they predict with (`scorer_`).
 
     Attributes
     ----------
@@ -115,9 +111,6 @@ class RatingModel(InteractionModel):
     #: Whether ratings may have weights in a fit.
     _takes_weights: ClassVar[bool] = False
 
-    #: Whether there is a probability of every level: whether `scorer_` is a `ProbabilityScorer`.
-    _gives_probabilities: ClassVar[bool] = False
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         fill_docs(cls)
@@ -155,6 +148,11 @@ class RatingModel(InteractionModel):
     @abstractmethod
     def scorer_(self) -> Scorer:
         """What the fit produced to predict with."""
+
+    @property
+    def _gives_probabilities(self) -> bool:
+        """Whether `scorer_` is a `ProbabilityScorer`: then there is a parameter for how levels follow from these."""
+        return "decision" in self._params
 
     @property
     def _knows_time(self) -> bool:

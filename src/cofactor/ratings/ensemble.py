@@ -171,7 +171,7 @@ class Ensemble(RatingModel):
             member._finalize_update(ratings)
 
     @property
-    def _gives_probabilities(self) -> bool:  # type: ignore[override]
+    def _gives_probabilities(self) -> bool:
         """Whether members have probabilities, and with them the ensemble."""
         kind = getattr(self, "members_", [self.estimator])[0]
         return kind is not None and kind._gives_probabilities

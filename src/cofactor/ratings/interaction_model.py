@@ -107,8 +107,7 @@ class InteractionModel(Estimator, ABC):
         """Refuse what was read from a file if it does not fit together: kernels do not check indices."""
         check_course(self)
         lengths = {"users": len(self.users_), "items": len(self.items_), "levels": len(self.scale_)}
-        for name, field in self._learned.items():
-            field.refuse_wrong(name, getattr(self, name), lengths)
+        self._check_declared(lengths)
 
     # What only a call of a method needs is imported by the call: who imports a model seldom calls all of them.
 

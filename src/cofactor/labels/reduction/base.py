@@ -186,9 +186,7 @@ class FeatureReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
     def _check_learned(self) -> None:
         """Refuse what was read from a file if it does not fit together."""
         check_course(self)
-        lengths = {"features": self.n_features_in_}
-        for name, field in self._learned.items():
-            field.refuse_wrong(name, getattr(self, name, None), lengths)
+        self._check_declared({"features": self.n_features_in_})
 
 
 class NonnegativeReduction(FeatureReduction):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import make_generator, number, one_of, whole
+from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidInputError
 from cofactor.model.callers import callers_level
 from cofactor.model.convergence import warn_if_unfinished
@@ -34,9 +34,6 @@ from cofactor.typing import SideName
 if TYPE_CHECKING:
     from cofactor.model.selection.path import Validation
     from cofactor.ratings.factors.in_shards import Solved
-
-#: Largest weight of a penalty; above it, squares of gradients leave the range of float32.
-MOST_ALPHA = 1e12
 
 
 Links = tuple[FactorLink | None, FactorLink | None]
@@ -79,8 +76,8 @@ class FactorModel(Factored, RatingModel):
     """
 
     n_factors: int = param(whole(), default=10, kw_only=False)
-    alpha: Any = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=["auto"]), default="auto", kw_only=False)
-    alpha_bias: float | None = param(number(low=0, inclusive=False, high=MOST_ALPHA, also=[None]), default=3.0)
+    alpha: Any = param(positive_weight("auto"), default="auto", kw_only=False)
+    alpha_bias: float | None = param(positive_weight(None), default=3.0)
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-4)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from cofactor.checks import make_generator, number, one_of, whole
+from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.kernels import products
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
@@ -133,9 +133,7 @@ class Attitude(RatingModel):
     """
 
     n_factors: int = param(whole(), default=5, kw_only=False, grid=[4, 5, 10])
-    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=8.0, kw_only=False, grid=[6.0, 8.0, 10.0])
-    _gives_probabilities: ClassVar[bool] = True
-
+    alpha: float = param(positive_weight(), default=8.0, kw_only=False, grid=[6.0, 8.0, 10.0])
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-5)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cofactor.checks import check_flag, make_generator, number, one_of, whole
+from cofactor.checks import check_flag, make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import InvalidTypeError
 from cofactor.kernels import gaussian_processes as kernels
 from cofactor.kernels.threads import cut_rows, parallel_for
@@ -232,19 +232,15 @@ class GPLVM(RatingModel):
     """
 
     n_factors: int = param(whole(), default=10, kw_only=False)
-    alpha: float = param(
-        number(low=0, inclusive=False, high=1e12), default=30.0, kw_only=False, grid=[10.0, 20.0, 30.0, 60.0]
-    )
+    alpha: float = param(positive_weight(), default=30.0, kw_only=False, grid=[10.0, 20.0, 30.0, 60.0])
     kernel: str = param(one_of(START), default="rbf")
-    alpha_bias: float | None = param(number(low=0, inclusive=False, high=1e12, also=[None]), default=5.0)
+    alpha_bias: float | None = param(positive_weight(None), default=5.0)
     eta0: float = param(number(low=0, inclusive=False), default=0.01)
     momentum: float = param(number(low=0, high=0.99), default=0.9)
     early_stopping: bool = param(check_flag, default=True)
     max_iter: int = param(whole(), default=100)
     tol: float = param(number(low=0), default=1e-3)
     dtype: str = param(one_of(["float32", "float64"]), default="float32")
-    _gives_probabilities: ClassVar[bool] = True
-
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
 
     boundaries_: NDArray[np.float64] = learned("levels-1")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi
 
-from cofactor.checks import make_generator, number, one_of, whole
+from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.kernels import mixtures
 from cofactor.kernels.threads import cut_rows, parallel_for
 from cofactor.model.convergence import warn_if_unfinished
@@ -133,10 +133,8 @@ class URP(RatingModel):
     """
 
     n_factors: int = param(whole(), default=4, kw_only=False, grid=[3, 4, 5])
-    alpha: float = param(number(low=0, inclusive=False, high=1e12), default=2.0, kw_only=False, grid=[1.0, 2.0, 4.0])
-    concentration: float | str = param(number(low=0, inclusive=False, high=1e12, also=["learn"]), default=2.0)
-    _gives_probabilities: ClassVar[bool] = True
-
+    alpha: float = param(positive_weight(), default=2.0, kw_only=False, grid=[1.0, 2.0, 4.0])
+    concentration: float | str = param(positive_weight("learn"), default=2.0)
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_iter: int = param(whole(), default=500)
     tol: float = param(number(low=0), default=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import check_callback, make_generator, number, one_of, whole
+from cofactor.checks import check_callback, make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import Argument, InvalidInputError
 from cofactor.kernels.threads import library_limit
 from cofactor.model.estimator import learned, param
@@ -141,7 +141,7 @@ class EASE(LinearExposure):
     [[5]]
     """
 
-    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
+    alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     solver: str = param(one_of(["auto", "primal", "dual", "low-rank"]), default="auto")
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
     recency: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from cofactor.checks import make_generator, number, one_of, whole
+from cofactor.checks import make_generator, number, one_of, positive_weight, whole
 from cofactor.errors import Argument, InputWarning
 from cofactor.model.callers import callers_level
 from cofactor.model.estimator import learned, param
@@ -125,8 +125,8 @@ class ImplicitALS(FactorExposure):
     """
 
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
-    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
-    unobserved: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto")
+    alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
+    unobserved: float | str = param(positive_weight("auto"), default="auto")
     solver: str = param(one_of(["exact", "cg"]), default="exact")
     tol: float = param(number(low=0), default=1e-4)
     popularity_weight: float | str = param(POPULARITY_WEIGHT, default="auto")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from cofactor.checks import make_generator, number, whole
+from cofactor.checks import make_generator, number, positive_weight, whole
 from cofactor.kernels.logistic_rows import logistic_rows
 from cofactor.kernels.threads import library_limit, parallel_for
 from cofactor.model.estimator import learned, param
@@ -156,7 +156,7 @@ class LogisticMF(FactorExposure):
     """
 
     n_factors: int | str = param(whole(also=["auto"]), default="auto")
-    alpha: float | str = param(number(low=0, inclusive=False, high=1e12, also=["auto"]), default="auto", kw_only=False)
+    alpha: float | str = param(positive_weight("auto"), default="auto", kw_only=False)
     max_iter: int = param(default=40)
     tol: float = param(number(low=0), default=1e-5)
 

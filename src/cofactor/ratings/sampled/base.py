@@ -175,8 +175,6 @@ class SampledModel(RatingModel):
     burn_in: int = param(whole(0), default=100)
     thin: int = param(whole(), default=1)
     n_chains: int = param(whole(), default=1)
-    _gives_probabilities: ClassVar[bool] = True
-
     decision: str = param(one_of(PROBABILITY_DECISIONS), default="median")
     max_seconds: float | None = param(number(low=0, inclusive=False, also=[None]), default=None)
     warm_start: bool = param(check_flag, default=False)
